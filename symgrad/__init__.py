@@ -1,0 +1,43 @@
+"""symgrad: numbers, formulas and proofs in one differentiable graph, behind PyTorch's names."""
+
+from typing import Any
+
+from symgrad import autograd
+from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from symgrad.creation import (
+    arange,
+    as_tensor,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    initial_seed,
+    linspace,
+    manual_seed,
+    normal,
+    ones,
+    ones_like,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+    symbols,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from symgrad.dtypes import ALIASES, DTYPES, get_default_dtype, set_default_dtype
+from symgrad.dtypes import DType as dtype
+from symgrad.lift import FUNCTIONS
+from symgrad.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
+from symgrad.tensor import Size, Tensor
+
+__version__ = "0.1.0"
+
+globals().update(FUNCTIONS)
+globals().update(DTYPES)
+globals().update({alias: DTYPES[name] for alias, name in ALIASES.items()})

@@ -1,0 +1,207 @@
+"""`backward` and `grad`: torch's ways of asking for a pullback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.graph import GRADIENT, NAMED, RELEASED, Leaf, Link, Node, mode, upstream
+from symgrad.lift import traced
+from symgrad.passes import FREED, pullback
+from symgrad.tensor import Tensor, as_value, wrap
+
+__all__ = ["backward", "grad"]
+
+
+def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
+    out = (what,) if isinstance(what, Tensor) else tuple(what)
+    for i, t in enumerate(out):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
+    return out
+
+
+def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
+    if cotangents is None or isinstance(cotangents, (Tensor, np.ndarray, int, float)):
+        cotangents = (cotangents,) if cotangents is not None else (None,) * len(outputs)
+    cotangents = tuple(cotangents)
+    if len(cotangents) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(cotangents)} gradients; give one gradient (or None) per tensor")
+    seeds = []
+    for i, (y, g) in enumerate(zip(outputs, cotangents)):
+        node = y._node
+        if node is None or not node.flags & GRADIENT:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
+                               f"requires_grad=True and compute it outside no_grad()")
+        if g is None:
+            if y._value.size != 1:
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(y.shape)}: give a "
+                                   f"gradient of that shape, or reduce it with .sum()")
+            if y._value.dtype.kind == "c":
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
+            g = wrap(np.ones_like(y._value))
+        elif not isinstance(g, Tensor):
+            g = wrap(as_value(g, y.dtype))
+        if g.shape != y.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
+        if g._value.dtype != y._value.dtype:
+            g = g.to(y.dtype)
+        seeds.append((node, g if create_graph else g._value))
+    return seeds
+
+
+def read_traced(node: Node) -> tuple[Any, tuple]:
+    """A node's value and arguments as Tensors that know where they came from."""
+    args = node.args
+    if node.flags & RELEASED or args is None:
+        raise RuntimeError(FREED)
+    count = len(node.parents)
+    tensors = tuple(a if p is None and not isinstance(a, (np.ndarray, np.generic)) else wrap(a, p) for a, p in zip(args, node.parents))
+    return wrap(node.value, node), tensors + args[count:]
+
+
+def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool) -> dict[Node, Any]:
+    retain = create_graph if retain_graph is None else retain_graph
+    wanted, keep = None, frozenset[Node]()
+    if inputs is not None:
+        keep = frozenset(x._node for x in inputs if x._node is not None)
+        wanted = _paths(seeds, keep)
+    enabled = mode.enabled
+    mode.enabled = create_graph
+    try:
+        return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
+                        None if retain else _release)
+    finally:
+        mode.enabled = enabled
+
+
+def _release(node: Node) -> None:
+    node.release()
+
+
+def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:
+    """The nodes between the seeds and what is asked for."""
+    wanted: set[Node] = set(keep)
+    for node in upstream([node for node, _ in seeds], differentiable=True):
+        if any(p in wanted for p in node.parents):
+            wanted.add(node)
+    return frozenset(wanted)
+
+
+def _own(g: Any, spare: int) -> Any:
+    """The cotangent as memory that nothing else refers to, copied only if something does."""
+    if not isinstance(g, np.ndarray) or (g.base is None and sys.getrefcount(g) <= spare and g.flags.writeable):
+        return g
+    return g.copy()
+
+
+def _accumulate(t: Tensor, g: Any, create_graph: bool) -> None:
+    """Add a cotangent to a tensor's `.grad`."""
+    old = getattr(t, "_grad", None)
+    if create_graph:
+        g = wrap(np.zeros_like(t._value)) if g is None else g
+        t._grad = g if old is None else old + g
+    elif old is None:
+        t._grad = wrap(np.zeros_like(t._value) if g is None else g)
+    elif g is not None:
+        array = old._array()
+        array += g
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradients of `tensors` to the `.grad` of the leaves (or of `inputs`): Σ gᵢ · ∂yᵢ/∂x.
+
+    `grad_tensors` gives the cotangent gᵢ of each tensor, which a scalar does not need. The graph is freed unless
+    `retain_graph`; with `create_graph` the gradients can be differentiated again.
+
+    Raises RuntimeError for a tensor outside every graph, a cotangent of another shape, and a graph that was freed.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> symgrad.autograd.backward([x.square().sum(), x.sum()])
+    >>> x.grad
+    tensor([3., 5.])
+    """
+    outputs = _sequence(tensors, "tensors")
+    asked = None if inputs is None else _sequence(inputs, "inputs")
+    if asked is not None and not asked:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    for i, x in enumerate(asked or ()):
+        if not x.requires_grad:
+            raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
+    seeds = _seeds(outputs, grad_tensors, create_graph)
+    out = _run(seeds, asked, retain_graph, create_graph)
+    targets = [(node.reference(), node) for node in out if isinstance(node, Leaf)] if asked is None else [(x, x._node) for x in asked]
+    for t, node in targets:
+        if t is not None:
+            g = out.pop(node, None)
+            if create_graph:
+                g = _linked(g, t, [node])
+            else:
+                g = _own(g, 2)
+            _accumulate(t, g, create_graph)
+            if not create_graph and node.flags & NAMED:
+                t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+
+
+def _linked(g: Tensor | None, x: Tensor, nodes: Sequence[Node]) -> Tensor:
+    """A derivative that can be differentiated again, even if it is constant."""
+    g = wrap(np.zeros_like(x._value)) if g is None else g
+    return wrap(g._value, Link(g._value, g._node, nodes))
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         allow_unused: bool | None = None, materialize_grads: bool = False) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated: Σ gᵢ · ∂yᵢ/∂x.
+
+    With `create_graph` the result can be differentiated again, to any order; a derivative that is constant has derivative
+    zero. An input the outputs do not depend on raises, unless `allow_unused` (None is returned) or `materialize_grads` (zeros).
+
+    Raises RuntimeError for an output outside every graph, an unused input, and a graph that was freed.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(2.0, requires_grad=True)
+    >>> (first,) = symgrad.autograd.grad(x**3, x, create_graph=True)
+    >>> symgrad.autograd.grad(first, x)
+    (tensor(12.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    ys, xs = _sequence(outputs, "outputs"), _sequence(inputs, "inputs")
+    for i, x in enumerate(xs):
+        if not x.requires_grad:
+            raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
+    seeds = _seeds(ys, grad_outputs, create_graph)
+    out = _run(seeds, xs, retain_graph, create_graph)
+    nodes = [x._node for x in xs]
+    results: list[Tensor | None] = []
+    for i, (x, node) in enumerate(zip(xs, nodes)):
+        if node in out:
+            g = out[node]
+            if create_graph:
+                results.append(_linked(g, x, nodes))  # type: ignore[arg-type]
+                continue
+            result = wrap(np.zeros_like(x._value) if g is None else _own(g, 3))
+            if node.flags & NAMED:
+                result._formula = [(seeds, node)]
+            results.append(result)
+        elif materialize_grads:
+            results.append(wrap(np.zeros_like(x._value)))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise RuntimeError(f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}]. Set "
+                               f"allow_unused=True if this is the desired behavior.")
+    return tuple(results)
+
+
+def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradient of this tensor to the `.grad` of the leaves; see `symgrad.autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+Tensor.backward = _backward_method  # type: ignore[attr-defined]

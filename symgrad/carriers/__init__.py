@@ -1,0 +1,26 @@
+"""Carriers: the namespaces `xp` in which a rule can be read. All of them have exactly the names in `PROTOCOL`.
+
+`numeric` reads a rule with NumPy values, `traced` with Tensors (so that the reading can be differentiated again),
+`symbolic` with SymPy expressions and `precise` with many-digit floats. A carrier never falls through to a library's namespace:
+a name that is not in the protocol is an error in the rule.
+"""
+
+CONSTANTS = ("ln2", "ln10", "pi")
+
+ELEMENTWISE = (
+    "add", "sub", "mul", "div", "neg", "indicator",
+    "abs", "sign", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "asinh", "acosh", "atanh",
+    "sigmoid", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
+    "pow", "atan2", "hypot", "logaddexp", "maximum", "minimum", "where", "remainder",
+    "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",
+)
+
+STRUCTURE = (
+    "copy", "sum", "prod", "amax", "amin", "cumsum", "logsumexp", "norm", "all", "any", "argmax", "argmin",
+    "reshape", "permute", "broadcast_to", "sum_to_size", "getitem", "place", "put", "cat", "stack", "flip", "roll",
+    "matmul", "mm", "mv", "dot", "einsum", "diag", "diagonal_place", "trace", "tril", "triu", "astype",
+    "zeros_like", "ones_like", "eye_like",
+)
+
+PROTOCOL = frozenset(CONSTANTS + ELEMENTWISE + STRUCTURE)

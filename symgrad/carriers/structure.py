@@ -1,0 +1,153 @@
+"""The part of a carrier that only moves, adds and multiplies elements: one text for floats, SymPy and many-digit floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import add, mul, neg, pow, sub
+from operator import truediv as div
+from typing import Any
+
+import numpy as np
+
+Axes = int | tuple[int, ...] | None
+
+
+def copy(x: Any) -> Any:
+    return x.copy()
+
+
+def sum(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
+    return np.add.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def prod(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
+    return np.multiply.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def cumsum(x: Any, dim: int) -> Any:
+    return np.cumsum(x, axis=dim) if x.ndim else x + 0
+
+
+def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
+
+
+def permute(x: Any, dims: tuple[int, ...]) -> Any:
+    return x.transpose(dims)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    return np.broadcast_to(x, shape, subok=True)
+
+
+def sum_to_size(g: Any, shape: tuple[int, ...]) -> Any:
+    """Undo a broadcast: sum `g` over every axis along which `shape` was stretched to `g.shape`."""
+    extra = g.ndim - len(shape)
+    stretched = tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
+    out = np.add.reduce(g, axis=tuple(range(extra)) + stretched)
+    return out.reshape(shape)
+
+
+def getitem(x: Any, index: Any) -> Any:
+    return x[index]
+
+
+def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, where an element may be named twice."""
+    out = zeros_like(g, shape)
+    if is_basic(index):
+        out[index] = g
+    else:
+        np.add.at(out, index, g)
+    return out
+
+
+def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
+    """A copy of `x` with `values` written at `index`, or added there."""
+    if accumulate:
+        return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
+    out = zeros_like(x, x.shape) + x if not x.ndim else x.copy()
+    out[index] = values
+    return out
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index is made of integers, slices, None and Ellipsis alone, so that it names no element twice."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool)
+               for part in parts)
+
+
+def cat(xs: Sequence[Any], dim: int = 0) -> Any:
+    return np.concatenate(xs, axis=dim)
+
+
+def stack(xs: Sequence[Any], dim: int = 0) -> Any:
+    return np.stack(xs, axis=dim)
+
+
+def flip(x: Any, dims: tuple[int, ...]) -> Any:
+    return np.flip(x, dims).copy()
+
+
+def roll(x: Any, shifts: Any, dims: Any) -> Any:
+    return np.roll(x, shifts, dims)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    return np.matmul(a, b)
+
+
+mm = mv = dot = matmul
+
+
+def einsum(equation: str, xs: Sequence[Any]) -> Any:
+    if len(xs) == 1:
+        return np.array(np.einsum(equation, *xs))
+    return np.einsum(equation, *xs, optimize=len(xs) > 2)
+
+
+def diag(x: Any, diagonal: int = 0) -> Any:
+    return np.diag(x, diagonal).copy() if x.ndim == 2 else diagonal_place(x, diagonal, None)
+
+
+def diagonal_place(g: Any, diagonal: int, shape: tuple[int, ...] | None) -> Any:
+    """A matrix with the vector `g` on one diagonal: the transpose of reading it (`shape` None: the smallest square)."""
+    n = g.shape[0]
+    side = n + np.abs(diagonal)
+    out = zeros_like(g, shape or (side, side))
+    rows = np.arange(n) + max(-diagonal, 0)
+    out[rows, rows + diagonal] = g
+    return out
+
+
+def trace(x: Any) -> Any:
+    return np.add.reduce(np.diag(x))
+
+
+def tril(x: Any, diagonal: int = 0) -> Any:
+    return np.tril(x, diagonal)
+
+
+def triu(x: Any, diagonal: int = 0) -> Any:
+    return np.triu(x, diagonal)
+
+
+def indicator(condition: Any, like: Any) -> Any:
+    """1 where the condition holds, else 0, in the dtype of `like`."""
+    return condition.astype(like.dtype)
+
+
+def zeros_like(x: Any, shape: tuple[int, ...] | None = None) -> Any:
+    return np.zeros_like(x, shape=shape)
+
+
+def ones_like(x: Any, shape: tuple[int, ...] | None = None) -> Any:
+    return np.ones_like(x, shape=shape)
+
+
+def eye_like(x: Any, n: int) -> Any:
+    """The n by n identity in the dtype of `x`."""
+    out = zeros_like(x, (n, n))
+    out[np.arange(n), np.arange(n)] = 1
+    return out

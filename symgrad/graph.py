@@ -1,0 +1,170 @@
+"""The graph: nodes with a value, edges and a place in time; and the modes that say whether one is recorded.
+
+A node holds what its rule was called with and its value; it never holds a Tensor, so a graph that nobody looks at
+is freed at once, by reference counts alone. Creation order is a topological order: `sequence_nr` is the only schedule.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.op import Op
+
+__all__ = ["GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "mode", "next_sequence", "node_class", "upstream"]
+
+GRADIENT, NAMED, RELEASED = 1, 2, 4
+next_sequence = itertools.count().__next__
+
+
+class _Mode(threading.local):
+    """The modes of one thread. `branch` is told of every truth value that is asked of a recorded tensor."""
+
+    enabled = True
+    inference = False
+    branch: Any = None
+
+
+mode = _Mode()
+
+
+class Released:
+    """What is left of a value after the graph that held it was freed: its shape and dtype."""
+
+    __slots__ = ("shape", "dtype", "ndim")
+
+    def __init__(self, value: Any):
+        self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
+
+
+class Node:
+    """One recorded operation; `type(node)` is named after it, in torch's spelling.
+
+    `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
+    tensors (None for a constant), `value` what came out. `flags` says why the node was recorded: GRADIENT because a leaf
+    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up.
+    """
+
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "__weakref__")
+    op: Op
+
+    args: tuple | None
+    parents: tuple[Node | None, ...]
+    value: Any
+    sequence_nr: int
+    flags: int
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow through this node."""
+        return bool(self.flags & GRADIENT)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    def name(self) -> str:
+        """The node's name in torch's spelling, such as `AddBackward0`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes whose outputs this one consumed, with the number of the output; None for a constant."""
+        return tuple((None if p is None or not p.requires_grad else p.origin, 0) for p in self.parents)
+
+    @property
+    def origin(self) -> Node:
+        """The node a person should see in place of this one."""
+        return self
+
+    def release(self) -> None:
+        """Forget the values that only a pullback needs, once it has run; a graph with names keeps them for its formulas."""
+        if self.op.saves:
+            self.flags |= RELEASED
+        if self.flags & NAMED or self.args is None:
+            return
+        if self.op.saves:
+            self.args = None
+        else:
+            count = len(self.parents)
+            self.args = tuple(Released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
+        self.value = Released(self.value)
+
+
+class Leaf(Node):
+    """The end of the graph at a tensor the user made: it accumulates the gradient, and carries the symbol.
+
+    It refers to its tensor weakly, since the tensor holds it.
+    """
+
+    __slots__ = ("reference", "symbol", "conditions")
+
+    def __init__(self, tensor: Any, value: Any, requires_grad: bool, symbol: Any = None):
+        self.args, self.parents, self.value, self.sequence_nr = (), (), value, next_sequence()
+        self.flags = GRADIENT * requires_grad | NAMED * (symbol is not None)
+        self.reference, self.symbol, self.conditions = weakref.ref(tensor), symbol, []
+
+    @property
+    def variable(self) -> Any:
+        """The tensor, while it is alive."""
+        return self.reference()
+
+    def release(self) -> None:
+        """A leaf keeps its value: it belongs to the tensor."""
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
+
+
+class Link(Node):
+    """A derivative, tied to what it was taken by: so the derivative of a constant derivative is zero, not an error.
+
+    Its first parent is where the value came from (None if nothing was recorded), the others are the inputs.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, source: Node | None, inputs: Sequence[Node]):
+        self.args, self.parents, self.value, self.sequence_nr = (), (source, *inputs), value, next_sequence()
+        self.flags = GRADIENT
+        for p in self.parents:
+            self.flags |= 0 if p is None else p.flags & NAMED
+
+    @property
+    def origin(self) -> Node:
+        return self if self.parents[0] is None else self.parents[0].origin
+
+    def release(self) -> None:
+        """Nothing is held here but the value."""
+
+
+Link.__name__ = Link.__qualname__ = "ConstantBackward0"
+
+
+_classes: dict[Op, type[Node]] = {}
+
+
+def node_class(op: Op) -> type[Node]:
+    """The class of the nodes of one op: its name is what `grad_fn` shows."""
+    if op not in _classes:
+        _classes[op] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "__doc__": op.doc, "__module__": "symgrad"})
+    return _classes[op]
+
+
+def upstream(roots: Sequence[Node | None], differentiable: bool = False) -> list[Node]:
+    """Every node the roots depend on, oldest first; without recursion. `differentiable` keeps to edges that carry a gradient."""
+    seen: set[Node] = set()
+    stack = [root for root in roots if root is not None]
+    while stack:
+        node = stack.pop()
+        if node in seen or (differentiable and not node.flags & GRADIENT):
+            continue
+        seen.add(node)
+        stack.extend(p for p in node.parents if p is not None and p not in seen)
+    return sorted(seen, key=_by_sequence)
+
+
+def _by_sequence(node: Node) -> int:
+    return node.sequence_nr

@@ -1,0 +1,306 @@
+"""Lifting: from an op in the registry to the function and method people call on Tensors.
+
+The closures for one and two arguments are the hot path of the whole library, so they are written flat.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import symgrad.ops  # noqa: F401  fills the registry
+from symgrad.carriers import numeric
+from symgrad.dtypes import dtype_of, get_default_dtype, promoted
+from symgrad.graph import GRADIENT, NAMED, Node, mode, next_sequence, node_class
+from symgrad.op import REGISTRY, Op, linear
+from symgrad.tensor import Tensor, as_value, new, wrap
+
+__all__ = ["convert", "core", "lift", "public_signature", "traced"]
+
+NUMBERS = (int, float, complex, bool)
+Lifted = Callable[..., Any]
+
+
+class Traced:
+    """The carrier of Tensors: every op of the registry by name, so that what a rule computes is recorded again."""
+
+    ln2, ln10, pi = numeric.ln2, numeric.ln10, numeric.pi
+
+    @staticmethod
+    def zeros_like(x: Any, shape: Any = None) -> Tensor:
+        return wrap(numeric.zeros_like(as_value(x), shape))
+
+    @staticmethod
+    def ones_like(x: Any, shape: Any = None) -> Tensor:
+        return wrap(numeric.ones_like(as_value(x), shape))
+
+    @staticmethod
+    def eye_like(x: Any, n: int) -> Tensor:
+        return wrap(numeric.eye_like(as_value(x), n))
+
+    @staticmethod
+    def indicator(condition: Tensor, like: Any) -> Tensor:
+        return wrap(numeric.indicator(condition._value, as_value(like)))
+
+    @staticmethod
+    def astype(x: Tensor, dtype: Any) -> Tensor:
+        return convert(x, dtype)
+
+
+traced: Any = Traced()
+
+linear("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), lambda xp, g, shape, dtype: g, public=False,
+       doc="The input in another dtype.")
+
+
+def convert(x: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another dtype (itself, if it has that dtype); a conversion to integers ends the graph."""
+    target = dtype_of(dtype)
+    if x.dtype is target:
+        return x
+    if not (target.is_floating_point or target.is_complex):
+        return wrap(x._value.astype(target.numpy))
+    return _to_copy(x, target.numpy)
+
+
+def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
+    """The error of the numeric carrier in terms of the op and its operands."""
+    described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v) for v in values)
+    if "broadcast" in str(error) and len(values) == 2 and all(hasattr(v, "shape") for v in values):
+        a, b = (v.shape for v in values)
+        for i in range(1, min(len(a), len(b)) + 1):
+            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                dim = max(len(a), len(b)) - i
+                return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                                    f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
+    kind = type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
+    return kind(f"{op.name}: {error} (given {described})")
+
+
+def _operand(op: Op, x: Any) -> Any:
+    """An argument as a Tensor or a Python number."""
+    if isinstance(x, Tensor) or type(x) in NUMBERS:
+        return x
+    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
+        return wrap(as_value(x))
+    raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
+
+
+def _meet(op: Op, xs: list[Any]) -> list[Any]:
+    """Operands converted to one dtype by torch's rules; Python numbers stay as they are, for they never widen an array."""
+    tensors = [x for x in xs if isinstance(x, Tensor)]
+    if not tensors:
+        return [wrap(as_value(x)) for x in xs]
+    target = functools.reduce(lambda a, b: a if a.dtype == b.dtype else np.empty((1,) * max(a.ndim, b.ndim), promoted(a, b)),
+                              (t._value for t in tensors)).dtype
+    if target.kind in "biu":
+        numbers = {type(x) for x in xs if not isinstance(x, Tensor)}
+        if complex in numbers:
+            target = np.result_type(get_default_dtype().numpy, np.complex64)
+        elif not op.integers or float in numbers:
+            target = get_default_dtype().numpy
+        elif target.kind == "b" and int in numbers:
+            target = np.dtype(np.int64)
+    elif target.kind == "f" and any(type(x) is complex for x in xs):
+        target = np.result_type(target, np.complex64)
+    return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
+
+
+def _value_and_node(x: Any) -> tuple[Any, Node | None]:
+    return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
+
+
+def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node | None]:
+    """The slow path of two operands: numbers, arrays, subclasses, and dtypes that differ."""
+    a, b = _meet(op, [_operand(op, input), _operand(op, other)])
+    return *_value_and_node(a), *_value_and_node(b)
+
+
+def _binary(op: Op, call: Lifted) -> Lifted:
+    cls = node_class(op)
+    mask = GRADIENT | NAMED if op.differentiable else NAMED
+
+    def function(input: Any, other: Any) -> Tensor:
+        if type(input) is Tensor and type(other) is Tensor:
+            x, z, p, q = input._value, other._value, input._node, other._node
+            if x.dtype is not z.dtype or (p is None and q is None and x.dtype.kind in "biu"):
+                x, p, z, q = _settle(op, input, other)
+        elif type(input) is Tensor and type(other) is float and input._node is not None:
+            x, p, z, q = input._value, input._node, other, None
+        else:
+            x, p, z, q = _settle(op, input, other)
+        out = new(Tensor)
+        try:
+            out._value = y = call(x, z)
+        except (ValueError, TypeError) as error:
+            raise _explain(op, error, [x, z]) from None
+        if p is None:
+            flags = 0 if q is None else q.flags
+        else:
+            flags = p.flags if q is None else p.flags | q.flags
+        flags &= mask
+        if flags and mode.enabled:
+            out._node = node = new(cls)
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags, next_sequence()
+        else:
+            out._node = None
+        return out
+
+    return function
+
+
+def _unary(op: Op, call: Lifted) -> Lifted:
+    cls = node_class(op)
+    mask = GRADIENT | NAMED if op.differentiable else NAMED
+
+    def function(input: Any) -> Tensor:
+        if type(input) is Tensor and input._node is not None:
+            x, p = input._value, input._node
+        else:
+            x, p = _value_and_node(_meet(op, [_operand(op, input)])[0])
+        out = new(Tensor)
+        try:
+            out._value = y = call(x)
+        except TypeError as error:
+            raise _explain(op, error, [x]) from None
+        if p is not None and mode.enabled and p.flags & mask:
+            out._node = node = new(cls)
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x,), (p,), y, p.flags & mask, next_sequence()
+        else:
+            out._node = None
+        return out
+
+    return function
+
+
+def _general(op: Op) -> Lifted:
+    """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
+    cls = node_class(op)
+    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    forward, arity = op.forward, op.arity
+
+    def function(*args: Any) -> Tensor:
+        given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
+        operands = [_operand(op, x) for x in given]
+        if len(operands) > 1:
+            first = op.name == "where"
+            operands[first:] = _meet(op, operands[first:])
+        else:
+            operands = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
+        values, parents = zip(*map(_value_and_node, operands))
+        try:
+            y = forward(numeric, *(values if arity is not None else (values,)), *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise _explain(op, error, list(values)) from None
+        out = wrap(y)
+        flags = 0
+        for p in parents:
+            if p is not None:
+                flags |= p.flags
+        flags &= mask
+        if flags and mode.enabled:
+            out._node = node = new(cls)
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
+        return out
+
+    return function
+
+
+def public_signature(op: Op) -> inspect.Signature:
+    """How the public function of an op is called: its `prepare`, or its rule, without the carrier."""
+    given = inspect.signature(op.prepare or op.forward)
+    return given.replace(parameters=list(given.parameters.values())[1:])
+
+
+NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
+
+
+def _front(op: Op, core: Lifted) -> Lifted:
+    """Arguments as people give them (keywords, NumPy's words, numbers for tensors) brought to the rule's own."""
+    signature = public_signature(op)
+    names = list(signature.parameters)
+    prepare = op.prepare or (lambda xp, *args: args)
+    composite, plain = op.kind == "composite", op.kind == "elementwise"
+    words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
+    sequence = op.arity is None
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if plain and not kwargs and len(args) == op.arity:
+            return core(*args)
+        if kwargs:
+            kwargs = {words.get(key, key): value for key, value in kwargs.items()}
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{op.name}(): {error}; it is called as {op.name}{signature}") from None
+        if not plain and not sequence:
+            given = bound.arguments
+            for name in names[:op.arity]:
+                if name in given and not isinstance(given[name], Tensor) and name != "equation":
+                    given[name] = _operand(op, given[name])
+                    if name == names[0] and type(given[name]) in NUMBERS:
+                        given[name] = wrap(as_value(given[name]))
+        if composite:
+            return core(traced, *bound.args, **bound.kwargs)
+        return core(*prepare(traced, *bound.args, **bound.kwargs)) if op.prepare else core(*bound.arguments.values())
+
+    return function
+
+
+def _document(op: Op) -> str:
+    signature = public_signature(op)
+    lines = [op.doc, "", f"Kind: {op.kind}."]
+    if op.domain and not all(d.name == "REAL" for d in op.domain):
+        lines[-1] += " Domain: " + ", ".join(f"{n} in {d!r}" for n, d in zip(op.argument_names, op.domain)) + "."
+    if op.kind == "elementwise":
+        lines[-1] += " Shapes broadcast; integers " + ("stay integers." if op.integers else "become the default dtype.")
+    if "dim" in signature.parameters:
+        lines += ["", "Raises IndexError for a `dim` out of range. `axis` and `keepdims` are accepted for `dim` and `keepdim`."]
+    elif len(op.argument_names) > 1:
+        lines += ["", "Raises RuntimeError for shapes that do not fit together."]
+    return "\n".join(lines)
+
+
+def lift(op: Op) -> Lifted:
+    """The public function of an op, with its signature and documentation."""
+    if op.kind == "composite":
+        function = _front(op, op.forward)
+    else:
+        inner = core(op)
+        direct = op.kind == "elementwise" and not op.parameters and op.prepare is None
+        function = inner if direct else _front(op, inner)
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = _document(op)
+    function.__signature__ = public_signature(op)  # type: ignore[attr-defined]
+    function.op = op  # type: ignore[attr-defined]
+    return function
+
+
+def core(op: Op) -> Lifted:
+    """The function of an op that takes the rule's own arguments: the hot path."""
+    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
+        call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        return _unary(op, call) if op.arity == 1 else _binary(op, call)
+    return _general(op)
+
+
+def install(op: Op) -> Lifted:
+    """Make an op known to the traced carrier and, where it is a method, to Tensor."""
+    function = lift(op)
+    for name in (op.name, *op.aliases):
+        setattr(Traced, name, staticmethod(function))
+        if op.method and op.public:
+            setattr(Tensor, name, function)
+    return function
+
+
+FUNCTIONS: dict[str, Lifted] = {}
+for _op in list(REGISTRY.values()):
+    _function = install(_op)
+    if _op.public:
+        FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))
+_to_copy = _general(REGISTRY["to_copy"])

@@ -1,0 +1,225 @@
+"""Python's operators, indexing and conversions on Tensors, and NumPy's functions when they meet one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.dtypes import ALIASES, DTYPES, DType
+from symgrad.lift import FUNCTIONS, convert, core, traced
+from symgrad.op import REGISTRY
+from symgrad.tensor import Tensor, as_value, wrap
+
+__all__ = ["NUMPY_FUNCTIONS"]
+
+UNKNOWN = (str, bytes, dict, set, type(None))
+
+
+def _comparison(name: str) -> Any:
+    function = getattr(traced, name)
+
+    def compare(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, UNKNOWN) else function(self, other)
+
+    return compare
+
+
+def _reflected(name: str) -> Any:
+    function = getattr(traced, name)
+
+    def operate(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, UNKNOWN) else function(other, self)
+
+    return operate
+
+
+for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "remainder", "pow": "pow", "matmul": "matmul"}.items():
+    _op = REGISTRY[_name]
+    setattr(Tensor, f"__{_dunder}__", traced.matmul if _op.kind == "composite" else core(_op))
+    setattr(Tensor, f"__r{_dunder}__", _reflected(_name))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Tensor, f"__{_name}__", _comparison(_name))
+
+
+def _method(function: Any) -> Any:
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def _integers(*xs: Any) -> bool:
+    return all(isinstance(x, int) or isinstance(x, Tensor) and x._value.dtype.kind in "biu" for x in xs)
+
+
+@_method
+def __floordiv__(self: Tensor, other: Any) -> Tensor:
+    """The quotient rounded down; its derivative is zero."""
+    if _integers(self, other):
+        return wrap(np.floor_divide(self._value, as_value(other)))
+    return traced.floor(traced.div(self, other))
+
+
+@_method
+def __rfloordiv__(self: Tensor, other: Any) -> Tensor:
+    """The quotient rounded down; its derivative is zero."""
+    return wrap(as_value(other)).__floordiv__(self)  # type: ignore[attr-defined]
+
+
+@_method
+def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:
+    """The quotient rounded down, and the remainder."""
+    return self // other, self % other  # type: ignore[operator]
+
+
+Tensor.__neg__ = core(REGISTRY["neg"])  # type: ignore[attr-defined]
+Tensor.__abs__ = core(REGISTRY["abs"])  # type: ignore[attr-defined]
+
+
+@_method
+def __pos__(self: Tensor) -> Tensor:
+    """The tensor itself."""
+    return self
+
+
+def _bits(name: str, ufunc: Any) -> None:
+    def operate(self: Tensor, other: Any) -> Any:
+        if isinstance(other, UNKNOWN):
+            return NotImplemented
+        if not _integers(self, other) and not isinstance(other, (bool, np.ndarray, np.generic)):
+            raise TypeError(f"{name}: bitwise operators take integers and booleans, not {self.dtype} and {other!r}")
+        if self._node is not None and ufunc in (np.logical_and, np.logical_or):
+            return getattr(traced, ufunc.__name__)(self, other)
+        return wrap(ufunc(self._value, as_value(other)))
+
+    setattr(Tensor, f"__{name}__", operate)
+    setattr(Tensor, f"__r{name}__", operate)
+
+
+_bits("and", np.bitwise_and)
+_bits("or", np.bitwise_or)
+_bits("xor", np.bitwise_xor)
+
+
+@_method
+def __invert__(self: Tensor) -> Tensor:
+    """The logical not of booleans, the bits of integers flipped."""
+    if not _integers(self):
+        raise TypeError(f"~ takes integers and booleans, not {self.dtype}; use logical_not")
+    return traced.logical_not(self) if self._value.dtype == bool else wrap(np.invert(self._value))
+
+
+@_method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    """The elements an index names, in NumPy's and torch's ways of indexing."""
+    return traced.getitem(self, plain_index(index))
+
+
+@_method
+def __setitem__(self: Tensor, index: Any, values: Any) -> None:
+    """Write elements in place, where no graph has seen this tensor."""
+    if self._node is not None or isinstance(values, Tensor) and values._node is not None:
+        raise RuntimeError("__setitem__: a tensor in a graph cannot be written in place; use index_put or where, which return a new one")
+    self._array()[plain_index(index)] = as_value(values)
+
+
+def plain_index(index: Any) -> Any:
+    """An index with its Tensors replaced by arrays and its lists by integer or boolean arrays."""
+    if isinstance(index, tuple):
+        return tuple(map(plain_index, index))
+    if isinstance(index, Tensor):
+        value = index._value
+        if value.dtype.kind not in "biu":
+            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}")
+        return value if value.ndim or value.dtype.kind == "b" else int(value)
+    if isinstance(index, (list, np.ndarray)):
+        value = np.asarray(as_value(index))
+        return value.astype(int) if not value.size and value.dtype.kind == "f" else value
+    if isinstance(index, float):
+        raise IndexError(f"a tensor is indexed by integers, slices, None, Ellipsis, booleans and integer tensors, not by {index!r}")
+    return index
+
+
+@_method
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    """The tensor in another dtype (itself, if it has that dtype), differentiably.
+
+    Takes a dtype, another tensor, or the device "cpu"; raises RuntimeError for any other device.
+    """
+    for argument in args:
+        if isinstance(argument, Tensor):
+            dtype = argument.dtype
+        elif isinstance(argument, str) and argument.partition(":")[0] in ("cpu", "cuda", "mps", "xpu"):
+            device = argument
+        elif isinstance(argument, bool):
+            continue
+        elif isinstance(argument, DType) or not hasattr(argument, "type"):
+            dtype = argument
+        else:
+            device = argument
+    if device is not None and str(device).partition(":")[0] != "cpu":
+        raise RuntimeError(f"to: symgrad computes on the CPU; the device {device} is not there")
+    out = self if dtype is None else convert(self, dtype)
+    return traced.clone(out) if copy and out is self else out
+
+
+for _name, _target in {**{name: name for name in ("bool",)}, **ALIASES, "bfloat16": "bfloat16"}.items():
+    def _converted(self: Tensor, _target: str = _target) -> Tensor:
+        return convert(self, DTYPES[_target])
+
+    _converted.__name__, _converted.__doc__ = _name, f"The tensor as {_target}."
+    setattr(Tensor, _name, _converted)
+
+
+@_method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    return convert(self, other.dtype)
+
+
+@_method
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself where its elements lie in order, else a copy that does."""
+    return self if np.asarray(self._value).flags.c_contiguous else traced.clone(self)
+
+
+@_method
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the elements lie in memory in order."""
+    return bool(np.asarray(self._value).flags.c_contiguous)
+
+
+@_method
+def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along a dimension."""
+    return tuple(traced.select(self, dim, i) for i in range(self.shape[dim]))
+
+
+def _transposed(self: Tensor) -> Tensor:
+    """The tensor with its dimensions reversed."""
+    return traced.permute(self, tuple(reversed(range(self.ndim))))
+
+
+Tensor.T = property(_transposed)  # type: ignore[attr-defined]
+Tensor.mT = property(lambda self: traced.transpose(self, -2, -1), doc="The tensor with its last two dimensions exchanged.")  # type: ignore[attr-defined]
+
+NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
+               "greater_equal": "ge", "rint": "round", "float_power": "pow", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin",
+               "concatenate": "cat", "transpose": "permute"}
+
+
+def _numpy_table() -> dict[str, Any]:
+    table = dict(FUNCTIONS)
+    table.update({numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()})
+    return table
+
+
+NUMPY_FUNCTIONS = _numpy_table()
+
+
+@_method
+def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """NumPy's ufuncs on Tensors are the ops of the same name; what has none raises TypeError."""
+    function = NUMPY_FUNCTIONS.get(ufunc.__name__)
+    if function is None or method != "__call__" or kwargs:
+        return NotImplemented
+    return function(*inputs)

@@ -1,0 +1,89 @@
+"""Arithmetic, powers, comparisons and choices, elementwise with broadcasting."""
+
+from symgrad.domains import NONZERO, POSITIVE, REAL
+from symgrad.op import composite, elementwise, primitive
+from symgrad.ops.rules import fit
+
+
+def _times_alpha(xp, input, other, *, alpha=1):
+    return input, other if alpha == 1 else other * alpha
+
+
+elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, doc="input + alpha * other.")
+elementwise("sub", None, 1, -1, integers=True, prepare=_times_alpha, aliases=("subtract",),
+                  doc="input - alpha * other.")
+elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, integers=True,
+                  aliases=("multiply",), doc="input * other.")
+elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b,
+                  domain=(REAL, NONZERO), aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
+elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
+elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
+elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", doc="input².")
+
+
+def _power_by_base(xp, y, a, b):
+    if isinstance(b, (int, float)):
+        return xp.zeros_like(a) if b == 0 else b * a ** (b - 1)
+    zero = xp.eq(b, 0)
+    return xp.where(zero, 0 * b, b * a ** xp.where(zero, 1 + 0 * b, b - 1))
+
+
+def _power_by_exponent(xp, y, a, b):
+    flat = xp.logical_and(xp.eq(a, 0), xp.ge(b, 0))
+    return xp.where(flat, xp.zeros_like(y), y * xp.log(xp.where(flat, xp.ones_like(y), a)))
+
+
+elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
+                  doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
+elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.floor(a / b),
+                        domain=(REAL, NONZERO), doc="input - floor(input / other) * other: it has the sign of `other`.")
+
+elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
+                      lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
+                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, doc="The larger of two values; a tie shares the gradient equally.")
+elementwise("minimum", None, lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
+                      lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
+                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, doc="The smaller of two values; a tie shares the gradient equally.")
+
+
+def _clamp(xp, input, min=None, max=None):
+    out = input if min is None else xp.maximum(input, min)
+    return out if max is None else xp.minimum(out, max)
+
+
+def _strictly_between(xp, y, x, min=None, max=None):
+    above = xp.ones_like(y) if min is None else xp.indicator(xp.gt(x, min), y)
+    return above if max is None else above * xp.indicator(xp.lt(x, max), y)
+
+
+elementwise("clamp_number", _clamp, _strictly_between, node_name="Clamp", public=False, integers=True, examples=((-1.0, 1.0), (None, 0.5), (0.25, None)),
+            special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
+
+
+@composite("clamp", aliases=("clip",))
+def clamp(xp, input, min=None, max=None):
+    """The input limited to [min, max]; the derivative is 1 strictly inside and 0 elsewhere."""
+    if min is None and max is None:
+        raise ValueError("clamp: at least one of 'min' or 'max' must not be None")
+    if isinstance(min, (int, float, type(None))) and isinstance(max, (int, float, type(None))):
+        return xp.clamp_number(input, min, max)
+    return _clamp(xp, input, min, max)
+
+
+for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+    elementwise(_name, None, None, None, doc=f"input {_sign} other, as booleans.")
+for _name in ("logical_and", "logical_or"):
+    elementwise(_name, None, None, None, doc=f"The {_name.replace('_', ' ')} of two truth values.")
+for _name, _what in {"logical_not": "Not `input`", "isfinite": "Whether neither infinite nor NaN", "isnan": "Whether NaN",
+                     "isinf": "Whether infinite"}.items():
+    elementwise(_name, None, None, doc=f"{_what}, elementwise.")
+
+
+def _where_vjp(xp, g, y, condition, a, b):
+    zero = xp.zeros_like(g)
+    return None, fit(xp, xp.where(condition, g, zero), a), fit(xp, xp.where(condition, zero, g), b)
+
+
+primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp,
+                  jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
+                  doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")

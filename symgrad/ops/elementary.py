@@ -1,0 +1,79 @@
+"""Elementary functions of one or two real variables (DLMF chapter 4), each partial in the form that keeps its digits."""
+
+from symgrad.domains import POSITIVE, REAL, UNIT_OPEN, Domain, Interval
+from symgrad.op import composite, elementwise
+
+ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
+ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
+ZERO = ((0.0,), (-0.0,))
+
+elementwise("exp", None, lambda xp, y, x: y, doc="e**input. DLMF 4.2.")
+elementwise("exp2", None, lambda xp, y, x: y * xp.ln2, doc="2**input.")
+elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, doc="e**input - 1, accurate next to 0.")
+elementwise("log", None, lambda xp, y, x: 1 / x, domain=POSITIVE, doc="The natural logarithm. DLMF 4.2.")
+elementwise("log2", None, lambda xp, y, x: 1 / (x * xp.ln2), domain=POSITIVE, doc="The logarithm to base 2.")
+elementwise("log10", None, lambda xp, y, x: 1 / (x * xp.ln10), domain=POSITIVE, doc="The logarithm to base 10.")
+elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, doc="log(1 + input), accurate next to 0.")
+elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), domain=POSITIVE, doc="The square root.")
+elementwise("rsqrt", None, lambda xp, y, x: -y / (2 * x), domain=POSITIVE, doc="1 / sqrt(input).")
+
+elementwise("sin", None, lambda xp, y, x: xp.cos(x), doc="The sine. DLMF 4.14.")
+elementwise("cos", None, lambda xp, y, x: -xp.sin(x), doc="The cosine. DLMF 4.14.")
+elementwise("tan", None, lambda xp, y, x: 1 + y * y, domain=Domain("TAN", (Interval(-1.57, 1.57),)), doc="The tangent. DLMF 4.14.")
+elementwise("asin", None, lambda xp, y, x: xp.rsqrt(xp.one_minus_square(x)), domain=UNIT_OPEN, special=ZERO, aliases=("arcsin",),
+            doc="The inverse sine. DLMF 4.23.")
+elementwise("acos", None, lambda xp, y, x: -xp.rsqrt(xp.one_minus_square(x)), domain=UNIT_OPEN, special=ZERO, aliases=("arccos",),
+            doc="The inverse cosine. DLMF 4.23.")
+
+
+def _atan_partial(xp, y, x):
+    cosine = 1 / xp.hypot(1 + 0 * x, x)
+    return cosine * cosine
+
+
+elementwise("atan", None, _atan_partial, special=ZERO, aliases=("arctan",), doc="The inverse tangent. DLMF 4.23.")
+
+
+def _over_square_length(xp, x, y, z):
+    length = xp.hypot(y, z)
+    return x / length / length
+
+
+elementwise("atan2", None, lambda xp, y, a, b: _over_square_length(xp, b, a, b), lambda xp, y, a, b: _over_square_length(xp, -a, a, b),
+            domain=(REAL, POSITIVE), aliases=("arctan2",), doc="The angle of the point (other, input).")
+
+
+def _ratio_to_length(xp, x, y):
+    zero = xp.eq(y, 0)
+    return xp.where(zero, xp.zeros_like(y), x / xp.where(zero, xp.ones_like(y), y))
+
+
+elementwise("hypot", None, lambda xp, y, a, b: _ratio_to_length(xp, a, y), lambda xp, y, a, b: _ratio_to_length(xp, b, y),
+            special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
+
+elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
+elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), doc="The hyperbolic cosine. DLMF 4.28.")
+elementwise("tanh", None, lambda xp, y, x: xp.square(xp.sech(x)), special=(*ZERO, (20.0,), (-20.0,)), doc="The hyperbolic tangent. DLMF 4.28.")
+elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input), without overflow. DLMF 4.28.")
+elementwise("asinh", None, lambda xp, y, x: 1 / xp.hypot(1 + 0 * x, x), special=ZERO, aliases=("arcsinh",), doc="The inverse hyperbolic sine. DLMF 4.37.")
+elementwise("acosh", None, lambda xp, y, x: xp.rsqrt(x - 1) * xp.rsqrt(x + 1), domain=ABOVE_ONE, aliases=("arccosh",),
+            doc="The inverse hyperbolic cosine. DLMF 4.37.")
+elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=UNIT_OPEN, special=ZERO, aliases=("arctanh",),
+            doc="The inverse hyperbolic tangent. DLMF 4.37.")
+elementwise("one_minus_square", None, lambda xp, y, x: -2 * x, public=False, special=((1.0,), (-1.0,)), doc="1 - input², accurate next to ±1.")
+
+elementwise("abs", None, lambda xp, y, x: xp.sign(x), integers=True, special=ZERO, aliases=("absolute",), doc="|input|; the derivative at 0 is 0.")
+elementwise("sign", None, 0, integers=True, special=ZERO, doc="-1, 0 or 1, with the derivative 0.")
+elementwise("floor", None, 0, integers=True, doc="The largest integer not above, with the derivative 0.")
+elementwise("ceil", None, 0, integers=True, doc="The smallest integer not below, with the derivative 0.")
+elementwise("round", None, 0, integers=True, doc="The nearest integer, halves to even, with the derivative 0.")
+elementwise("trunc", None, 0, integers=True, aliases=("fix",), doc="The integer part, with the derivative 0.")
+
+elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input, order), lambda xp, y, x, order: xp.sinc_derivative(x, order + 1),
+            public=False, special=((0.0,), (1e-5,)), examples=((0,),), node_name="Sinc", doc="The derivative of sinc of any order.")
+
+
+@composite("sinc")
+def sinc(xp, input):
+    """sin(π input) / (π input), and 1 at 0; its derivatives of every order keep their digits next to 0."""
+    return xp.sinc_derivative(input, 0)

@@ -1,0 +1,58 @@
+"""Reading and writing through an index: two linear ops, each the transpose of the other."""
+
+from symgrad.op import composite, linear
+from symgrad.ops.rules import axis
+
+linear("getitem", lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), public=False,
+       node_name="Index", view=True, examples=((0,), ((slice(None), 1),), ((..., None),), ([0, 2, 0],)), doc="input[index].")
+linear("place", lambda xp, input, index, shape: xp.place(input, index, shape), lambda xp, g, shape, index, whole: xp.getitem(g, index),
+       public=False, node_name="IndexPut", examples=(((slice(1, 4), slice(0, 4)), (5, 6)),), doc="Zeros of `shape` with the input added at `index`.")
+
+
+def _write(xp, input, values, index, accumulate):
+    return xp.put(input, values, index, accumulate)
+
+
+def _kept(xp, g, shape, index, accumulate):
+    return g if accumulate else xp.put(g, 0, index, False)
+
+
+def _written(xp, g, shape, index, accumulate):
+    read = xp.getitem(g, index)
+    return read if read.shape == tuple(shape) else xp.sum_to_size(read, shape)
+
+
+linear("put", _write, _kept, _written, public=False, node_name="IndexPut", examples=((0, False),), doc="A copy of the input with `values` at `index`.")
+
+
+@composite("index_put")
+def index_put(xp, input, indices, values, accumulate=False):
+    """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
+    index = indices if isinstance(indices, tuple) else tuple(indices)
+    return xp.put(input, values, index, bool(accumulate))
+
+
+@composite("index_select")
+def index_select(xp, input, dim, index):
+    """The slices of the input along `dim` that a vector of integers names."""
+    return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
+
+
+@composite("select")
+def select(xp, input, dim, index):
+    """One slice of the input along `dim`."""
+    return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
+
+
+@composite("masked_select")
+def masked_select(xp, input, mask):
+    """The elements where `mask` holds, as a vector."""
+    return xp.broadcast_to(input, mask.shape)[mask] if input.shape != mask.shape else input[mask]
+
+
+@composite("masked_fill")
+def masked_fill(xp, input, mask, value):
+    """The input with `value` where `mask` holds."""
+    return xp.where(mask, value, input)
+
+

@@ -1,0 +1,166 @@
+"""Products of vectors, matrices and tensors, and the parts of a matrix."""
+
+from symgrad.op import composite, linear, multilinear
+
+
+def _matrices(name, *ranks):
+    def prepare(xp, input, other):
+        if (input.ndim, other.ndim) != ranks or input.shape[-1] != other.shape[0]:
+            wanted = " and ".join("a vector" if rank == 1 else "a matrix" for rank in ranks)
+            raise RuntimeError(f"{name}: expected {wanted} whose inner sizes agree, but got shapes {list(input.shape)} and {list(other.shape)}")
+        return input, other
+
+    return prepare
+
+
+def _t(xp, a):
+    return xp.permute(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+
+
+def _outer(xp, a, b):
+    return xp.reshape(a, (*a.shape, 1)) * b
+
+
+multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, _t(xp, b)), lambda xp, g, a, b: xp.mm(_t(xp, a), g),
+            prepare=_matrices("mm", 2, 2), doc="The product of two matrices.")
+multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: _outer(xp, g, b), lambda xp, g, a, b: xp.mv(_t(xp, a), g),
+            prepare=_matrices("mv", 2, 1), doc="The product of a matrix and a vector.")
+multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
+            prepare=_matrices("dot", 1, 1), doc="The inner product of two vectors, without conjugation.")
+multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
+            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, doc="Products of matrices over broadcast leading axes.")
+
+
+@composite("matmul")
+def matmul(xp, input, other):
+    """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
+    a, b = input.ndim, other.ndim
+    if not a or not b:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if input.shape[-1] != other.shape[-2 if b > 1 else 0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, input.shape))} and {'x'.join(map(str, other.shape))})")
+    if (a, b) == (2, 2):
+        return xp.mm(input, other)
+    if (a, b) == (2, 1):
+        return xp.mv(input, other)
+    if (a, b) == (1, 1):
+        return xp.dot(input, other)
+    left = input if a > 1 else xp.reshape(input, (1, *input.shape))
+    right = other if b > 1 else xp.reshape(other, (*other.shape, 1))
+    out = xp.bmm(left, right)
+    return out if a > 1 and b > 1 else xp.squeeze(out, -2 if a == 1 else -1)
+
+
+@composite("outer", aliases=("ger",))
+def outer(xp, input, vec2):
+    """The outer product of two vectors."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {input.ndim}D and {vec2.ndim}D")
+    return _outer(xp, input, vec2)
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _explicit(equation, ranks):
+    """The operands' and the output's letters, with blanks gone, an ellipsis spelled out and the output worked out."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise RuntimeError(f"einsum(): the equation {equation!r} names {len(terms)} operands but {len(ranks)} were given")
+    free = [c for c in LETTERS if c not in equation]
+    widths = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks) if "..." in term]
+    dots = "".join(free[:max(widths, default=0)])
+    out = []
+    for term, rank in zip(terms, ranks):
+        width = rank - len(term.replace("...", ""))
+        if width < 0 or (width and "..." not in term):
+            raise RuntimeError(f"einsum(): the operand {term!r} of {equation!r} has {len(term)} subscripts but its tensor has {rank} dimensions")
+        out.append(term.replace("...", dots[len(dots) - width:]))
+    if arrow:
+        return out, right.replace("...", dots)
+    letters = "".join(out)
+    return out, dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
+
+
+def _einsum_arguments(xp, equation, *operands):
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    terms, right = _explicit(equation, [x.ndim for x in operands])
+    known = {}
+    for term, x in zip(terms, operands):
+        for letter, n in zip(term, x.shape):
+            if not letter.isalpha():
+                raise RuntimeError(f"einsum(): invalid subscript {letter!r} in {equation!r}; subscripts are letters")
+            if known.setdefault(letter, n) not in (n, 1) and n != 1:
+                raise RuntimeError(f"einsum(): subscript {letter} has size {n} for one operand and {known[letter]} for another in {equation!r}")
+            known[letter] = max(known[letter], n)
+    for letter in right:
+        if letter not in known or right.count(letter) > 1:
+            raise RuntimeError(f"einsum(): output subscript {letter} in {equation!r} is repeated or not in any operand")
+    return list(operands), ",".join(terms) + "->" + right
+
+
+def _einsum_back(xp, g, xs, i, equation):
+    """The cotangent of one operand: the equation with that operand and the output exchanged.
+
+    A letter that only this operand has was summed, so the cotangent is stretched along it; a letter it repeats reads a diagonal,
+    so the cotangent is placed on one.
+    """
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    others = [(term, x) for k, (term, x) in enumerate(zip(terms, xs)) if k != i]
+    target = "".join(dict.fromkeys(terms[i]))
+    available = right + "".join(term for term, _ in others)
+    read = "".join(c for c in target if c in available)
+    size = dict(zip(terms[i], xs[i].shape))
+    out = xp.einsum(",".join([right, *(term for term, _ in others)]) + "->" + read, [g, *(x for _, x in others)])
+    if read != target:
+        lengths = dict(zip(read, out.shape))
+        out = xp.reshape(out, tuple(lengths.get(c, 1) for c in target))
+        out = xp.broadcast_to(out, tuple(lengths.get(c, size[c]) for c in target))
+    if target != terms[i]:
+        delta = [xp.eye_like(out, size[c]) for c in target for _ in range(terms[i].count(c) - 1)]
+        fresh = iter(c for c in LETTERS if c not in equation)
+        renamed, pairs, seen = [], [], set()
+        for c in terms[i]:
+            letter = next(fresh) if c in seen else c
+            if c in seen:
+                pairs.append(c + letter)
+            seen.add(c)
+            renamed.append(letter)
+        order = sorted(range(len(pairs)), key=lambda k: target.index(pairs[k][0]))
+        out = xp.einsum(",".join([target, *(pairs[k] for k in order)]) + "->" + "".join(renamed), [out, *delta])
+    return out
+
+
+multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operands), _einsum_back, variadic=True, prepare=_einsum_arguments,
+            method=False, examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)), doc="Sums of products over the letters of an equation.")
+
+linear("trace", lambda xp, input: xp.trace(input), lambda xp, g, shape: g * xp.diagonal_place(xp.ones_like(g, (min(shape),)), 0, shape),
+       doc="The sum of a matrix's diagonal.")
+
+
+def _parts(xp, input, diagonal=0):
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    return input, diagonal
+
+
+linear("diag", lambda xp, input, diagonal=0: xp.diag(input, diagonal),
+       lambda xp, g, shape, diagonal=0: xp.diagonal_place(g, diagonal, shape) if len(shape) == 2 else xp.diag(g, diagonal),
+       prepare=_parts, examples=((0,), (1,), (-1,)), doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
+linear("diagonal_place", lambda xp, input, diagonal, shape: xp.diagonal_place(input, diagonal, shape),
+       lambda xp, g, shape, diagonal, whole: xp.diag(g, diagonal), public=False, doc="A vector as one diagonal of zeros.")
+
+
+def _triangle(name, part):
+    def read(xp, input, diagonal):
+        return getattr(xp, name)(input, diagonal)
+
+    linear(name, read, lambda xp, g, shape, diagonal: read(xp, g, diagonal), prepare=lambda xp, input, diagonal=0: (input, diagonal),
+           examples=((0,), (1,)), doc=f"The {part} triangle of a matrix, the rest zero.")
+
+
+_triangle("tril", "lower")
+_triangle("triu", "upper")

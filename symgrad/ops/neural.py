@@ -1,0 +1,71 @@
+"""Activations and losses."""
+
+import math
+
+from symgrad.op import elementwise, primitive
+from symgrad.ops.rules import axis, fit
+
+elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, special=((0.0,), (-0.0,)), doc="max(input, 0); the derivative at 0 is 0.")
+elementwise("sigmoid", None, lambda xp, y, x: y * xp.sigmoid(-x), special=((40.0,), (-40.0,)), aliases=("expit",),
+            doc="1 / (1 + exp(-input)).")
+elementwise("logsigmoid", None, lambda xp, y, x: xp.sigmoid(-x), special=((40.0,), (-40.0,)), node_name="LogSigmoid",
+            doc="log(sigmoid(input)), without cancellation.")
+elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta), lambda xp, y, x, beta=1.0: xp.sigmoid(x if beta == 1 else beta * x),
+            prepare=lambda xp, input, beta=1.0, threshold=20.0: (input, beta), examples=((), (2.0,)), special=((40.0,), (-40.0,)),
+            doc="log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect.")
+elementwise("logaddexp", None, lambda xp, y, a, b: xp.sigmoid(a - b), lambda xp, y, a, b: xp.sigmoid(b - a),
+            special=((0.0, 0.0),), doc="log(exp(input) + exp(other)), without overflow.")
+
+
+def _along(xp, input, dim=None, dtype=None):
+    if dim is None:
+        raise TypeError("softmax: give the dimension to normalise over, as dim=-1")
+    input = input if dtype is None else input.to(dtype)
+    return input, axis(dim, input.ndim)
+
+
+def _softmax(xp, input, dim):
+    return xp.exp(input - xp.logsumexp(input, (dim,) if input.ndim else (), True))
+
+
+def _log_softmax(xp, input, dim):
+    return input - xp.logsumexp(input, (dim,) if input.ndim else (), True)
+
+
+def _total(xp, x, dim):
+    return xp.sum(x, (dim,), True) if x.ndim else x
+
+
+primitive("softmax", _softmax, prepare=_along, vjp=lambda xp, g, y, x, dim: y * (g - _total(xp, g * y, dim)),
+          jvp=lambda xp, t, y, x, dim: y * (t - _total(xp, t * y, dim)), doc="exp(input) / Σ exp(input) along `dim`.")
+primitive("log_softmax", _log_softmax, prepare=_along, vjp=lambda xp, g, y, x, dim: g - xp.exp(y) * _total(xp, g, dim),
+          jvp=lambda xp, t, y, x, dim: t - _total(xp, t * xp.exp(y), dim), doc="log(softmax(input)) along `dim`, without cancellation.")
+
+
+def _reduced(xp, x, reduction):
+    if reduction == "none":
+        return x
+    total = xp.sum(x, tuple(range(x.ndim)), False)
+    return total if reduction == "sum" else total / math.prod(x.shape)
+
+
+def _weight(g, shape, reduction):
+    return g / math.prod(shape) if reduction == "mean" else g
+
+
+def _losses(xp, input, target, reduction="mean"):
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
+    return input, target, reduction
+
+
+def _mse_vjp(xp, g, y, x, target, reduction):
+    difference = x - target
+    cotangent = 2 * _weight(g, difference.shape, reduction) * difference
+    return fit(xp, cotangent, x), fit(xp, -cotangent, target)
+
+
+primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.square(input - target), reduction), arity=2, prepare=_losses,
+          method=False, vjp=_mse_vjp, examples=(("mean",), ("sum",), ("none",)),
+          jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
+          doc="The mean (or sum, or each) of (input - target)².")

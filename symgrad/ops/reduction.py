@@ -1,0 +1,220 @@
+"""Reductions along one, several or all axes."""
+
+import math
+from typing import NamedTuple
+
+from symgrad.op import composite, linear, primitive
+from symgrad.ops.rules import axes, axis, count, spread, unsqueezed
+
+
+def _axes(xp, input, dim=None, keepdim=False):
+    return input, axes(dim, input.ndim), bool(keepdim)
+
+
+def _axes_as(xp, input, dim=None, keepdim=False, *, dtype=None):
+    return _axes(xp, input if dtype is None else input.to(dtype), dim, keepdim)
+
+
+def _axes_of_floats(xp, input, dim=None, keepdim=False, *, dtype=None):
+    input = input if dtype is None else input.to(dtype)
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                           f"Got: {input.dtype}; convert it with .to(float64) first")
+    return _axes(xp, input, dim, keepdim)
+
+
+CASES = (((0,), False), ((1,), True), ((0, 1), False))
+
+linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambda xp, g, shape, dim, keepdim:
+       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES, doc="The sum over `dim`, or over everything.")
+
+
+def _mean(xp, input, dim, keepdim):
+    return xp.sum(input, dim, keepdim) / (count(input.shape, dim) or math.nan)
+
+
+linear("mean", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
+       prepare=_axes_of_floats, examples=CASES, doc="The mean over `dim`, or over everything; of nothing it is NaN.")
+
+
+def _others(xp, x):
+    """The product of all the other elements along the last axis, by a tree of pairs: safe for zeros, linear in the length."""
+    n = x.shape[-1]
+    if n == 1:
+        return xp.ones_like(x)
+    half = n // 2
+    even, odd, rest = x[..., 0:2 * half:2], x[..., 1:2 * half:2], x[..., 2 * half:]
+    above = _others(xp, xp.cat([even * odd, rest], x.ndim - 1))
+    pairs = xp.stack([above[..., :half] * odd, above[..., :half] * even], x.ndim)
+    return xp.cat([xp.reshape(pairs, (*x.shape[:-1], 2 * half)), above[..., half:]], x.ndim - 1)
+
+
+def _product_of_others(xp, x, dim):
+    if not math.prod(x.shape) or not dim:
+        return xp.ones_like(x)
+    order = tuple(i for i in range(x.ndim) if i not in dim) + dim
+    front = xp.permute(x, order)
+    kept = x.ndim - len(dim)
+    flat = xp.reshape(front, (*front.shape[:kept], math.prod(front.shape[kept:])))
+    out = xp.reshape(_others(xp, flat), front.shape)
+    return xp.permute(out, tuple(order.index(i) for i in range(x.ndim)))
+
+
+primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), prepare=_axes_as, examples=CASES,
+          vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _product_of_others(xp, x, dim),
+          jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _product_of_others(xp, x, dim), dim, keepdim),
+          doc="The product over `dim`, or over everything; zeros do no harm to its derivatives.")
+
+
+def _shares(xp, y, x, dim, keepdim):
+    """Each extreme element's share of the derivative: equal among ties."""
+    at = xp.indicator(xp.eq(x, unsqueezed(xp, y, x.shape, dim, keepdim)), x)
+    return at / xp.sum(at, dim, True)
+
+
+def _extremum(name, what):
+    primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes, examples=CASES,
+              vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
+              jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
+              doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
+
+
+_extremum("amax", "largest")
+_extremum("amin", "smallest")
+
+
+class Extreme(NamedTuple):
+    """Extreme values and where they stand."""
+
+    values: object
+    indices: object
+
+
+def _extreme(xp, input, dim, keepdim, value, position, between):
+    if dim is None:
+        return value(input)
+    if not isinstance(dim, int):
+        return between(input, dim)
+    return Extreme(value(input, dim, keepdim), position(input, dim, keepdim))
+
+
+@composite("max")
+def max(xp, input, dim=None, keepdim=False):
+    """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
+    return _extreme(xp, input, dim, keepdim, xp.amax, xp.argmax, xp.maximum)
+
+
+@composite("min")
+def min(xp, input, dim=None, keepdim=False):
+    """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
+    return _extreme(xp, input, dim, keepdim, xp.amin, xp.argmin, xp.minimum)
+
+
+def _one_axis(xp, input, dim=None, keepdim=False):
+    return input, None if dim is None else axis(dim, input.ndim), bool(keepdim)
+
+
+primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_one_axis,
+          doc="The index of the first largest element along `dim`, or of the flattened input.")
+primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_one_axis,
+          doc="The index of the first smallest element along `dim`, or of the flattened input.")
+primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, doc="Whether all elements are true.")
+primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, doc="Whether any element is true.")
+
+
+def _spread_of(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return input, axes(dim, input.ndim), correction, bool(keepdim)
+
+
+def _centred(xp, x, dim):
+    return x - _mean(xp, x, dim, True)
+
+
+def _freedom(x, dim, correction):
+    n = count(x.shape, dim) - correction
+    return n if n > 0 else math.nan
+
+
+def _var(xp, input, dim, correction, keepdim):
+    return xp.sum(xp.square(_centred(xp, input, dim)), dim, keepdim) / _freedom(input, dim, correction)
+
+
+def _var_vjp(xp, g, y, x, dim, correction, keepdim):
+    return spread(xp, g * (2 / _freedom(x, dim, correction)), x.shape, dim, keepdim) * _centred(xp, x, dim)
+
+
+def _var_jvp(xp, t, y, x, dim, correction, keepdim):
+    return 2 * xp.sum(t * _centred(xp, x, dim), dim, keepdim) / _freedom(x, dim, correction)
+
+
+def _inverse(xp, y):
+    """1 / y, and 0 where y is 0: the minimum-norm subgradient of a norm at its kink."""
+    zero = xp.eq(y, 0)
+    return xp.where(zero, xp.zeros_like(y), 1 / xp.where(zero, xp.ones_like(y), y))
+
+
+SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
+
+primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS,
+          doc="The variance, Σ (x - mean)² / (n - correction).")
+primitive("std", lambda xp, input, dim, correction, keepdim: xp.sqrt(_var(xp, input, dim, correction, keepdim)), prepare=_spread_of,
+          examples=SPREADS,
+          vjp=lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
+          jvp=lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2,
+          doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
+
+
+def _norm_vjp(xp, g, y, x, dim, keepdim):
+    return spread(xp, g * _inverse(xp, y), x.shape, dim, keepdim) * x
+
+
+def _norm_jvp(xp, t, y, x, dim, keepdim):
+    return xp.sum(t * x, dim, keepdim) * _inverse(xp, y)
+
+
+primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, keepdim), vjp=_norm_vjp, jvp=_norm_jvp, public=False,
+          prepare=_axes, examples=CASES, node_name="LinalgVectorNorm", doc="√Σ|x|²; the derivative at 0 is 0.")
+
+
+@composite("norm")
+def norm(xp, input, p=2, dim=None, keepdim=False):
+    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
+    if p in (2, "fro", None):
+        return xp.vector_norm(input, dim, keepdim)
+    if not isinstance(p, (int, float)):
+        raise ValueError(f"norm: p must be a number, inf, -inf or 'fro', not {p!r}")
+    size = xp.abs(input)
+    if p == math.inf or p == -math.inf:
+        return (xp.amax if p > 0 else xp.amin)(size, dim, keepdim)
+    if p == 0:
+        return xp.sum(xp.ne(input, 0).to(input.dtype), dim, keepdim)
+    total = xp.sum(size if p == 1 else size**p, dim, keepdim)
+    return total if p == 1 else total ** (1 / p)
+
+
+def _logsumexp_vjp(xp, g, y, x, dim, keepdim):
+    return spread(xp, g, x.shape, dim, keepdim) * xp.exp(x - unsqueezed(xp, y, x.shape, dim, keepdim))
+
+
+def _logsumexp_jvp(xp, t, y, x, dim, keepdim):
+    return xp.sum(t * xp.exp(x - unsqueezed(xp, y, x.shape, dim, keepdim)), dim, keepdim)
+
+
+primitive("logsumexp", lambda xp, input, dim, keepdim: xp.logsumexp(input, dim, keepdim), vjp=_logsumexp_vjp, jvp=_logsumexp_jvp,
+          prepare=_axes, examples=CASES, doc="log Σ exp(input) over `dim`, without overflow.")
+
+
+def _along(xp, input, dim, *, dtype=None):
+    return input if dtype is None else input.to(dtype), axis(dim, input.ndim)
+
+
+def _cumsum_back(xp, g, shape, dim):
+    return xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)) if shape else g
+
+
+linear("cumsum", lambda xp, input, dim: xp.cumsum(input, dim), _cumsum_back, prepare=_along, examples=((0,), (1,)),
+       doc="The running sum along `dim`.")

@@ -1,0 +1,59 @@
+"""Small pieces that several rule tables share. Like the rules, they speak only `xp` and plain Python."""
+
+from __future__ import annotations
+
+import math
+
+
+def shape_of(x):
+    """The shape of a value; a Python number has shape ()."""
+    return getattr(x, "shape", ())
+
+
+def fit(xp, g, x):
+    """The cotangent `g` summed back over the axes along which `x` was broadcast."""
+    shape = shape_of(x)
+    return g if shape_of(g) == shape else xp.sum_to_size(g, shape)
+
+
+def axis(dim, ndim):
+    """One axis as a number from 0 to ndim - 1, with torch's error."""
+    span = ndim or 1
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"dim must be an integer, not {type(dim).__name__} ({dim!r})")
+    dim = dim.__index__()
+    if not -span <= dim < span:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
+    return dim % span
+
+
+def axes(dim, ndim):
+    """Several axes, or None for all of them, as a tuple of distinct numbers."""
+    if dim is None or isinstance(dim, (tuple, list)) and not dim:
+        return tuple(range(ndim))
+    out = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    if len(set(out)) != len(out):
+        raise RuntimeError(f"dim {out[-1]} appears multiple times in the list of dims")
+    return out if ndim else ()
+
+
+def spread(xp, y, shape, dim, keepdim):
+    """A reduced value laid out again over the shape it was reduced from."""
+    return xp.broadcast_to(unsqueezed(xp, y, shape, dim, keepdim), shape)
+
+
+def unsqueezed(xp, y, shape, dim, keepdim):
+    """A reduced value with its reduced axes put back as ones."""
+    return y if keepdim else xp.reshape(y, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+
+
+def count(shape, dim):
+    """How many elements each reduced value was made of."""
+    return math.prod(shape[i] for i in dim)
+
+
+def sizes(shape):
+    """Sizes given as one sequence or as several integers."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = shape[0]
+    return tuple(n.__index__() for n in shape)

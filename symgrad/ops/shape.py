@@ -1,0 +1,258 @@
+"""Ops that only lay the elements out anew; all of them are linear."""
+
+import math
+
+from symgrad.op import composite, linear
+from symgrad.ops.rules import axes, axis, sizes
+
+
+def _target(name, shape, size):
+    """A shape with its -1 worked out."""
+    known = math.prod(n for n in size if n != -1)
+    total = math.prod(shape)
+    if size.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if any(n < -1 for n in size):
+        raise RuntimeError(f"invalid shape dimension {min(size)}")
+    if -1 in size:
+        if known == 0:
+            raise RuntimeError(f"cannot {name} tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can be "
+                               f"any value and is ambiguous")
+        size = tuple(total // known if n == -1 else n for n in size)
+    if math.prod(size) != total:
+        raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {total}")
+    return size
+
+
+def _reshape_back(xp, g, shape, size):
+    return xp.reshape(g, shape)
+
+
+linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, examples=(((4, 3),), ((12,),)),
+       prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
+       doc="The same elements in another shape; one size may be -1.")
+
+
+@composite("view")
+def view(xp, input, *shape):
+    """The same elements in another shape, sharing memory; refused where that needs a copy."""
+    size = _target("view", input.shape, sizes(shape))
+    out = xp.reshape(input, size)
+    if not out.shares_memory_with(input) and math.prod(size):
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+                           "contiguous subspaces). Use .reshape(...) instead.")
+    return out
+
+
+@composite("flatten")
+def flatten(xp, input, start_dim=0, end_dim=-1):
+    """The axes from `start_dim` to `end_dim` merged into one."""
+    start, end = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    shape = input.shape or (1,)
+    return xp.reshape(input, (*shape[:start], math.prod(shape[start:end + 1]), *shape[end + 1:]))
+
+
+def _without_ones(xp, input, dim=None):
+    dims = axes(dim, input.ndim) if dim is None or input.ndim else ()
+    return input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims)
+
+
+linear("squeeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, prepare=_without_ones, view=True, examples=(((12,),),),
+       doc="The axes of size 1 removed: all of them, or those of `dim`.")
+
+
+def _with_one(xp, input, dim):
+    at = axis(dim, input.ndim + 1)
+    return input, (*input.shape[:at], 1, *input.shape[at:])
+
+
+linear("unsqueeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, prepare=_with_one, view=True, examples=(((1, 3, 4),),),
+       doc="A new axis of size 1 at `dim`.")
+
+
+def _inverse(order):
+    return tuple(order.index(i) for i in range(len(order)))
+
+
+def _permute_back(xp, g, shape, dims):
+    return xp.permute(g, _inverse(dims))
+
+
+def _order(xp, input, *dims):
+    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    order = axes(given, input.ndim) if given else ()
+    if len(order) != input.ndim:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+                           f"of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}".replace("(sparse_coo)", ""))
+    return input, order
+
+
+def _swapped(xp, input, dim0, dim1):
+    order = list(range(input.ndim))
+    if order:
+        a, b = axis(dim0, input.ndim), axis(dim1, input.ndim)
+        order[a], order[b] = order[b], order[a]
+    return input, tuple(order)
+
+
+def _matrix_transpose(xp, input):
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use permute or transpose")
+    return input, tuple(reversed(range(input.ndim)))
+
+
+def _moved(xp, input, source, destination):
+    given = [source] if isinstance(source, int) else source, [destination] if isinstance(destination, int) else destination
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number of "
+                           f"dims as destination ({list(given[1])} dims)")
+    from_, to = axes(tuple(given[0]), input.ndim), axes(tuple(given[1]), input.ndim)
+    rest = iter(i for i in range(input.ndim) if i not in from_)
+    placed = dict(zip(to, from_))
+    return input, tuple(placed[i] if i in placed else next(rest) for i in range(input.ndim))
+
+
+for _name, _prepare, _doc in (
+    ("permute", _order, "The axes in another order."), ("transpose", _swapped, "Two axes exchanged."),
+    ("t", _matrix_transpose, "The transpose of a matrix; vectors and scalars as they are."),
+    ("movedim", _moved, "Axes moved to other places, the others in their old order."),
+):
+    linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_back, prepare=_prepare, view=True, examples=(((1, 0),),), doc=_doc,
+           node_name="Permute" if _name == "movedim" else None)
+
+
+def _expanded(xp, input, *size):
+    size, shape = sizes(size), input.shape
+    extra = len(size) - len(shape)
+    if extra < 0:
+        raise RuntimeError(f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+                           f"tensor ({len(shape)})")
+    out = []
+    for i, n in enumerate(size):
+        old = shape[i - extra] if i >= extra else None
+        if n == -1 and old is None:
+            raise RuntimeError(f"expand: the size -1 isn't allowed in a leading, non-existing dimension {i}")
+        if n not in (-1, old) and old not in (1, None):
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton dimension {i}. "
+                               f"Target sizes: {list(size)}. Tensor sizes: {list(shape)}")
+        out.append(old if n == -1 else n)
+    return input, tuple(out)
+
+
+def _expand_back(xp, g, shape, size):
+    return g if g.shape == tuple(shape) else xp.sum_to_size(g, shape)
+
+
+for _name in ("expand", "broadcast_to"):
+    linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), _expand_back, prepare=_expanded, view=True, node_name="Expand",
+           examples=(((2, 3, 4),),), doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
+
+
+def _summable(xp, input, *size):
+    size, shape = sizes(size), input.shape
+    extra = len(shape) - len(size)
+    if extra < 0 or any(n not in (1, shape[i + extra]) for i, n in enumerate(size)):
+        raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
+    return input, size
+
+
+linear("sum_to_size", lambda xp, input, size: input if input.shape == size else xp.sum_to_size(input, size),
+       lambda xp, g, shape, size: xp.broadcast_to(g, shape), prepare=_summable, node_name="Sum", examples=(((1, 4),), ((3, 1),)),
+       doc="The sum over the axes along which `size` would be broadcast: the transpose of `expand`.")
+
+
+def _many(name, tensors):
+    if not isinstance(tensors, (tuple, list)) or not tensors:
+        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
+
+
+def _cat_arguments(xp, tensors, dim=0):
+    _many("cat", tensors)
+    if not all(t.ndim for t in tensors):
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack")
+    dim = axis(dim, tensors[0].ndim)
+    first = tensors[0].shape
+    for i, t in enumerate(tensors):
+        if t.ndim != len(first) or any(n != m for k, (n, m) in enumerate(zip(t.shape, first)) if k != dim):
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected shape like {list(first)} but got "
+                               f"{list(t.shape)} for tensor number {i} in the list.")
+    return tensors, dim
+
+
+def _cat_back(xp, g, shapes, dim):
+    out, at = [], 0
+    for shape in shapes:
+        out.append(xp.getitem(g, (slice(None),) * dim + (slice(at, at + shape[dim]),)))
+        at += shape[dim]
+    return out
+
+
+linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_back, variadic=True, prepare=_cat_arguments, aliases=("concat", "concatenate"),
+       method=False, examples=((0,), (1,)), doc="Tensors joined along an existing axis.")
+
+
+def _stack_arguments(xp, tensors, dim=0):
+    _many("stack", tensors)
+    for i, t in enumerate(tensors):
+        if t.shape != tensors[0].shape:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and {list(t.shape)} "
+                               f"at entry {i}")
+    return tensors, axis(dim, tensors[0].ndim + 1)
+
+
+linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim), lambda xp, g, shapes, dim: [xp.getitem(g, (slice(None),) * dim + (i,)) for i in range(len(shapes))],
+       variadic=True, prepare=_stack_arguments, method=False, examples=((0,), (1,)), doc="Tensors of one shape joined along a new axis.")
+
+
+@composite("split")
+def split(xp, tensor, split_size_or_sections, dim=0):
+    """The pieces of a tensor along `dim`: all of one size (the last may be smaller), or of the sizes given."""
+    dim, sections = axis(dim, tensor.ndim), split_size_or_sections
+    n = tensor.shape[dim]
+    if isinstance(sections, int):
+        if sections <= 0:
+            raise RuntimeError(f"split expects split_size be positive, but got split_size={sections}")
+        sections = [min(sections, n - at) for at in range(0, n, sections)] or [0]
+    if sum(sections) != n or min(sections) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
+                           f"split_sizes={list(sections)}")
+    starts = [sum(sections[:i]) for i in range(len(sections))]
+    return tuple(tensor[(slice(None),) * dim + (slice(at, at + size),)] for at, size in zip(starts, sections))
+
+
+@composite("chunk")
+def chunk(xp, input, chunks, dim=0):
+    """The input cut into at most `chunks` pieces along `dim`."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return split(xp, input, max(-(-input.shape[axis(dim, input.ndim)] // chunks), 1), dim)
+
+
+linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape, dims: xp.flip(g, dims), examples=(((0,),), ((0, 1),)),
+       prepare=lambda xp, input, *dims: (input, axes(dims[0] if len(dims) == 1 else dims, input.ndim)), doc="The order reversed along `dims`.")
+
+
+def _shifts(xp, input, shifts, dims=None):
+    if dims is None or dims == ():
+        return input, shifts, None
+    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    dims = tuple(axis(d, input.ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,)))
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return input, shifts, dims
+
+
+def _negated(shifts):
+    return tuple(-s for s in shifts) if isinstance(shifts, tuple) else -shifts
+
+
+linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
+       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))),
+       doc="The elements shifted along `dims` and carried round; without `dims`, over the flattened input.")
+
+
+
+linear("clone", lambda xp, input: xp.copy(input), lambda xp, g, shape: g, prepare=lambda xp, input, *, memory_format=None: (input,),
+       doc="A copy, differentiably.")

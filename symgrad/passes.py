@@ -1,0 +1,141 @@
+"""The passes over a recorded graph: pullback (reverse), pushforward (forward) and replay (again, in another carrier).
+
+None of them recurses, and none of them knows what it carries: the carrier `xp` and a reading of the nodes say that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from symgrad.graph import GRADIENT, RELEASED, Leaf, Link, Node, upstream
+
+__all__ = ["FREED", "arguments", "call_rule", "pullback", "pushforward", "replay"]
+
+Read = Callable[[Node], tuple[Any, tuple]]
+
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+
+
+def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = None, wanted: frozenset[Node] | None = None,
+             keep: frozenset[Node] = frozenset(), finish: Callable[[Node], None] | None = None) -> dict[Node, Any]:
+    """Carry cotangents from the seeds down to the leaves: the transpose of the derivative, applied to the seeds.
+
+    `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself.
+    `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
+    reached with derivative zero; `finish` is called with every node that was pulled through.
+    """
+    pending: dict[Node, Any] = {}
+    heap: list[tuple[int, Node]] = []
+    owned: set[Node] = set()
+    out: dict[Node, Any] = {}
+    stopped: list[Node] = []
+    for node, g in seeds:
+        if node in pending:
+            pending[node] = pending[node] + g
+        else:
+            pending[node] = g
+            heappush(heap, (-node.sequence_nr, node))
+    while heap:
+        node = heappop(heap)[1]
+        g = pending.pop(node)
+        parents = node.parents
+        if not parents:
+            out[node] = g
+            continue
+        if node in keep:
+            out[node] = g
+        if type(node) is Link:
+            cotangents: Sequence[Any] = (g,) + (None,) * (len(parents) - 1)
+        else:
+            needs = parents if wanted is None else tuple(p if p in wanted else None for p in parents)
+            if read is None:
+                if node.flags & RELEASED:
+                    raise RuntimeError(FREED)
+                y, args = node.value, node.args
+                # The pullback of a holomorphic op is its transposed linear map with conjugated coefficients.
+                if type(g) is not np.float64 and g.dtype.kind == "c":
+                    y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)
+            else:
+                y, args = read(node)
+            cotangents = node.op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        for p, c in zip(parents, cotangents):
+            if p is None or not p.flags & GRADIENT or (wanted is not None and p not in wanted):
+                continue
+            if c is None:
+                stopped.append(p)
+            elif p not in pending:
+                pending[p] = c
+                heappush(heap, (-p.sequence_nr, p))
+            elif p in owned:
+                total = pending[p]
+                total += c
+                pending[p] = total
+            else:
+                pending[p] = pending[p] + c
+                owned.add(p)
+        if finish is not None:
+            finish(node)
+    if stopped:
+        for node in upstream(stopped, differentiable=True):
+            if not node.parents or node in keep:
+                out.setdefault(node, None)
+    return out
+
+
+def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
+    """The node's forward rule on tensors of the carrier, with the node's own parameters."""
+    rest = args[len(tensors):]
+    return node.op.forward(xp, *((tensors,) if node.op.arity is None else tensors), *rest)
+
+
+def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant: Callable[[Any], Any],
+           memo: dict[Node, Any] | Any = None) -> dict[Node, Any]:
+    """Compute the graph again in another carrier, from what `leaf` and `constant` say its ends are there."""
+    values: Any = {} if memo is None else memo
+    for node in upstream(roots):
+        if node in values:
+            continue
+        if isinstance(node, Leaf):
+            values[node] = leaf(node)
+        elif type(node) is Link:
+            values[node] = constant(node.value) if node.parents[0] is None else values[node.parents[0]]
+        else:
+            values[node] = call_rule(xp, node, arguments(node, values, constant), node.args or ())
+    return values
+
+
+def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], Any]) -> tuple:
+    """A node's tensor arguments in the carrier the values are in."""
+    if node.args is None:
+        raise RuntimeError(FREED)
+    return tuple(constant(a) if p is None else values[p] for p, a in zip(node.parents, node.args))
+
+
+def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None) -> dict[Node, Any]:
+    """Carry tangents of leaves up to the roots: the derivative, applied to the tangents. A node without one has tangent zero."""
+    out: dict[Node, Any] = dict(tangents)
+    for node in upstream(roots):
+        if node in out or not node.parents:
+            continue
+        carried = [None if p is None else out.get(p) for p in node.parents]
+        if all(t is None for t in carried):
+            continue
+        if type(node) is Link:
+            if carried[0] is not None:
+                out[node] = carried[0]
+            continue
+        if node.args is None:
+            raise RuntimeError(FREED)
+        if node.op.jvp is None:
+            continue
+        y, args = (node.value, node.args) if read is None else read(node)
+        t = node.op.jvp(xp, carried, y, args)
+        if t is not None:
+            out[node] = t
+    return out

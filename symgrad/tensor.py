@@ -1,0 +1,297 @@
+"""`Tensor`: a value, perhaps a place in a graph, and torch's words for asking about both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
+from symgrad.graph import Leaf, Node, mode
+
+__all__ = ["Size", "Tensor", "as_value", "wrap"]
+
+# Overflow to inf is an answer here, as in torch; only warnings raised in this package's own frames are meant.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
+
+new = object.__new__
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of integers that prints as torch prints it."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        out = 1
+        for n in self:
+            out *= n
+        return out
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+class Tensor:
+    """A NumPy value that remembers how it was computed.
+
+    Make one with `symgrad.tensor`. `x.backward()` computes the gradient of a scalar with respect to every leaf that asks
+    for one; where a leaf has a symbol, `expr` is the formula.
+    """
+
+    __slots__ = ("_value", "_node", "_grad", "_formula", "_retained", "__weakref__")
+    _value: Any
+    _node: Node | None
+
+    # What a tensor is
+
+    @property
+    def data(self) -> Tensor:
+        """The value alone, outside every graph, sharing memory."""
+        return wrap(self._array())
+
+    @data.setter
+    def data(self, other: Any) -> None:
+        self._rebind(as_value(other))
+
+    @property
+    def value(self) -> Any:
+        """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
+        return self._value
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self._value.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._value.ndim
+
+    @property
+    def dtype(self) -> DType:
+        """The data type."""
+        return dtype_of(self._value.dtype)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this tensor."""
+        node = self._node
+        return node is not None and node.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user, or is outside every graph."""
+        node = self._node
+        return node is None or isinstance(node, Leaf) or not node.requires_grad
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that computed this tensor; None for a leaf."""
+        node = self._node
+        return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.origin
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is."""
+        return 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, after `backward`; None before."""
+        try:
+            return self._grad
+        except AttributeError:
+            pass
+        if not self.is_leaf and not hasattr(self, "_retained"):
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+                          "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+                          ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+                          "Tensor instead.", UserWarning, stacklevel=2)
+        return None
+
+    @grad.setter
+    def grad(self, other: Tensor | None) -> None:
+        if other is None:
+            if hasattr(self, "_grad"):
+                del self._grad
+            return
+        if not isinstance(other, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type \"{type(other).__name__}\"")
+        if other.shape != self.shape:
+            raise RuntimeError(f"assigned grad has data of a different size: shape {list(other.shape)} for a tensor of shape {list(self.shape)}")
+        if other._value.dtype != self._value.dtype:
+            raise RuntimeError(f"assigned grad has data of a different type: {other.dtype} for a tensor of {self.dtype}")
+        self._grad = other
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask (or stop asking) for gradients of this leaf, in place.
+
+        Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
+        """
+        if requires_grad == self.requires_grad:
+            return self
+        if not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                               "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        if requires_grad and not (self.is_floating_point() or self.is_complex()):
+            raise RuntimeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}: convert it with "
+                               f".to(symgrad.float64) first")
+        self._make_leaf(requires_grad, self._node.symbol if isinstance(self._node, Leaf) else None)
+        return self
+
+    def _make_leaf(self, requires_grad: bool, symbol: Any = None) -> None:
+        self._node = Leaf(self, self._value, requires_grad, symbol) if requires_grad or symbol is not None else None
+
+    def _array(self) -> np.ndarray:
+        """The value as an array whose memory can be shared: a scalar becomes an array of no dimensions, once."""
+        if not isinstance(self._value, np.ndarray):
+            self._rebind(np.array(self._value))
+        return self._value
+
+    def _rebind(self, value: Any) -> None:
+        self._value = value
+        if isinstance(self._node, Leaf):
+            self._node.value = value
+
+    # Leaving the graph, and leaving the library
+
+    def detach(self) -> Tensor:
+        """The same value, sharing memory, outside the graph."""
+        return wrap(self._array())
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self._value.size != 1:
+            raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
+        return self._value.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._value.tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The value as a NumPy array that shares memory.
+
+        Raises RuntimeError where that would hide a gradient; use `detach` first, or `force`.
+        """
+        if self.requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self._array()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return np.array(array, dtype=dtype, copy=copy)
+
+    # Asking about the value
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._value.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self._value.size)
+
+    nelement, ndimension = numel, dim
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
+        return self._value.dtype.kind == "f" or self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self._value.dtype.kind == "c"
+
+    def shares_memory_with(self, other: Tensor) -> bool:
+        """Whether a change of one tensor's elements may change the other's."""
+        return np.shares_memory(self._array(), other._array()) if self._value.size else False
+
+    def __len__(self) -> int:
+        if not self._value.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._value)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._value.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(len(self._value)))
+
+    def __bool__(self) -> bool:
+        if self._value.size != 1:
+            raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if self._value.size else 'no values'} is ambiguous; "
+                               f"use .any() or .all()")
+        truth = bool(self._value)
+        if self._node is not None and mode.branch is not None:
+            mode.branch(self._node, truth)
+        return truth
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._value.dtype.kind not in "iub" or self._value.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element: Any) -> bool:
+        return bool(np.any(self._value == as_value(element)))
+
+    __hash__ = object.__hash__
+
+
+def wrap(value: Any, node: Node | None = None) -> Tensor:
+    """A Tensor of a NumPy value, at a node or outside every graph."""
+    out = new(Tensor)
+    out._value, out._node = value, node
+    return out
+
+
+def as_value(data: Any, dtype: Any = None) -> Any:
+    """A NumPy value of a supported dtype, from a Tensor, an array, a number or nested sequences of them."""
+    if isinstance(data, Tensor):
+        value = data._value
+    elif isinstance(data, (np.ndarray, np.generic)):
+        value = data
+    else:
+        value = _from_python(data)
+    if dtype is not None:
+        return value.astype(numpy_dtype(dtype), copy=False)
+    dtype_of(value.dtype)
+    return value
+
+
+def _from_python(data: Any) -> Any:
+    try:
+        value = np.asarray(data if not isinstance(data, (list, tuple)) else _plain(data))
+    except ValueError as error:
+        raise ValueError(f"tensor: the nested sequences are not rectangular ({error})") from None
+    if value.dtype == object:
+        raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
+    if value.dtype == np.float64 or not value.size:
+        value = value.astype(get_default_dtype().numpy, copy=False)
+    elif value.dtype == np.complex128 and get_default_dtype().name == "float32":
+        value = value.astype(np.complex64)
+    return value if value.ndim else value[()]
+
+
+def _plain(data: Any) -> Any:
+    return [_plain(d) if isinstance(d, (list, tuple)) else (d._value if isinstance(d, Tensor) else d) for d in data]
