@@ -17,6 +17,7 @@ from symgrad.op import Op
 __all__ = ["GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "mode", "next_sequence", "node_class", "upstream"]
 
 GRADIENT, NAMED, RELEASED = 1, 2, 4
+SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count().__next__
 
 
@@ -35,6 +36,7 @@ class Released:
     """What is left of a value after the graph that held it was freed: its shape and dtype."""
 
     __slots__ = ("shape", "dtype", "ndim")
+    nbytes = 0
 
     def __init__(self, value: Any):
         self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
@@ -83,14 +85,14 @@ class Node:
         """Forget the values that only a pullback needs, once it has run; a graph with names keeps them for its formulas."""
         if self.op.saves:
             self.flags |= RELEASED
-        if self.flags & NAMED or self.args is None:
-            return
-        if self.op.saves:
-            self.args = None
-        else:
+            if not self.flags & NAMED:
+                self.args = None
+                if self.value.nbytes > SMALL:
+                    self.value = Released(self.value)
+        elif not self.flags & NAMED and self.value.nbytes > SMALL and self.args is not None:
             count = len(self.parents)
             self.args = tuple(Released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
-        self.value = Released(self.value)
+            self.value = Released(self.value)
 
 
 class Leaf(Node):
@@ -131,6 +133,9 @@ class Link(Node):
         self.flags = GRADIENT
         for p in self.parents:
             self.flags |= 0 if p is None else p.flags & NAMED
+
+    op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
+            lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
 
     @property
     def origin(self) -> Node:

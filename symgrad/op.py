@@ -11,7 +11,8 @@ fifty-digit floats. You state an op's structure; the constructor derives the res
 | `primitive`   | pullback and pushforward            | nothing                                             |
 | `composite`   | the function, over `xp`             | everything, from the ops it calls; it adds no node  |
 
-Rules never conjugate: for complex values the pullback reads them with conjugated arguments (see `symgrad.passes`).
+Rules never undo a broadcast and never conjugate: the engine sums a cotangent down to
+its argument's shape, and for complex values it reads a rule with conjugated arguments (see `symgrad.passes`).
 """
 
 from __future__ import annotations
@@ -108,56 +109,48 @@ def _scale(xp: Any, g: Any, partial: Any, y: Any, args: tuple) -> Any:
     return -g if partial == -1 else g * partial
 
 
-def _elementwise_vjp(partials: tuple[Any, ...]) -> Rule:
-    """g * partial, summed back over the broadcast axes; unrolled for one and two arguments, where it is hot."""
+def _elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
+    """g * partial for each argument; unrolled for one and two of them, where it is hot. The engine undoes broadcasting."""
     if len(partials) == 1:
         (partial,) = partials
-        if callable(partial):
+        if not callable(partial):
+            return (lambda xp, g, y, args, needs: (None,)) if partial in (None, 0) else (
+                lambda xp, g, y, args, needs: (_scale(xp, g, partial, y, args),))
+        if parameters:
             return lambda xp, g, y, args, needs: (g * partial(xp, y, *args),)
-        if partial == 0:
-            return lambda xp, g, y, args, needs: (None,)
-        return lambda xp, g, y, args, needs: (_scale(xp, g, partial, y, args),)
+        return lambda xp, g, y, args, needs: (g * partial(xp, y, args[0]),)
 
-    if len(partials) == 2 and all(callable(p) for p in partials):
+    if len(partials) == 2 and all(callable(partial) for partial in partials) and not parameters:
         first, second = partials
 
         def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-            left = right = None
-            if needs[0] is not None:
-                left = g * first(xp, y, *args)
-                if left.shape != args[0].shape:
-                    left = xp.sum_to_size(left, args[0].shape)
-            if needs[1] is not None:
-                right = g * second(xp, y, *args)
-                if right.shape != args[1].shape:
-                    right = xp.sum_to_size(right, args[1].shape)
-            return left, right
+            a, b = args
+            return None if needs[0] is None else g * first(xp, y, a, b), None if needs[1] is None else g * second(xp, y, a, b)
 
         return vjp
 
-    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        out = []
-        for partial, x, need in zip(partials, args, needs):
-            if need is None or partial is None or (not callable(partial) and partial == 0):
-                out.append(None)
-                continue
-            scaled = _scale(xp, g, partial, y, args)
-            out.append(scaled if scaled.shape == x.shape else xp.sum_to_size(scaled, x.shape))
-        return tuple(out)
+    if partials == (1, 1):
+        return lambda xp, g, y, args, needs: (g, g)
+    if partials == (1, -1):
+        return lambda xp, g, y, args, needs: (g, None if needs[1] is None else -g)
 
-    return vjp
+    def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        return tuple(None if need is None or _is_zero(partial) else _scale(xp, g, partial, y, args) for partial, need in zip(partials, needs))
+
+    return vjp_each
+
+
+def _is_zero(partial: Any) -> bool:
+    return partial is None or (not callable(partial) and partial == 0)
 
 
 def _elementwise_jvp(partials: tuple[Any, ...]) -> Rule:
     def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
         out = None
         for partial, t in zip(partials, tangents):
-            if t is None or partial is None or (not callable(partial) and partial == 0):
-                continue
-            term = _scale(xp, t, partial, y, args)
-            out = term if out is None else out + term
-        if out is not None and out.shape != y.shape:
-            out = xp.broadcast_to(out, y.shape)
+            if t is not None and not _is_zero(partial):
+                term = _scale(xp, t, partial, y, args)
+                out = term if out is None else out + term
         return out
 
     return jvp
@@ -169,9 +162,12 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     Each partial is a rule `(xp, y, *xs)` for dy/dxi, a number where it is constant, or None where the argument is not
     differentiated (a condition). `forward` None stands for the primitive of that name that every carrier has.
     """
-    names = "input" if len(partials) == 1 else "input other"
-    return _register(name, "elementwise", _forward_of(name, forward, names), _elementwise_vjp(partials), _elementwise_jvp(partials),
-                     len(partials), partials=partials, domain=domain, **rest)
+    rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
+    parameters = len(inspect.signature(rule).parameters) > len(partials) + 1
+    if not any(callable(partial) for partial in partials):
+        rest.setdefault("saves", False)
+    return _register(name, "elementwise", rule, _elementwise_vjp(partials, parameters), _elementwise_jvp(partials), len(partials),
+                     partials=partials, domain=domain, **rest)
 
 
 def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, **rest: Any) -> Op:
@@ -225,8 +221,7 @@ def multilinear(name: str, forward: Rule, *transposes: Rule, variadic: bool = Fa
                 continue
             cotangent = (transposes[0](xp, g, args[:len(needs)], i, *args[len(needs):]) if variadic
                          else transposes[i](xp, g, *args))
-            shape = args[i].shape
-            out.append(cotangent if cotangent.shape == shape else xp.sum_to_size(cotangent, shape))
+            out.append(cotangent)
         return tuple(out)
 
     def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:

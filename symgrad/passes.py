@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import GRADIENT, RELEASED, Leaf, Link, Node, upstream
+from symgrad.graph import GRADIENT, NAMED, RELEASED, Leaf, Link, Node, upstream
 
 __all__ = ["FREED", "arguments", "call_rule", "pullback", "pushforward", "replay"]
 
+float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
@@ -23,12 +24,12 @@ FREED = ("Trying to backward through the graph a second time (or directly access
 
 
 def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = None, wanted: frozenset[Node] | None = None,
-             keep: frozenset[Node] = frozenset(), finish: Callable[[Node], None] | None = None) -> dict[Node, Any]:
+             keep: frozenset[Node] = frozenset(), release: bool = False) -> dict[Node, Any]:
     """Carry cotangents from the seeds down to the leaves: the transpose of the derivative, applied to the seeds.
 
     `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself.
     `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
-    reached with derivative zero; `finish` is called with every node that was pulled through.
+    reached with derivative zero; `release` frees every node that was pulled through.
     """
     pending: dict[Node, Any] = {}
     heap: list[tuple[int, Node]] = []
@@ -48,28 +49,31 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         if not parents:
             out[node] = g
             continue
-        if node in keep:
+        if keep and node in keep:
             out[node] = g
-        if type(node) is Link:
-            cotangents: Sequence[Any] = (g,) + (None,) * (len(parents) - 1)
-        else:
-            needs = parents if wanted is None else tuple(p if p in wanted else None for p in parents)
-            if read is None:
-                if node.flags & RELEASED:
-                    raise RuntimeError(FREED)
-                y, args = node.value, node.args
+        flags = node.flags
+        if wanted is not None:
+            parents = tuple(p if p in wanted else None for p in parents)
+        elif flags & NAMED:
+            parents = tuple(p if p is not None and p.flags & GRADIENT else None for p in parents)
+        if read is None:
+            if flags & RELEASED:
+                raise RuntimeError(FREED)
+            y, args = node.value, node.args
+            if type(g) is not float64 and g.dtype is not FLOAT64 and g.dtype.kind == "c":
                 # The pullback of a holomorphic op is its transposed linear map with conjugated coefficients.
-                if type(g) is not np.float64 and g.dtype.kind == "c":
-                    y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)
-            else:
-                y, args = read(node)
-            cotangents = node.op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
-        for p, c in zip(parents, cotangents):
-            if p is None or not p.flags & GRADIENT or (wanted is not None and p not in wanted):
+                y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)  # type: ignore[union-attr]
+        else:
+            y, args = read(node)
+        for p, c in zip(parents, node.op.vjp(xp, g, y, args, parents)):  # type: ignore[misc]
+            if p is None:
                 continue
             if c is None:
                 stopped.append(p)
-            elif p not in pending:
+                continue
+            if type(c) is not float64 and c.shape != p.value.shape:
+                c = xp.sum_to_size(c, p.value.shape)
+            if p not in pending:
                 pending[p] = c
                 heappush(heap, (-p.sequence_nr, p))
             elif p in owned:
@@ -79,8 +83,8 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             else:
                 pending[p] = pending[p] + c
                 owned.add(p)
-        if finish is not None:
-            finish(node)
+        if release:
+            node.release()
     if stopped:
         for node in upstream(stopped, differentiable=True):
             if not node.parents or node in keep:
@@ -126,10 +130,6 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         carried = [None if p is None else out.get(p) for p in node.parents]
         if all(t is None for t in carried):
             continue
-        if type(node) is Link:
-            if carried[0] is not None:
-                out[node] = carried[0]
-            continue
         if node.args is None:
             raise RuntimeError(FREED)
         if node.op.jvp is None:
@@ -137,5 +137,5 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         y, args = (node.value, node.args) if read is None else read(node)
         t = node.op.jvp(xp, carried, y, args)
         if t is not None:
-            out[node] = t
+            out[node] = t if t.shape == y.shape else xp.broadcast_to(t, y.shape)
     return out

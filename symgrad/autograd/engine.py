@@ -74,13 +74,9 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     mode.enabled = create_graph
     try:
         return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
-                        None if retain else _release)
+                        not retain)
     finally:
         mode.enabled = enabled
-
-
-def _release(node: Node) -> None:
-    node.release()
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:

@@ -103,11 +103,17 @@ def rsqrt(x: Any) -> Any:
 
 def sech(x: Any) -> Any:
     """2 z / (1 + z²) with z = exp(-|x|): no overflow, full accuracy down to the smallest float."""
+    if type(x) is np.float64:
+        z = math.exp(-math.fabs(x))
+        return np.float64(2 * z / (1 + z * z))
     z = exp(-abs(x))
     return 2 * z / (1 + z * z)
 
 
 def sigmoid(x: Any) -> Any:
+    if type(x) is np.float64:
+        z = math.exp(-math.fabs(x))
+        return np.float64((z if x < 0 else 1.0) / (1 + z))
     return exp(minimum(x, 0)) / (1 + exp(-abs(x)))
 
 

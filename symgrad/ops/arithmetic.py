@@ -2,7 +2,6 @@
 
 from symgrad.domains import NONZERO, POSITIVE, REAL
 from symgrad.op import composite, elementwise, primitive
-from symgrad.ops.rules import fit
 
 
 def _times_alpha(xp, input, other, *, alpha=1):
@@ -81,7 +80,7 @@ for _name, _what in {"logical_not": "Not `input`", "isfinite": "Whether neither 
 
 def _where_vjp(xp, g, y, condition, a, b):
     zero = xp.zeros_like(g)
-    return None, fit(xp, xp.where(condition, g, zero), a), fit(xp, xp.where(condition, zero, g), b)
+    return None, xp.where(condition, g, zero), xp.where(condition, zero, g)
 
 
 primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp,

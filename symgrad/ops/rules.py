@@ -5,17 +5,6 @@ from __future__ import annotations
 import math
 
 
-def shape_of(x):
-    """The shape of a value; a Python number has shape ()."""
-    return getattr(x, "shape", ())
-
-
-def fit(xp, g, x):
-    """The cotangent `g` summed back over the axes along which `x` was broadcast."""
-    shape = shape_of(x)
-    return g if shape_of(g) == shape else xp.sum_to_size(g, shape)
-
-
 def axis(dim, ndim):
     """One axis as a number from 0 to ndim - 1, with torch's error."""
     span = ndim or 1
