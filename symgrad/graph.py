@@ -14,7 +14,7 @@ from typing import Any
 
 from symgrad.op import Op
 
-__all__ = ["GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "mode", "next_sequence", "node_class", "upstream"]
+__all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "board", "mode", "next_sequence", "node_class", "record", "upstream"]
 
 GRADIENT, NAMED, RELEASED = 1, 2, 4
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
@@ -29,7 +29,43 @@ class _Mode(threading.local):
     branch: Any = None
 
 
+class _Board:
+    """What all threads share: how many switched recording off, so that the hot path asks its own thread only if some did."""
+
+    __slots__ = ("paused", "lock")
+
+    def __init__(self) -> None:
+        self.paused, self.lock = 0, threading.Lock()
+
+
 mode = _Mode()
+board = _Board()
+
+
+def record(enabled: bool) -> bool:
+    """Switch recording on or off in this thread; returns how it was."""
+    before = mode.enabled
+    if before != enabled:
+        mode.enabled = enabled
+        with board.lock:
+            board.paused += 1 if before else -1
+    return before
+
+
+class _Freed:
+    """In place of the value of a node that a pullback has used up."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(FREED)
+
+
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+freed = _Freed()
 
 
 class Released:
@@ -52,7 +88,8 @@ class Node:
 
     __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "__weakref__")
     op: Op
-
+    vjp: Any
+    broadcasts: bool
     args: tuple | None
     parents: tuple[Node | None, ...]
     value: Any
@@ -86,9 +123,7 @@ class Node:
         if self.op.saves:
             self.flags |= RELEASED
             if not self.flags & NAMED:
-                self.args = None
-                if self.value.nbytes > SMALL:
-                    self.value = Released(self.value)
+                self.args, self.value = None, freed
         elif not self.flags & NAMED and self.value.nbytes > SMALL and self.args is not None:
             count = len(self.parents)
             self.args = tuple(Released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
@@ -136,6 +171,8 @@ class Link(Node):
 
     op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
+    vjp = staticmethod(op.vjp)
+    broadcasts = False
 
     @property
     def origin(self) -> Node:
@@ -154,7 +191,9 @@ _classes: dict[Op, type[Node]] = {}
 def node_class(op: Op) -> type[Node]:
     """The class of the nodes of one op: its name is what `grad_fn` shows."""
     if op not in _classes:
-        _classes[op] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "__doc__": op.doc, "__module__": "symgrad"})
+        vjp = None if op.vjp is None else staticmethod(op.vjp)
+        _classes[op] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": op.arity != 1, "__doc__": op.doc,
+                                                    "__module__": "symgrad"})
     return _classes[op]
 
 

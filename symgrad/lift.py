@@ -15,7 +15,7 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.graph import GRADIENT, NAMED, Node, mode, next_sequence, node_class
+from symgrad.graph import GRADIENT, NAMED, Node, board, mode, next_sequence, node_class
 from symgrad.op import REGISTRY, Op, linear
 from symgrad.tensor import Tensor, as_value, new, wrap
 
@@ -143,9 +143,13 @@ def _binary(op: Op, call: Lifted) -> Lifted:
         else:
             flags = p.flags if q is None else p.flags | q.flags
         flags &= mask
-        if flags and mode.enabled:
+        if flags and (not board.paused or mode.enabled):
             out._node = node = new(cls)
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags, next_sequence()
+            node.args = x, z
+            node.parents = p, q
+            node.value = y
+            node.flags = flags
+            node.sequence_nr = next_sequence()
         else:
             out._node = None
         return out
@@ -167,9 +171,13 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             out._value = y = call(x)
         except TypeError as error:
             raise _explain(op, error, [x]) from None
-        if p is not None and mode.enabled and p.flags & mask:
+        if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
             out._node = node = new(cls)
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x,), (p,), y, p.flags & mask, next_sequence()
+            node.args = (x,)
+            node.parents = (p,)
+            node.value = y
+            node.flags = flags
+            node.sequence_nr = next_sequence()
         else:
             out._node = None
         return out
@@ -202,7 +210,7 @@ def _general(op: Op) -> Lifted:
             if p is not None:
                 flags |= p.flags
         flags &= mask
-        if flags and mode.enabled:
+        if flags and (not board.paused or mode.enabled):
             out._node = node = new(cls)
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
         return out

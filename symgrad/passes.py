@@ -6,21 +6,17 @@ None of them recurses, and none of them knows what it carries: the carrier `xp` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import Any
 
 import numpy as np
 
-from symgrad.graph import GRADIENT, NAMED, RELEASED, Leaf, Link, Node, upstream
+from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, upstream
 
-__all__ = ["FREED", "arguments", "call_rule", "pullback", "pushforward", "replay"]
+__all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
-
-FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
 
 
 def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = None, wanted: frozenset[Node] | None = None,
@@ -42,40 +38,47 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         else:
             pending[node] = g
             heappush(heap, (-node.sequence_nr, node))
-    while heap:
-        node = heappop(heap)[1]
+    following: tuple[int, Node] | None = heappop(heap)
+    while following is not None:
+        node = following[1]
+        following = None
         g = pending.pop(node)
         parents = node.parents
         if not parents:
             out[node] = g
+            following = heappop(heap) if heap else None
             continue
         if keep and node in keep:
             out[node] = g
         flags = node.flags
         if wanted is not None:
-            parents = tuple(p if p in wanted else None for p in parents)
+            parents = tuple([p if p in wanted else None for p in parents])
         elif flags & NAMED:
-            parents = tuple(p if p is not None and p.flags & GRADIENT else None for p in parents)
-        if read is None:
+            parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
+        if read is not None:
+            y, args = read(node)
+        else:
             if flags & RELEASED:
                 raise RuntimeError(FREED)
-            y, args = node.value, node.args
+            y, args = node.value, node.args  # type: ignore[assignment]
             if type(g) is not float64 and g.dtype is not FLOAT64 and g.dtype.kind == "c":
                 # The pullback of a holomorphic op is its transposed linear map with conjugated coefficients.
-                y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)  # type: ignore[union-attr]
-        else:
-            y, args = read(node)
-        for p, c in zip(parents, node.op.vjp(xp, g, y, args, parents)):  # type: ignore[misc]
+                y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)
+        broadcasts = node.broadcasts
+        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
             if p is None:
                 continue
             if c is None:
                 stopped.append(p)
                 continue
-            if type(c) is not float64 and c.shape != p.value.shape:
+            if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
                 c = xp.sum_to_size(c, p.value.shape)
             if p not in pending:
                 pending[p] = c
-                heappush(heap, (-p.sequence_nr, p))
+                if following is None:
+                    following = (-p.sequence_nr, p)
+                else:
+                    heappush(heap, (-p.sequence_nr, p))
             elif p in owned:
                 total = pending[p]
                 total += c
@@ -85,6 +88,10 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 owned.add(p)
         if release:
             node.release()
+        if following is not None:
+            following = heappushpop(heap, following)
+        elif heap:
+            following = heappop(heap)
     if stopped:
         for node in upstream(stopped, differentiable=True):
             if not node.parents or node in keep:

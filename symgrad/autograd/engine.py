@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.graph import GRADIENT, NAMED, RELEASED, Leaf, Link, Node, mode, upstream
+from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, record, upstream
 from symgrad.lift import traced
-from symgrad.passes import FREED, pullback
+from symgrad.passes import pullback
 from symgrad.tensor import Tensor, as_value, wrap
 
 __all__ = ["backward", "grad"]
@@ -70,13 +70,12 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None)
         wanted = _paths(seeds, keep)
-    enabled = mode.enabled
-    mode.enabled = create_graph
+    before = record(create_graph)
     try:
         return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
                         not retain)
     finally:
-        mode.enabled = enabled
+        record(before)
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:

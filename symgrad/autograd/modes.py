@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from symgrad.graph import mode
+from symgrad.graph import mode, record
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
@@ -27,12 +27,13 @@ class _Switch:
         self._set()
 
     def _set(self) -> None:
-        mode.enabled = self.enabled
+        record(self.enabled)
         if self.inference is not None:
             mode.inference = self.inference
 
     def __exit__(self, *exception: Any) -> None:
-        mode.enabled, mode.inference = self._before.pop()
+        enabled, mode.inference = self._before.pop()
+        record(enabled)
 
     def _again(self) -> _Switch:
         return type(self)()
@@ -84,7 +85,8 @@ class set_grad_enabled(_Switch):
         self._set()
 
     def __call__(self, function: F) -> F:
-        mode.enabled, mode.inference = self._before.pop()
+        enabled, mode.inference = self._before.pop()
+        record(enabled)
         return super().__call__(function)
 
     def _again(self) -> _Switch:

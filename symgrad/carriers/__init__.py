@@ -10,7 +10,7 @@ CONSTANTS = ("ln2", "ln10", "pi")
 ELEMENTWISE = (
     "add", "sub", "mul", "div", "neg", "indicator",
     "abs", "sign", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "asinh", "acosh", "atanh",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh",
     "sigmoid", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
     "pow", "atan2", "hypot", "logaddexp", "maximum", "minimum", "where", "remainder",
     "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",

@@ -110,6 +110,16 @@ def sech(x: Any) -> Any:
     return 2 * z / (1 + z * z)
 
 
+def sech_square(x: Any) -> Any:
+    """1 / cosh(x)², squared last so that it does not overflow before it vanishes."""
+    if type(x) is np.float64:
+        z = math.exp(-math.fabs(x))
+        s = 2 * z / (1 + z * z)
+        return np.float64(s * s)
+    c = 1 / cosh(x)
+    return c * c
+
+
 def sigmoid(x: Any) -> Any:
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))

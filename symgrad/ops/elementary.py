@@ -53,8 +53,9 @@ elementwise("hypot", None, lambda xp, y, a, b: _ratio_to_length(xp, a, y), lambd
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
 elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), doc="The hyperbolic cosine. DLMF 4.28.")
-elementwise("tanh", None, lambda xp, y, x: xp.square(xp.sech(x)), special=(*ZERO, (20.0,), (-20.0,)), doc="The hyperbolic tangent. DLMF 4.28.")
+elementwise("tanh", None, lambda xp, y, x: xp.sech_square(x), special=(*ZERO, (20.0,), (-20.0,)), doc="The hyperbolic tangent. DLMF 4.28.")
 elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input), without overflow. DLMF 4.28.")
+elementwise("sech_square", None, lambda xp, y, x: -2 * y * xp.tanh(x), public=False, special=((20.0,), (-20.0,)), doc="1 / cosh(input)².")
 elementwise("asinh", None, lambda xp, y, x: 1 / xp.hypot(1 + 0 * x, x), special=ZERO, aliases=("arcsinh",), doc="The inverse hyperbolic sine. DLMF 4.37.")
 elementwise("acosh", None, lambda xp, y, x: xp.rsqrt(x - 1) * xp.rsqrt(x + 1), domain=ABOVE_ONE, aliases=("arccosh",),
             doc="The inverse hyperbolic cosine. DLMF 4.37.")
