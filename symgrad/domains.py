@@ -11,7 +11,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["Domain", "Interval", "INTEGER", "NEGATIVE", "NONNEGATIVE", "NONZERO", "POSITIVE", "REAL", "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "Domain", "Interval", "INTEGER", "NEGATIVE", "NONNEGATIVE", "NONZERO", "POSITIVE", "REAL", "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,4 @@ NEGATIVE = Domain("NEGATIVE", (Interval(-inf, 0.0, open_high=True),))
 UNIT_OPEN = Domain("UNIT_OPEN", (Interval(-1.0, 1.0, True, True),))
 UNIT_CLOSED = Domain("UNIT_CLOSED", (Interval(-1.0, 1.0),))
 INTEGER = Domain("INTEGER", integer=True)
+BOOLEAN = Domain("BOOLEAN", (Interval(0.0, 1.0),), integer=True)

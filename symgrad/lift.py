@@ -53,7 +53,7 @@ class Traced:
 
 traced: Any = Traced()
 
-linear("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), lambda xp, g, shape, dtype: g, public=False,
+linear("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), lambda xp, g, shape, dtype: g, public=False, examples=(("float64",),),
        doc="The input in another dtype.")
 
 

@@ -56,6 +56,7 @@ class Op:
     domain: tuple[Domain, ...] = ()
     special: tuple[tuple[float, ...], ...] = ()
     examples: tuple[tuple[Any, ...], ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
     prepare: Rule | None = None
     integers: bool = False
     method: bool = True

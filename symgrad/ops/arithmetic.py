@@ -1,6 +1,6 @@
 """Arithmetic, powers, comparisons and choices, elementwise with broadcasting."""
 
-from symgrad.domains import NONZERO, POSITIVE, REAL
+from symgrad.domains import BOOLEAN, NONZERO, POSITIVE, REAL
 from symgrad.op import composite, elementwise, primitive
 
 
@@ -83,6 +83,6 @@ def _where_vjp(xp, g, y, condition, a, b):
     return None, xp.where(condition, g, zero), xp.where(condition, zero, g)
 
 
-primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp,
+primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, domain=(BOOLEAN, REAL, REAL),
                   jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
                   doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")

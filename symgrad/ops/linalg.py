@@ -22,13 +22,13 @@ def _outer(xp, a, b):
 
 
 multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, _t(xp, b)), lambda xp, g, a, b: xp.mm(_t(xp, a), g),
-            prepare=_matrices("mm", 2, 2), doc="The product of two matrices.")
+            prepare=_matrices("mm", 2, 2), shapes=((3, 4), (4, 2)), doc="The product of two matrices.")
 multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: _outer(xp, g, b), lambda xp, g, a, b: xp.mv(_t(xp, a), g),
-            prepare=_matrices("mv", 2, 1), doc="The product of a matrix and a vector.")
+            prepare=_matrices("mv", 2, 1), shapes=((3, 4), (4,)), doc="The product of a matrix and a vector.")
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
-            prepare=_matrices("dot", 1, 1), doc="The inner product of two vectors, without conjugation.")
+            prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)), doc="The inner product of two vectors, without conjugation.")
 multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
-            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, doc="Products of matrices over broadcast leading axes.")
+            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, shapes=((2, 3, 4), (1, 4, 2)), doc="Products of matrices over broadcast leading axes.")
 
 
 @composite("matmul")
@@ -151,7 +151,8 @@ linear("diag", lambda xp, input, diagonal=0: xp.diag(input, diagonal),
        lambda xp, g, shape, diagonal=0: xp.diagonal_place(g, diagonal, shape) if len(shape) == 2 else xp.diag(g, diagonal),
        prepare=_parts, examples=((0,), (1,), (-1,)), doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
 linear("diagonal_place", lambda xp, input, diagonal, shape: xp.diagonal_place(input, diagonal, shape),
-       lambda xp, g, shape, diagonal, whole: xp.diag(g, diagonal), public=False, doc="A vector as one diagonal of zeros.")
+       lambda xp, g, shape, diagonal, whole: xp.diag(g, diagonal), public=False, shapes=((3,),),
+       examples=((0, (3, 3)), (1, (4, 4)), (-1, (5, 3))), doc="A vector as one diagonal of zeros.")
 
 
 def _triangle(name, part):

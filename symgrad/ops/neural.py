@@ -36,9 +36,9 @@ def _total(xp, x, dim):
     return xp.sum(x, (dim,), True) if x.ndim else x
 
 
-primitive("softmax", _softmax, prepare=_along, vjp=lambda xp, g, y, x, dim: y * (g - _total(xp, g * y, dim)),
+primitive("softmax", _softmax, prepare=_along, examples=((0,), (1,)), vjp=lambda xp, g, y, x, dim: y * (g - _total(xp, g * y, dim)),
           jvp=lambda xp, t, y, x, dim: y * (t - _total(xp, t * y, dim)), doc="exp(input) / Σ exp(input) along `dim`.")
-primitive("log_softmax", _log_softmax, prepare=_along, vjp=lambda xp, g, y, x, dim: g - xp.exp(y) * _total(xp, g, dim),
+primitive("log_softmax", _log_softmax, prepare=_along, examples=((0,), (1,)), vjp=lambda xp, g, y, x, dim: g - xp.exp(y) * _total(xp, g, dim),
           jvp=lambda xp, t, y, x, dim: t - _total(xp, t * xp.exp(y), dim), doc="log(softmax(input)) along `dim`, without cancellation.")
 
 

@@ -114,12 +114,12 @@ def _one_axis(xp, input, dim=None, keepdim=False):
     return input, None if dim is None else axis(dim, input.ndim), bool(keepdim)
 
 
-primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_one_axis,
+primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_one_axis, examples=((0, False), (1, True)),
           doc="The index of the first largest element along `dim`, or of the flattened input.")
-primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_one_axis,
+primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_one_axis, examples=((0, False), (1, True)),
           doc="The index of the first smallest element along `dim`, or of the flattened input.")
-primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, doc="Whether all elements are true.")
-primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, doc="Whether any element is true.")
+primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, examples=CASES, doc="Whether all elements are true.")
+primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, examples=CASES, doc="Whether any element is true.")
 
 
 def _spread_of(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
