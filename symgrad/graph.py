@@ -90,6 +90,7 @@ class Node:
     op: Op
     vjp: Any
     broadcasts: bool
+    saves: bool
     args: tuple | None
     parents: tuple[Node | None, ...]
     value: Any
@@ -120,11 +121,12 @@ class Node:
 
     def release(self) -> None:
         """Forget the values that only a pullback needs, once it has run; a graph with names keeps them for its formulas."""
-        if self.op.saves:
-            self.flags |= RELEASED
-            if not self.flags & NAMED:
+        flags = self.flags
+        if self.saves:
+            self.flags = flags | RELEASED
+            if not flags & NAMED:
                 self.args, self.value = None, freed
-        elif not self.flags & NAMED and self.value.nbytes > SMALL and self.args is not None:
+        elif not flags & NAMED and self.value.nbytes > SMALL and self.args is not None:
             count = len(self.parents)
             self.args = tuple(Released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
             self.value = Released(self.value)
@@ -172,7 +174,7 @@ class Link(Node):
     op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)
-    broadcasts = False
+    broadcasts = saves = False
 
     @property
     def origin(self) -> Node:
@@ -192,7 +194,7 @@ def node_class(op: Op) -> type[Node]:
     """The class of the nodes of one op: its name is what `grad_fn` shows."""
     if op not in _classes:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        _classes[op] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": op.arity != 1, "__doc__": op.doc,
+        _classes[op] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": op.arity != 1, "saves": op.saves, "__doc__": op.doc,
                                                     "__module__": "symgrad"})
     return _classes[op]
 

@@ -115,8 +115,9 @@ def _elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
     if len(partials) == 1:
         (partial,) = partials
         if not callable(partial):
-            return (lambda xp, g, y, args, needs: (None,)) if partial in (None, 0) else (
-                lambda xp, g, y, args, needs: (_scale(xp, g, partial, y, args),))
+            if partial == -1:
+                return lambda xp, g, y, args, needs: (-g,)
+            return (lambda xp, g, y, args, needs: (None,)) if partial in (None, 0) else lambda xp, g, y, args, needs: (g * partial,)
         if parameters:
             return lambda xp, g, y, args, needs: (g * partial(xp, y, *args),)
         return lambda xp, g, y, args, needs: (g * partial(xp, y, args[0]),)

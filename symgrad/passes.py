@@ -6,7 +6,7 @@ None of them recurses, and none of them knows what it carries: the carrier `xp` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush, heappushpop
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -27,30 +27,28 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
     `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
     reached with derivative zero; `release` frees every node that was pulled through.
     """
-    pending: dict[Node, Any] = {}
-    heap: list[tuple[int, Node]] = []
-    owned: set[Node] = set()
-    out: dict[Node, Any] = {}
+    pending: dict[Node, Any] = {}  # cotangents of nodes not yet reached, and in the end of the leaves
+    heap: list[tuple[int, Node]] = []  # the nodes of `pending` that are no leaves, newest first
+    owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
     stopped: list[Node] = []
+    out: dict[Node, Any] = {}
     for node, g in seeds:
         if node in pending:
             pending[node] = pending[node] + g
         else:
             pending[node] = g
-            heappush(heap, (-node.sequence_nr, node))
-    following: tuple[int, Node] | None = heappop(heap)
-    while following is not None:
-        node = following[1]
-        following = None
-        g = pending.pop(node)
-        parents = node.parents
-        if not parents:
-            out[node] = g
-            following = heappop(heap) if heap else None
-            continue
+            if node.parents:
+                heappush(heap, (-node.sequence_nr, node))
+    following = None
+    while heap or following is not None:
+        if following is None:
+            node = heappop(heap)[1]
+            g = pending.pop(node)
+        else:
+            node = following
         if keep and node in keep:
             out[node] = g
-        flags = node.flags
+        flags, parents = node.flags, node.parents
         if wanted is not None:
             parents = tuple([p if p in wanted else None for p in parents])
         elif flags & NAMED:
@@ -65,6 +63,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 # The pullback of a holomorphic op is its transposed linear map with conjugated coefficients.
                 y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)
         broadcasts = node.broadcasts
+        following = None
         for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
             if p is None:
                 continue
@@ -73,25 +72,32 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 continue
             if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
                 c = xp.sum_to_size(c, p.value.shape)
-            if p not in pending:
-                pending[p] = c
-                if following is None:
-                    following = (-p.sequence_nr, p)
+            if p is following:
+                ahead = ahead + c  # noqa: F821  bound together with `following`
+            elif p in pending:
+                if p in owned:
+                    total = pending[p]
+                    total += c
+                    pending[p] = total
                 else:
-                    heappush(heap, (-p.sequence_nr, p))
-            elif p in owned:
-                total = pending[p]
-                total += c
-                pending[p] = total
+                    pending[p] = pending[p] + c
+                    owned.add(p)
+            elif p.parents and following is None:
+                following, ahead = p, c
             else:
-                pending[p] = pending[p] + c
-                owned.add(p)
+                pending[p] = c
+                if p.parents:
+                    heappush(heap, (-p.sequence_nr, p))
         if release:
             node.release()
         if following is not None:
-            following = heappushpop(heap, following)
-        elif heap:
-            following = heappop(heap)
+            if heap and heap[0][0] < -following.sequence_nr:
+                pending[following] = ahead
+                heappush(heap, (-following.sequence_nr, following))
+                following = None
+            else:
+                g = ahead
+    out.update(pending)
     if stopped:
         for node in upstream(stopped, differentiable=True):
             if not node.parents or node in keep:

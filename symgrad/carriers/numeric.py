@@ -116,8 +116,8 @@ def sech_square(x: Any) -> Any:
         z = math.exp(-math.fabs(x))
         s = 2 * z / (1 + z * z)
         return np.float64(s * s)
-    c = 1 / cosh(x)
-    return c * c
+    s = reciprocal(cosh(x))
+    return square(s, out=s)
 
 
 def sigmoid(x: Any) -> Any:
