@@ -1,0 +1,222 @@
+"""The stub files `symgrad/__init__.pyi` and `symgrad/tensor.pyi`: what editors and type checkers know of the lifted functions.
+
+`python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they are not what the registry
+gives now. A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from inspect import Parameter, Signature
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import symgrad
+import symgrad.tensor  # noqa: F401  the module, which the package hides behind the function of that name
+from symgrad.dtypes import DType
+from symgrad.lift import NUMPY_WORDS, public_signature
+from symgrad.op import Op
+
+__all__ = ["main", "stub_files"]
+
+PLACE = Path(__file__).parent
+TYPES = {
+    **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat2", "vec", "vec2", "target", "values", "value", "mask", "index"),
+                    "TensorLike"),
+    **dict.fromkeys(("min", "max"), "TensorLike | None"), "tensors": "Sequence[TensorLike]", "operands": "TensorLike | Sequence[TensorLike]",
+    **dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "diagonal", "chunks"), "int"),
+    **dict.fromkeys(("dims", "shape", "size", "source", "destination", "shifts", "split_size_or_sections"), "Integers"),
+    **dict.fromkeys(("keepdim", "accumulate", "unbiased"), "bool"), **dict.fromkeys(("alpha", "beta", "threshold", "correction"), "Number"),
+    "dtype": "DType | type", "p": "float | str", "equation": "str", "reduction": "str", "indices": "Any", "memory_format": "Any",
+}
+RETURNS = {"split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]"}
+ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # elsewhere a `dim` that may be left out may also be several
+BY_DIM = {name: {"None": "Tensor", "int": "Extreme", "Tensor | np.ndarray | Sequence[int]": "Tensor"} for name in ("max", "min")}
+ARITHMETIC = {f"__{side}{name}__" for side in ("", "r")
+              for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")}
+COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+
+HEADER = '''"""{} Written by `python -m symgrad.stubs`; edit that, not this."""
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+'''
+TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.dtypes import DType
+from symgrad.graph import Leaf, Node
+
+TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
+Integers = int | Sequence[int]
+Number = int | float | complex
+new: Any
+
+class Extreme(NamedTuple):
+    values: Tensor
+    indices: Tensor
+'''
+PACKAGE_HEADER = HEADER.format("The public face, with every function of the registry.")
+
+
+class _Verbatim(str):
+    """A text that a signature prints as it is."""
+
+    __repr__ = str.__str__
+
+
+def _definition(name: str, signature: Signature, hidden: set[str], doc: str = "") -> list[str]:
+    """The lines of a `def`; a builtin type that has a namesake among its neighbours is written in full."""
+    def annotated(kind: Any) -> Any:
+        if kind is Signature.empty:
+            return kind
+        text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+        return _Verbatim(re.sub(r"(?<![\w.'\"])(\w+)", lambda m: f"builtins.{m[1]}" if m[1] in hidden else m[1], text))
+
+    parameters = [p.replace(annotation=annotated(p.annotation), default=p.default if isinstance(p.default, (int, float, str, type(None), type))
+                            else _Verbatim("...")) for p in signature.parameters.values() if not p.name.startswith("_")]
+    line = f"def {name}{Signature(parameters, return_annotation=annotated(signature.return_annotation))}:"
+    return [line, f'    """{doc}"""'] if doc else [f"{line} ..."]
+
+
+def _typed(op: Op, p: Parameter) -> Parameter:
+    if p.name not in TYPES:
+        raise LookupError(f"{op.name}: the parameter {p.name} has no type; add it to TYPES in symgrad/stubs.py")
+    kind = TYPES[p.name] if p.name != "dim" or p.default is not None or op.name in ONE_AXIS else "Integers"
+    return p.replace(annotation=f"{kind} | None" if p.default is None and kind != "Any" and not kind.endswith("None") else kind)
+
+
+def _lifted(name: str, op: Op, hidden: set[str], method: bool = False) -> Iterator[str]:
+    """The definitions of a lifted function: in torch's words, in NumPy's where they differ, and by the type of `dim` where that matters."""
+    typed = [_typed(op, p) for p in public_signature(op).parameters.values()]
+    if method:
+        typed[0] = SELF
+    renamed = {torch: numpy for numpy, torch in NUMPY_WORDS.items()}
+    signatures = []
+    for kind, result in BY_DIM.get(op.name, {"": RETURNS.get(op.name, "Tensor")}).items():
+        form = [p.replace(annotation=kind, default=None if kind == "None" else p.empty) if kind and p.name == "dim" else p for p in typed]
+        for parameters in (form, [p.replace(name=renamed.get(p.name, p.name)) for p in form]):
+            signature = Signature(parameters, return_annotation=result)
+            if signature not in signatures:
+                signatures.append(signature)
+    for signature in signatures:
+        if len(signatures) > 1:
+            yield "@overload"
+        yield from _definition(name, signature, hidden, " ".join(op.doc.partition("\n\n")[0].split()))
+
+
+def _method(name: str, function: Any, hidden: set[str]) -> Iterator[str]:
+    if name in COMPARISONS:
+        yield f"def {name}(self, other: Any, /) -> Tensor: ...{'  # type: ignore[override]' if name in ('__eq__', '__ne__') else ''}"
+    elif name in ARITHMETIC:
+        yield f"def {name}(self, other: TensorLike, /) -> Tensor: ..."
+    elif hasattr(function, "op"):
+        yield from _lifted(name, function.op, hidden, method=True)
+    else:
+        signature = inspect.signature(function)
+        parameters = [SELF, *list(signature.parameters.values())[1:]]
+        yield from _definition(name, signature.replace(parameters=parameters), hidden)
+
+
+def _property(name: str, member: property, hidden: set[str]) -> Iterator[str]:
+    kind = inspect.signature(member.fget).return_annotation  # type: ignore[arg-type]
+    yield "@property"
+    yield from _definition(name, Signature([SELF], return_annotation="Tensor" if kind is Signature.empty else kind), hidden)
+    if member.fset is not None:
+        yield f"@{name}.setter"
+        value = list(inspect.signature(member.fset).parameters.values())[1]
+        yield from _definition(name, Signature([SELF, value], return_annotation="None"), hidden)
+
+
+def _class(cls: type) -> Iterator[str]:
+    yield f"class {cls.__name__}{'(tuple[int, ...])' if issubclass(cls, tuple) else ''}:"
+    hidden = set(vars(cls)) & set(vars(builtins))
+    written = inspect.get_annotations(cls)
+    slots = cls.__dict__.get("__slots__", ())
+    for name in slots:
+        if not name.startswith("__"):
+            yield f"    {name}: {written.get(name, 'Any')}"
+    for name, member in vars(cls).items():
+        if isinstance(member, property):
+            yield from ("    " + line for line in _property(name, member, hidden))
+        elif name == "__hash__":
+            yield "    def __hash__(self) -> builtins.int: ..."
+        elif inspect.isfunction(member):
+            yield from ("    " + line for line in _method(name, member, hidden))
+
+
+def _tensor_stub() -> str:
+    module = sys.modules["symgrad.tensor"]
+    lines: list[str] = []
+    for name, member in vars(module).items():
+        if getattr(member, "__module__", None) != module.__name__ or name.startswith("_"):
+            continue
+        if inspect.isclass(member):
+            lines += ["", *_class(member)]
+        elif inspect.isfunction(member):
+            lines += ["", *_definition(name, inspect.signature(member), set())]
+    return TENSOR_HEADER + "\n".join(lines) + "\n"
+
+
+def _written_out(function: FunctionType) -> bool:
+    """Whether the function's module defines it by a `def` of that name, where a type checker finds it."""
+    return getattr(sys.modules[function.__module__], function.__name__, None) is function and function.__code__.co_name == function.__name__
+
+
+def _package_stub() -> str:
+    public = {name: member for name, member in vars(symgrad).items() if not name.startswith("_")}
+    hidden = set(public) & set(vars(builtins))
+    imports = ["from symgrad.dtypes import DType", "from symgrad.tensor import Extreme, Integers, Number, TensorLike"]
+    modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
+               for alias in node.names]
+    lines = ["", "__version__: str"]
+    for name, member in public.items():
+        home = getattr(member, "__module__", "")
+        if isinstance(member, DType):
+            lines.append(f"{name}: DType")
+        elif isinstance(member, ModuleType):
+            imports += [f"from symgrad import {name} as {name}"] * (name in modules)
+        elif hasattr(member, "op"):
+            lines += _lifted(name, member.op, hidden)
+        elif inspect.isclass(member) and home.startswith("symgrad") or isinstance(member, FunctionType) and _written_out(member):
+            imports.append(f"from {home} import {member.__name__} as {name}")
+        elif inspect.isfunction(member):
+            lines += _definition(name, inspect.signature(member), hidden)
+    return PACKAGE_HEADER + "\n".join([*sorted(imports), *lines]) + "\n"
+
+
+def stub_files() -> dict[Path, str]:
+    """The stub files as they should be now: text by path.
+
+    >>> sorted(path.name for path in stub_files())
+    ['__init__.pyi', 'tensor.pyi']
+    """
+    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "tensor.pyi": _tensor_stub()}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the stub files, or with `--check` say which are not current; the exit code."""
+    stale = [path for path, text in stub_files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if arguments == ["--check"]:
+        for path in stale:
+            print(f"{path} is not what the registry gives; run python -m symgrad.stubs")
+        return 1 if stale else 0
+    if arguments:
+        print("usage: python -m symgrad.stubs [--check]")
+        return 2
+    for path, text in stub_files().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
