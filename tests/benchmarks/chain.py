@@ -1,0 +1,71 @@
+"""The work that is timed: a chain of 120 ops, forward and backward with ones as the cotangent, in four libraries.
+
+Each of the 20 rounds is x * y, + y, sin, negation, exp, tanh. Every `*_step(shape)` returns a function without arguments that does all of it
+once, from leaves made beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+ROUNDS, X, Y = 20, 0.7, 0.3
+OPS = 6 * ROUNDS
+
+
+def chain(m: Any, x: Any, y: Any, rounds: int = ROUNDS) -> Any:
+    """The chain in a library `m` with NumPy's names."""
+    for _ in range(rounds):
+        x = m.tanh(m.exp(-m.sin(x * y + y)))
+    return x
+
+
+def eager_step(m: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+    """With a library that has torch's names: symgrad, or torch itself."""
+    x, y = (m.full(shape, value, dtype=m.float64, requires_grad=True) for value in (X, Y))
+    ones = m.ones(shape, dtype=m.float64)
+
+    def step() -> tuple[Any, Any]:
+        x.grad = y.grad = None
+        chain(m, x, y).backward(ones)
+        return x.grad, y.grad
+
+    return step
+
+
+def autograd_step(autograd: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+    """With HIPS autograd, whose `make_vjp` is the forward pass and gives the backward pass."""
+    import autograd.numpy as anp
+
+    both = autograd.make_vjp(lambda both: chain(anp, both[0], both[1]))
+    x, y = (np.full(shape, value) if shape else value for value in (X, Y))
+    ones = np.ones(shape) if shape else 1.0
+    return lambda: tuple(both((x, y))[0](ones))
+
+
+def numpy_step(shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+    """By hand in NumPy: the same formulas, every intermediate that the backward pass reads kept, gradients added up in place."""
+    x0, y, ones = np.full(shape, X), np.full(shape, Y), np.ones(shape)
+
+    def step() -> tuple[Any, Any]:
+        x, kept = x0, []
+        for _ in range(ROUNDS):
+            b = x * y + y
+            e = np.exp(-np.sin(b))
+            kept.append((x, b, e))
+            x = np.tanh(e)
+        g, y_grad = ones, np.zeros(shape)
+        for x, b, e in reversed(kept):
+            z = np.exp(-np.abs(e))
+            sech = 2 * z / (1 + z * z)
+            g = g * np.square(sech)
+            g = -(g * e)
+            g = g * np.cos(b)
+            y_grad += g
+            y_grad += g * x
+            g = g * y
+        return g, y_grad
+
+    return step

@@ -1,0 +1,72 @@
+"""Times as ratios: the two sides take turns in one run, so that a machine that slows down slows both."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+Step = Callable[[], Any]
+
+
+def seconds(step: Step, repetitions: int) -> float:
+    """The median time of one call."""
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def ratio(ours: Step, theirs: Step, rounds: int, block: float) -> tuple[float, float, float]:
+    """The median over `rounds` of our time by theirs, each a median over about `block` seconds; and the two median times."""
+    counts = [max(1, round(block / seconds(step, 3))) for step in (ours, theirs)]
+    pairs = [(seconds(ours, counts[0]), seconds(theirs, counts[1])) for _ in range(rounds)]
+    return statistics.median(a / b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def import_seconds(module: str) -> float:
+    """The time a fresh Python needs to import a module."""
+    code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+
+
+def import_difference(rounds: int) -> tuple[float, float, float]:
+    """The median over `rounds` of `import symgrad` minus `import numpy`, and the two median times."""
+    pairs = [(import_seconds("symgrad"), import_seconds("numpy")) for _ in range(rounds)]
+    return statistics.median(a - b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def bytes_per_node(symgrad: Any, chain: Callable[..., Any], shape: tuple[int, ...], rounds: int) -> float:
+    """What a recorded chain holds, by tracemalloc, less the data of its values, divided by its nodes.
+
+    Array objects, tuples, nodes and Tensors all count; only the elements of the distinct values in the graph do not.
+    """
+    x, y = (symgrad.full(shape, value, requires_grad=True) for value in (0.7, 0.3))
+    chain(symgrad, x, y, 2)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        out = chain(symgrad, x, y, rounds)
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    nodes, stack = set(), [out.grad_fn]
+    while stack:
+        node = stack.pop()
+        if node not in nodes:
+            nodes.add(node)
+            stack.extend(parent for parent, _ in node.next_functions if parent is not None)
+    computed = [node for node in nodes if node.next_functions]
+    values = {id(node.value): node.value.nbytes for node in computed}
+    return (held - sum(values.values())) / len(computed)
