@@ -12,7 +12,7 @@ ELEMENTWISE = (
     "abs", "sign", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh",
     "sigmoid", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
-    "pow", "atan2", "hypot", "logaddexp", "maximum", "minimum", "where", "remainder",
+    "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder",
     "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",
 )
 

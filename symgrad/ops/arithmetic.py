@@ -21,10 +21,15 @@ elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Po
 
 
 def _power_by_base(xp, y, a, b):
-    if isinstance(b, (int, float)):
+    """b a^(b - 1), as b a^b / a where b - 1 is not a float: its rounding would be multiplied by log(a)."""
+    if isinstance(b, (int, float)) and (b - 1) + 1 == b:
         return xp.zeros_like(a) if b == 0 else b * a ** (b - 1)
-    zero = xp.eq(b, 0)
-    return xp.where(zero, 0 * b, b * a ** xp.where(zero, 1 + 0 * b, b - 1))
+    one, zero = xp.ones_like(y), xp.eq(a, 0)
+    if isinstance(b, (int, float)):
+        return b * xp.where(zero, xp.where(zero, a, one) ** (b - 1), y / xp.where(zero, one, a))
+    flat = xp.logical_and(zero, xp.eq(b, 0))
+    exact = xp.logical_or(xp.eq((b - 1) + 1, b), zero)
+    return b * (a ** xp.where(exact, xp.where(flat, one, b - 1), b) / xp.where(exact, one, a))
 
 
 def _power_by_exponent(xp, y, a, b):
@@ -34,7 +39,7 @@ def _power_by_exponent(xp, y, a, b):
 
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
                   doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
-elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.floor(a / b),
+elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b),
                         domain=(REAL, NONZERO), doc="input - floor(input / other) * other: it has the sign of `other`.")
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,

@@ -26,37 +26,34 @@ elementwise("acos", None, lambda xp, y, x: -xp.rsqrt(xp.one_minus_square(x)), do
             doc="The inverse cosine. DLMF 4.23.")
 
 
-def _atan_partial(xp, y, x):
-    cosine = 1 / xp.hypot(1 + 0 * x, x)
-    return cosine * cosine
+def _secant_of_atan(xp, x):
+    return xp.hypot(xp.ones_like(x), x)
 
 
-elementwise("atan", None, _atan_partial, special=ZERO, aliases=("arctan",), doc="The inverse tangent. DLMF 4.23.")
+elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",), doc="The inverse tangent. DLMF 4.23.")
 
 
-def _over_square_length(xp, x, y, z):
-    length = xp.hypot(y, z)
-    return x / length / length
+def _over_length(xp, x, a, b):
+    """x / hypot(a, b), and 0 at the kink (0, 0)."""
+    length = xp.hypot(a, b)
+    zero = xp.eq(length, 0)
+    return xp.where(zero, xp.zeros_like(length), x / xp.where(zero, xp.ones_like(length), length))
 
 
-elementwise("atan2", None, lambda xp, y, a, b: _over_square_length(xp, b, a, b), lambda xp, y, a, b: _over_square_length(xp, -a, a, b),
+elementwise("atan2", None, lambda xp, y, a, b: xp.direction(b, a) / xp.hypot(a, b), lambda xp, y, a, b: -xp.direction(a, b) / xp.hypot(a, b),
             domain=(REAL, POSITIVE), aliases=("arctan2",), doc="The angle of the point (other, input).")
-
-
-def _ratio_to_length(xp, x, y):
-    zero = xp.eq(y, 0)
-    return xp.where(zero, xp.zeros_like(y), x / xp.where(zero, xp.ones_like(y), y))
-
-
-elementwise("hypot", None, lambda xp, y, a, b: _ratio_to_length(xp, a, y), lambda xp, y, a, b: _ratio_to_length(xp, b, y),
+elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y, a, b: xp.direction(b, a),
             special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
+elementwise("direction", None, lambda xp, y, a, b: _over_length(xp, xp.square(xp.direction(b, a)), a, b),
+            lambda xp, y, a, b: _over_length(xp, -y * xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
+            doc="input / hypot(input, other), and 0 at (0, 0): products of directions give the derivatives of lengths and angles without cancellation.")
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
 elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), doc="The hyperbolic cosine. DLMF 4.28.")
 elementwise("tanh", None, lambda xp, y, x: xp.sech_square(x), special=(*ZERO, (20.0,), (-20.0,)), doc="The hyperbolic tangent. DLMF 4.28.")
 elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input), without overflow. DLMF 4.28.")
 elementwise("sech_square", None, lambda xp, y, x: -2 * y * xp.tanh(x), public=False, special=((20.0,), (-20.0,)), doc="1 / cosh(input)².")
-elementwise("asinh", None, lambda xp, y, x: 1 / xp.hypot(1 + 0 * x, x), special=ZERO, aliases=("arcsinh",), doc="The inverse hyperbolic sine. DLMF 4.37.")
+elementwise("asinh", None, lambda xp, y, x: 1 / _secant_of_atan(xp, x), special=ZERO, aliases=("arcsinh",), doc="The inverse hyperbolic sine. DLMF 4.37.")
 elementwise("acosh", None, lambda xp, y, x: xp.rsqrt(x - 1) * xp.rsqrt(x + 1), domain=ABOVE_ONE, aliases=("arccosh",),
             doc="The inverse hyperbolic cosine. DLMF 4.37.")
 elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=UNIT_OPEN, special=ZERO, aliases=("arctanh",),
