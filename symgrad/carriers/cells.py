@@ -1,0 +1,165 @@
+"""Arrays of objects that stay arrays: what the symbolic and the precise carrier hold their values in.
+
+NumPy returns a bare element from a reduction or an operation on object arrays of no dimensions, and lets plain numbers in.
+`Cells` settles both at one boundary: its results are `Cells` of the same class, and numbers become the class's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symgrad.carriers.structure import (
+    add,
+    broadcast_to,
+    cat,
+    copy,
+    cumsum,
+    diag,
+    diagonal_place,
+    div,
+    eye_like,
+    flip,
+    getitem,
+    mul,
+    neg,
+    ones_like,
+    permute,
+    place,
+    put,
+    reshape,
+    roll,
+    stack,
+    sub,
+    sum,
+    sum_to_size,
+    trace,
+    zeros_like,
+)
+from symgrad.carriers.structure import prod as product
+
+FILLS = {np.zeros_like: 0, np.ones_like: 1}
+
+
+class Cells(np.ndarray):
+    """An array of objects, of any number of dimensions, closed under the operations of a carrier.
+
+    A subclass says how a number becomes an element (`number`), what reduces a list of elements in place of a ufunc (`folds`),
+    and which elementwise function stands in for a ufunc (`ufuncs`).
+    """
+
+    folds: ClassVar[dict[Any, Callable[[list], Any]]] = {}
+    ufuncs: ClassVar[dict[Any, Any]] = {}
+
+    @staticmethod
+    def number(x: Any) -> Any:
+        """A Python number as an element; anything else is an element already."""
+        return x
+
+    @classmethod
+    def lift(cls, value: Any) -> Any:
+        """Cells of a number, an element or an array of either; Cells are returned as they are."""
+        if isinstance(value, Cells):
+            return value
+        if isinstance(value, (np.ndarray, np.generic)):
+            if value.dtype.kind == "O":
+                return value.view(cls)
+            plain = np.asarray(value if value.dtype.kind in "biufc" else value.astype(np.float64))
+            elements = [cls.number(x) for x in plain.ravel().tolist()]
+            return cls.fill(elements, plain.shape)
+        return cls.fill([cls.number(value)], ())
+
+    @classmethod
+    def fill(cls, elements: Sequence[Any], shape: tuple[int, ...]) -> Any:
+        """Cells of a shape, from its elements in order."""
+        out = np.empty(len(elements), object)
+        for i, element in enumerate(elements):
+            out[i] = element
+        return out.reshape(shape).view(cls)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        cls = type(self)
+        if method == "reduce" and ufunc in cls.folds:
+            return fold(cls.folds[ufunc], self, kwargs.get("axis", 0), kwargs.get("keepdims", False))
+        if method == "at":
+            return ufunc.at(self.view(np.ndarray), inputs[1], cls.lift(inputs[2]).view(np.ndarray))
+        arrays = [cls.lift(x).view(np.ndarray) for x in inputs]
+        result = cls.lift(getattr(cls.ufuncs.get(ufunc, ufunc), method)(*arrays, **kwargs))
+        if out is None or out[0] is None:
+            return result
+        out[0][...] = result
+        return out[0]
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        cls = type(self)
+        if func in FILLS:
+            shape = kwargs.get("shape")
+            shape = args[0].shape if shape is None else shape
+            return cls.fill([cls.number(FILLS[func])] * prod(shape), shape)
+        result = super().__array_function__(func, types, args, kwargs)
+        return cls.lift(result) if isinstance(result, np.ndarray) else result
+
+    def __getitem__(self, index: Any) -> Any:
+        out = super().__getitem__(index)
+        return out if isinstance(out, np.ndarray) else self.fill([out], ())
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        value = self.lift(value)
+        super().__setitem__(index, value if value.ndim else value.item())
+
+
+def fold(function: Callable[[list], Any], x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Cells in which `function` has reduced the list of elements along `dim` (an axis, several, or None for all)."""
+    dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
+    kept = tuple(i for i in range(x.ndim) if i not in dims)
+    rows = x.transpose(kept + dims).reshape(prod(x.shape[i] for i in kept), prod(x.shape[i] for i in dims)).tolist()
+    shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape)) if keepdim else tuple(x.shape[i] for i in kept)
+    return type(x).fill([function(row) for row in rows], shape)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
+    out = sum(left[..., None] * right[..., None, :, :], -2)
+    out = out if b.ndim > 1 else out[..., 0]
+    return out if a.ndim > 1 else out[0] if b.ndim == 1 else out[..., 0, :]
+
+
+mm = mv = dot = matmul
+
+
+def einsum(equation: str, xs: Sequence[Any]) -> Any:
+    """Every operand laid out over all the letters, multiplied, and summed over those the output has not."""
+    left, _, right = equation.partition("->")
+    letters = "".join(dict.fromkeys(right + left.replace(",", "")))
+    out: Any = 1
+    for term, x in zip(left.split(","), xs):
+        for letter in dict.fromkeys(term):
+            while term.count(letter) > 1:
+                i = term.index(letter)
+                k = term.index(letter, i + 1)
+                x, term = np.diagonal(x, axis1=i, axis2=k), term[:i] + term[i + 1:k] + term[k + 1:] + letter
+        x = x.transpose([term.index(c) for c in letters if c in term])
+        out = out * x[tuple(slice(None) if c in term else None for c in letters)]
+    return sum(out, tuple(range(len(right), len(letters))))
+
+
+def tril(x: Any, diagonal: int = 0) -> Any:
+    return _masked(x, np.tri(*x.shape[-2:], diagonal, dtype=bool))
+
+
+def triu(x: Any, diagonal: int = 0) -> Any:
+    return _masked(x, ~np.tri(*x.shape[-2:], diagonal - 1, dtype=bool))
+
+
+def _masked(x: Any, mask: Any) -> Any:
+    out = x.copy()
+    out[..., ~mask] = 0
+    return out
+
+
+def astype(x: Any, dtype: Any) -> Any:
+    """The values themselves: elements here have no machine type."""
+    return x

@@ -1,0 +1,249 @@
+"""The precise carrier: many-digit floats, the truth that a rule's numbers are measured against.
+
+It has an mpmath context of its own, so that nobody else's precision moves; `set_digits` says how many digits it works with.
+Functions whose parts cancel are computed with more, so that about ten digits fewer than the working ones are right.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.carriers.cells import (
+    Cells,
+    add,
+    astype,
+    broadcast_to,
+    cat,
+    copy,
+    cumsum,
+    diag,
+    diagonal_place,
+    div,
+    dot,
+    einsum,
+    eye_like,
+    flip,
+    fold,
+    getitem,
+    matmul,
+    mm,
+    mul,
+    mv,
+    neg,
+    ones_like,
+    permute,
+    place,
+    put,
+    reshape,
+    roll,
+    stack,
+    sub,
+    sum,
+    sum_to_size,
+    trace,
+    tril,
+    triu,
+    zeros_like,
+)
+from symgrad.carriers.cells import product as prod
+
+GUARD = 30
+context = mpmath.MPContext()
+context.dps = 60
+
+# These are constants of the context: they follow its precision.
+ln2, ln10, pi = context.ln2, context.ln10, context.pi
+
+
+def set_digits(digits: int) -> int:
+    """Work with that many decimal digits from now on; returns how many it was before."""
+    before, context.dps = context.dps, digits
+    return before
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, bool):
+        return x
+    return context.mpc(x) if isinstance(x, complex) else context.mpf(x) if isinstance(x, (int, float)) else x
+
+
+def _guarded(function: Any) -> Any:
+    """The function, computed with more digits and rounded at the end."""
+    def call(*xs: Any) -> Any:
+        with context.extradps(GUARD):
+            out = function(*xs)
+        return +out
+
+    return call
+
+
+def _real(function: Any) -> Any:
+    """The function where real numbers must give real ones: NaN outside its domain, as floats have it."""
+    def call(*xs: Any) -> Any:
+        try:
+            out = function(*xs)
+        except (ZeroDivisionError, ValueError):
+            return context.nan
+        if isinstance(out, context.mpc) and not builtins.any(isinstance(x, context.mpc) for x in xs):
+            return context.nan
+        return out
+
+    return call
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """a / b, where a division by zero is infinite as it is for floats."""
+    if b != 0:
+        return a / b
+    return context.nan if a == 0 or a != a else context.inf * context.sign(a)
+
+
+def _power(a: Any, b: Any) -> Any:
+    if b == 0:
+        return context.one
+    return context.inf if a == 0 and b < 0 else a**b
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return a if a >= b or a != a else b
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return a if a <= b or a != a else b
+
+
+def _each(function: Any, arity: int = 1) -> Any:
+    return np.frompyfunc(function, arity, 1)
+
+
+pow = _each(_real(_power), 2)
+
+
+class Digits(Cells):
+    """Many-digit floats; a float that meets them keeps its exact value."""
+
+    number = staticmethod(_number)
+    folds = {np.add: context.fsum, np.multiply: context.fprod,
+             np.logical_and: lambda row: builtins.all(map(bool, row)), np.logical_or: lambda row: builtins.any(map(bool, row))}
+    ufuncs = {np.true_divide: _each(_divide, 2), np.power: pow}
+
+
+def lift_value(value: Any) -> Any:
+    """A number or an array of them as many-digit floats of exactly the same values."""
+    return Digits.lift(value)
+
+
+abs, sign = _each(builtins.abs), _each(context.sign)
+exp, sin, cos, tan, atan = map(_each, (context.exp, context.sin, context.cos, context.tan, context.atan))
+sinh, cosh, tanh, sech, asinh = map(_each, (context.sinh, context.cosh, context.tanh, context.sech, context.asinh))
+expm1 = _each(context.expm1)
+log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
+    _each(_real(f)) for f in (context.log, context.log10, context.sqrt, context.asin, context.acos, context.acosh, context.atanh, context.log1p))
+floor, ceil, round = _each(context.floor), _each(context.ceil), _each(context.nint)
+trunc = _each(lambda x: context.sign(x) * context.floor(builtins.abs(x)))
+exp2 = _each(lambda x: context.power(2, x))
+log2 = _each(_real(_guarded(lambda x: context.log(x) / context.ln2)))
+rsqrt = _each(_real(lambda x: _divide(context.one, context.sqrt(x))))
+square = _each(lambda x: x * x)
+reciprocal = _each(lambda x: _divide(context.one, x))
+sech_square = _each(lambda x: context.sech(x) ** 2)
+sigmoid = _each(lambda x: 1 / (1 + context.exp(-x)))
+logsigmoid = _each(lambda x: -context.log1p(context.exp(-x)))
+relu = _each(lambda x: _larger(x, context.zero))
+one_minus_square = _each(lambda x: (1 - x) * (1 + x))
+
+atan2, hypot = _each(context.atan2, 2), _each(context.hypot, 2)
+direction = _each(lambda a, b: a / (context.hypot(a, b) or context.one), 2)
+remainder = _each(_real(lambda a, b: a % b), 2)
+maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
+where = _each(lambda condition, a, b: a if condition else b, 3)
+eq, ne, lt = _each(lambda a, b: a == b, 2), _each(lambda a, b: a != b, 2), _each(lambda a, b: a < b, 2)
+le, gt, ge = _each(lambda a, b: a <= b, 2), _each(lambda a, b: a > b, 2), _each(lambda a, b: a >= b, 2)
+logical_and, logical_or = _each(lambda a, b: bool(a) and bool(b), 2), _each(lambda a, b: bool(a) or bool(b), 2)
+logical_not = _each(lambda a: not a)
+isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)
+
+_indicators = _each(lambda condition: context.one if condition else context.zero)
+_softplus = _each(lambda x, beta: context.log1p(context.exp(beta * x)) / beta, 2)
+
+
+def indicator(condition: Any, like: Any) -> Any:
+    return _indicators(condition)
+
+
+def softplus(x: Any, beta: float = 1.0) -> Any:
+    return _softplus(x, beta)
+
+
+@_guarded
+def _sinc_derivative(x: Any, order: Any) -> Any:
+    """The power series of sin(u)/u at u = πx where its terms stay small, beyond it the recurrence of sin(u) = u · sin(u)/u."""
+    n, u = int(order), context.pi * x
+    size = builtins.abs(u)
+    if size <= (n + 4 if n else 0):
+        total, k = context.zero, (n + 1) // 2
+        while True:
+            power = 2 * k - n
+            term = (-1) ** k * u**power / (context.factorial(power) * (2 * k + 1))
+            total += term
+            if power > size and builtins.abs(term) <= context.eps * builtins.abs(total):
+                return total * context.pi**n
+            k += 1
+    sine, cosine = context.sinpi(x), context.cospi(x)
+    value = sine / u
+    for i in range(1, n + 1):
+        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
+    return value * context.pi**n
+
+
+sinc_derivative = _each(_sinc_derivative, 2)
+
+
+@_guarded
+def _log_sum_exp(row: Any) -> Any:
+    """The largest, and the logarithm of one plus what the others are of it."""
+    largest = max(row)
+    if not context.isfinite(largest):
+        return largest
+    rest = list(row)
+    rest.remove(largest)
+    return largest + context.log1p(context.fsum(context.exp(x - largest) for x in rest))
+
+
+logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
+
+
+def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(max, x, dim, keepdim)
+
+
+def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(min, x, dim, keepdim)
+
+
+def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(_log_sum_exp, x, dim, keepdim)
+
+
+def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return sqrt(sum(square(abs(x)), dim, keepdim))
+
+
+def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return Digits.lift(np.argmax(x.view(np.ndarray), axis=dim, keepdims=keepdim))
+
+
+def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return Digits.lift(np.argmin(x.view(np.ndarray), axis=dim, keepdims=keepdim))

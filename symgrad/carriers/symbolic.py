@@ -1,0 +1,227 @@
+"""The symbolic carrier: SymPy expressions, so that a rule reads as a formula."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.carriers.cells import (
+    Cells,
+    add,
+    astype,
+    broadcast_to,
+    cat,
+    copy,
+    cumsum,
+    diag,
+    diagonal_place,
+    div,
+    dot,
+    einsum,
+    eye_like,
+    flip,
+    getitem,
+    matmul,
+    mm,
+    mul,
+    mv,
+    neg,
+    ones_like,
+    permute,
+    place,
+    put,
+    reshape,
+    roll,
+    stack,
+    sub,
+    sum,
+    sum_to_size,
+    trace,
+    tril,
+    triu,
+    zeros_like,
+)
+from symgrad.carriers.cells import product as prod
+
+ln2, ln10, pi = sympy.log(2), sympy.log(10), sympy.pi
+LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
+
+
+def exact_number(x: Any) -> Any:
+    """A Python number as the SymPy number of exactly its value."""
+    if isinstance(x, float) and np.isfinite(x):
+        return sympy.Rational(*x.as_integer_ratio())
+    if isinstance(x, complex):
+        return exact_number(x.real) + sympy.I * exact_number(x.imag)
+    return sympy.sympify(x)
+
+
+def shown_number(x: Any) -> Any:
+    """A Python number as a person would write it: an integer where it is one, else a float that prints as a short decimal."""
+    if isinstance(x, float):
+        return sympy.Integer(int(x)) if builtins.abs(x) < LARGEST and x.is_integer() else sympy.Float(x)
+    if isinstance(x, complex):
+        return shown_number(x.real) + sympy.I * shown_number(x.imag)
+    return sympy.sympify(x)
+
+
+def _truth(x: Any) -> Any:
+    """A condition as it is, a number as whether it is not zero."""
+    return sympy.Ne(x, 0) if isinstance(x, sympy.Expr) else x
+
+
+class Expressions(Cells):
+    """SymPy expressions, with numbers as a person would write them."""
+
+    number = staticmethod(shown_number)
+    folds = {
+        np.add: lambda row: sympy.Add(*row), np.multiply: lambda row: sympy.Mul(*row),
+        np.maximum: lambda row: sympy.Max(*row), np.minimum: lambda row: sympy.Min(*row),
+        np.logical_and: lambda row: sympy.And(*map(_truth, row)), np.logical_or: lambda row: sympy.Or(*map(_truth, row)),
+    }
+
+
+class ExactExpressions(Expressions):
+    """SymPy expressions, with every number a rational of exactly its value."""
+
+    number = staticmethod(exact_number)
+
+
+def lift_value(value: Any, exact: bool = False) -> Any:
+    """A number or an array of them as expressions without symbols: for reading, or `exact` for proofs."""
+    return (ExactExpressions if exact else Expressions).lift(value)
+
+
+def _each(function: Any, arity: int = 1) -> Any:
+    return np.frompyfunc(function, arity, 1)
+
+
+abs, sign = _each(sympy.Abs), _each(sympy.sign)
+exp, log, sqrt = _each(sympy.exp), _each(sympy.log), _each(sympy.sqrt)
+sin, cos, tan, asin, acos, atan = map(_each, (sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan))
+sinh, cosh, tanh, asinh, acosh, atanh = map(_each, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.asinh, sympy.acosh, sympy.atanh))
+floor, ceil = _each(sympy.floor), _each(sympy.ceiling)
+exp2 = _each(lambda x: 2**x)
+expm1 = _each(lambda x: sympy.exp(x) - 1)
+log2 = _each(lambda x: sympy.log(x) / ln2)
+log10 = _each(lambda x: sympy.log(x) / ln10)
+log1p = _each(lambda x: sympy.log(1 + x))
+rsqrt = _each(lambda x: 1 / sympy.sqrt(x))
+square = _each(lambda x: x**2)
+reciprocal = _each(lambda x: 1 / x)
+sech = _each(lambda x: 1 / sympy.cosh(x))
+sech_square = _each(lambda x: 1 / sympy.cosh(x) ** 2)
+sigmoid = _each(lambda x: 1 / (1 + sympy.exp(-x)))
+logsigmoid = _each(lambda x: -sympy.log(1 + sympy.exp(-x)))
+relu = _each(lambda x: sympy.Max(x, 0))
+one_minus_square = _each(lambda x: 1 - x**2)
+trunc = _each(lambda x: sympy.sign(x) * sympy.floor(sympy.Abs(x)))
+# Half is rounded up, and taken back where that made an odd integer of a half.
+round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy.Eq(sympy.Mod(x + sympy.Rational(1, 2), 2), 1)))
+
+pow = _each(operator.pow, 2)
+atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
+hypot = _each(lambda a, b: sympy.sqrt(a**2 + b**2), 2)
+direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
+logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
+maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
+eq, ne, lt, le, gt, ge = (_each(relation, 2) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
+logical_and = _each(lambda a, b: sympy.And(_truth(a), _truth(b)), 2)
+logical_or = _each(lambda a, b: sympy.Or(_truth(a), _truth(b)), 2)
+logical_not = _each(lambda a: sympy.Not(_truth(a)))
+isfinite = _each(lambda x: sympy.true)
+isnan = isinf = _each(lambda x: sympy.false)
+
+_softplus = _each(lambda x, beta: sympy.log(1 + sympy.exp(beta * x)) / beta, 2)
+
+
+def softplus(x: Any, beta: float = 1.0) -> Any:
+    return _softplus(x, beta)
+
+
+@lru_cache(maxsize=None)
+def _sinc(order: int) -> tuple[Any, Any, Any]:
+    """The derivative of sin(πu)/(πu) of an order: the variable, the formula, and the value at 0."""
+    u = sympy.Dummy("u", real=True)
+    limit = 0 if order % 2 else (-1) ** (order // 2) * pi**order / (order + 1)
+    return u, sympy.diff(sympy.sin(pi * u) / (pi * u), u, order), sympy.sympify(limit)
+
+
+def _sinc_derivative(x: Any, order: Any) -> Any:
+    u, formula, limit = _sinc(int(order))
+    if x.is_number:
+        return limit if x == 0 else formula.xreplace({u: x})
+    return sympy.Piecewise((formula.xreplace({u: x}), sympy.Ne(x, 0)), (limit, True))
+
+
+sinc_derivative = _each(_sinc_derivative, 2)
+
+
+def _given(expr: Any, condition: Any, truth: bool, depth: int = 4) -> Any:
+    """An expression near the top of which choices by the same condition are made already, as in a rule's safe `where`."""
+    if isinstance(expr, sympy.Piecewise) and len(expr.args) == 2 and expr.args[0][1] == condition:
+        return expr.args[0 if truth else 1][0]
+    if not depth or not isinstance(expr, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):
+        return expr
+    args = [_given(arg, condition, truth, depth - 1) for arg in expr.args]
+    return expr if builtins.all(map(operator.is_, args, expr.args)) else expr.func(*args)
+
+
+def _choice(condition: Any, a: Any, b: Any) -> Any:
+    condition = _truth(condition)
+    if condition == sympy.true or a == b:
+        return a
+    if condition == sympy.false:
+        return b
+    if not isinstance(a, sympy.Expr):
+        return sympy.ITE(condition, _truth(a), _truth(b))
+    return sympy.Piecewise((_given(a, condition, True), condition), (_given(b, condition, False), True))
+
+
+def _indicator(condition: Any) -> Any:
+    return _choice(condition, sympy.S.One, sympy.S.Zero)
+
+
+where = _each(_choice, 3)
+_indicators = _each(_indicator)
+
+
+def indicator(condition: Any, like: Any) -> Any:
+    return _indicators(condition)
+
+
+def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.maximum.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.minimum.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return log(sum(exp(x), dim, keepdim))
+
+
+def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return sqrt(sum(square(x), dim, keepdim))
+
+
+def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    raise TypeError("argmax: which element is largest depends on the numbers, so it has no expression; use amax for the value")
+
+
+def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    raise TypeError("argmin: which element is smallest depends on the numbers, so it has no expression; use amin for the value")
