@@ -78,6 +78,20 @@ class Released:
         self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
 
 
+_shapes: dict[tuple, Released] = {}
+
+
+def _released(value: Any) -> Released:
+    """The one object that stands for all forgotten values of this shape and dtype."""
+    key = value.shape, value.dtype
+    found = _shapes.get(key)
+    if found is None:
+        if len(_shapes) > 1000:
+            _shapes.clear()
+        found = _shapes[key] = Released(value)
+    return found
+
+
 class Node:
     """One recorded operation; `type(node)` is named after it, in torch's spelling.
 
@@ -120,16 +134,20 @@ class Node:
         return self
 
     def release(self) -> None:
-        """Forget the values that only a pullback needs, once it has run; a graph with names keeps them for its formulas."""
-        flags = self.flags
-        if self.saves:
-            self.flags = flags | RELEASED
-            if not flags & NAMED:
-                self.args, self.value = None, freed
-        elif not flags & NAMED and self.value.nbytes > SMALL and self.args is not None:
-            count = len(self.parents)
-            self.args = tuple(Released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
-            self.value = Released(self.value)
+        """Forget values once a pullback has run, where the rule needs only shapes; a graph with names keeps them for its formulas.
+
+        A node whose rule saves values is emptied by the pullback itself.
+        """
+        if self.flags & NAMED or self.args is None:
+            return
+        value = self.value
+        if value.nbytes > SMALL:
+            if self.op.kind == "elementwise":
+                self.args = None
+            else:
+                count = len(self.parents)
+                self.args = tuple(_released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
+            self.value = _released(value)
 
 
 class Leaf(Node):

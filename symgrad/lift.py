@@ -15,7 +15,7 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.graph import GRADIENT, NAMED, Node, board, mode, next_sequence, node_class
+from symgrad.graph import GRADIENT, NAMED, RELEASED, Node, board, freed, mode, next_sequence, node_class
 from symgrad.op import REGISTRY, Op, linear
 from symgrad.tensor import Tensor, as_value, new, wrap
 
@@ -23,6 +23,7 @@ __all__ = ["convert", "core", "lift", "public_signature", "traced"]
 
 NUMBERS = (int, float, complex, bool)
 Lifted = Callable[..., Any]
+make_tensor = functools.partial(new, Tensor)
 
 
 class Traced:
@@ -121,7 +122,7 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
 
 
 def _binary(op: Op, call: Lifted) -> Lifted:
-    cls = node_class(op)
+    make = functools.partial(new, node_class(op))
     mask = GRADIENT | NAMED if op.differentiable else NAMED
 
     def function(input: Any, other: Any) -> Tensor:
@@ -133,7 +134,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             x, p, z, q = input._value, input._node, other, None
         else:
             x, p, z, q = _settle(op, input, other)
-        out = new(Tensor)
+        out = make_tensor()
         try:
             out._value = y = call(x, z)
         except (ValueError, TypeError) as error:
@@ -144,7 +145,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             flags = p.flags if q is None else p.flags | q.flags
         flags &= mask
         if flags and (not board.paused or mode.enabled):
-            out._node = node = new(cls)
+            out._node = node = make()
             node.args = x, z
             node.parents = p, q
             node.value = y
@@ -158,7 +159,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
 
 
 def _unary(op: Op, call: Lifted) -> Lifted:
-    cls = node_class(op)
+    make = functools.partial(new, node_class(op))
     mask = GRADIENT | NAMED if op.differentiable else NAMED
 
     def function(input: Any) -> Tensor:
@@ -166,13 +167,13 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             x, p = input._value, input._node
         else:
             x, p = _value_and_node(_meet(op, [_operand(op, input)])[0])
-        out = new(Tensor)
+        out = make_tensor()
         try:
             out._value = y = call(x)
         except TypeError as error:
             raise _explain(op, error, [x]) from None
         if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
-            out._node = node = new(cls)
+            out._node = node = make()
             node.args = (x,)
             node.parents = (p,)
             node.value = y
@@ -185,9 +186,48 @@ def _unary(op: Op, call: Lifted) -> Lifted:
     return function
 
 
+LARGE = 64  # elements from which a shared exponential is worth more than a call
+
+
+def _node_with_residual(op: Op, slope: Lifted) -> type[Node]:
+    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
+
+    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        if xp is not numeric:
+            return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        partial = slope(self.residual)
+        return (np.multiply(g, partial, out=partial),)
+
+    def release(self: Any) -> None:
+        self.flags |= RELEASED
+        if not self.flags & NAMED:
+            self.args, self.value, self.residual = None, freed, None
+
+    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "release": release, "saves": False})
+
+
+def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> Lifted:
+    """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
+    plain = _unary(op, call)
+    make = functools.partial(new, _node_with_residual(op, slope))
+
+    def function(input: Any) -> Tensor:
+        if type(input) is not Tensor or input._node is None:
+            return plain(input)
+        x, p = input._value, input._node
+        if x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
+            return plain(input)
+        y, residual = pair(x)
+        node = make()
+        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (x,), (p,), y, p.flags & (GRADIENT | NAMED), next_sequence(), residual
+        return wrap(y, node)
+
+    return function
+
+
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
-    cls = node_class(op)
+    make = functools.partial(new, node_class(op))
     mask = GRADIENT | NAMED if op.differentiable else NAMED
     forward, arity = op.forward, op.arity
 
@@ -211,7 +251,7 @@ def _general(op: Op) -> Lifted:
                 flags |= p.flags
         flags &= mask
         if flags and (not board.paused or mode.enabled):
-            out._node = node = new(cls)
+            out._node = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
         return out
 
@@ -292,6 +332,8 @@ def core(op: Op) -> Lifted:
     """The function of an op that takes the rule's own arguments: the hot path."""
     if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
         call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        if op.name in numeric.WITH_RESIDUAL:
+            return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)
     return _general(op)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, upstream
+from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, freed, upstream
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
@@ -89,7 +89,12 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 if p.parents:
                     heappush(heap, (-p.sequence_nr, p))
         if release:
-            node.release()
+            if node.saves:
+                node.flags = flags | RELEASED
+                if not flags & NAMED:
+                    node.args, node.value = None, freed
+            else:
+                node.release()
         if following is not None:
             if heap and heap[0][0] < -following.sequence_nr:
                 pending[following] = ahead

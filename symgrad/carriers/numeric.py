@@ -128,20 +128,20 @@ def tanh_and_complement(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a = abs(x)
     np.add(a, a, out=a)
     np.negative(a, out=a)
+    flat = a.ravel()
+    if flat[flat.argmin()] > -0.7:
+        y = tanh(x)
+        return y, np.subtract(_constant(1.0, x), abs(y, out=a), out=a)
+    small = None if flat[flat.argmax()] <= -0.7 else np.flatnonzero(~(flat <= -0.7))
     w = exp(a)
     d = w + _constant(1.0, x)
     np.add(w, w, out=w)
     r = np.divide(w, d, out=w)
-    if not a.ravel()[a.argmax()] <= -0.7:
-        small = np.flatnonzero(~(a.ravel() <= -0.7))
-        if 2 * small.size > x.size:
-            return tanh(x), r
-        y = np.subtract(_constant(1.0, x), r, out=d)
-        y = np.copysign(y, x, out=y)
-        y.ravel()[small] = tanh(x.ravel()[small])
-        return y, r
     y = np.subtract(_constant(1.0, x), r, out=d)
-    return np.copysign(y, x, out=y), r
+    y = np.copysign(y, x, out=y)
+    if small is not None:
+        y.ravel()[small] = tanh(x.ravel()[small])
+    return y, r
 
 
 def sech_square_of_complement(r: np.ndarray) -> np.ndarray:
