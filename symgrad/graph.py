@@ -14,7 +14,8 @@ from typing import Any
 
 from symgrad.op import Op
 
-__all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "board", "mode", "next_sequence", "node_class", "record", "upstream"]
+__all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "board", "mode", "next_sequence", "node_class", "record",
+           "upstream"]
 
 GRADIENT, NAMED, RELEASED = 1, 2, 4
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
@@ -157,6 +158,7 @@ class Leaf(Node):
     """
 
     __slots__ = ("reference", "symbol", "conditions")
+    conditions: list[Any]
 
     def __init__(self, tensor: Any, value: Any, requires_grad: bool, symbol: Any = None):
         self.args, self.parents, self.value, self.sequence_nr = (), (), value, next_sequence()
@@ -191,7 +193,7 @@ class Link(Node):
 
     op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
-    vjp = staticmethod(op.vjp)
+    vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
     broadcasts = saves = False
 
     @property
@@ -205,16 +207,20 @@ class Link(Node):
 Link.__name__ = Link.__qualname__ = "ConstantBackward0"
 
 
-_classes: dict[Op, type[Node]] = {}
+_classes: dict[tuple[Op, bool], type[Node]] = {}
 
 
-def node_class(op: Op) -> type[Node]:
-    """The class of the nodes of one op: its name is what `grad_fn` shows."""
-    if op not in _classes:
+def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
+    """The class of the nodes of one op: its name is what `grad_fn` shows.
+
+    `broadcasts` False is for nodes whose tensors are known to have one shape, so that no cotangent needs to be summed.
+    """
+    key = op, op.arity != 1 if broadcasts is None else broadcasts
+    if key not in _classes:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        _classes[op] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": op.arity != 1, "saves": op.saves, "__doc__": op.doc,
-                                                    "__module__": "symgrad"})
-    return _classes[op]
+        _classes[key] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves,
+                                                     "__doc__": op.doc, "__module__": "symgrad"})
+    return _classes[key]
 
 
 def upstream(roots: Sequence[Node | None], differentiable: bool = False) -> list[Node]:

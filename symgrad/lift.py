@@ -21,6 +21,7 @@ from symgrad.tensor import Tensor, as_value, new, wrap
 
 __all__ = ["convert", "core", "lift", "public_signature", "traced"]
 
+float64 = np.float64
 NUMBERS = (int, float, complex, bool)
 Lifted = Callable[..., Any]
 make_tensor = functools.partial(new, Tensor)
@@ -70,7 +71,8 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
 
 def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
     """The error of the numeric carrier in terms of the op and its operands."""
-    described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v) for v in values)
+    described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
+                          for v in values)
     if "broadcast" in str(error) and len(values) == 2 and all(hasattr(v, "shape") for v in values):
         a, b = (v.shape for v in values)
         for i in range(1, min(len(a), len(b)) + 1):
@@ -122,30 +124,36 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
 
 
 def _binary(op: Op, call: Lifted) -> Lifted:
-    make = functools.partial(new, node_class(op))
+    make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
     mask = GRADIENT | NAMED if op.differentiable else NAMED
 
     def function(input: Any, other: Any) -> Tensor:
+        alike: bool | None = None  # whether the operands have one shape, where that is known without asking
         if type(input) is Tensor and type(other) is Tensor:
             x, z, p, q = input._value, other._value, input._node, other._node
             if x.dtype is not z.dtype or (p is None and q is None and x.dtype.kind in "biu"):
                 x, p, z, q = _settle(op, input, other)
+                alike = False
         elif type(input) is Tensor and type(other) is float and input._node is not None:
             x, p, z, q = input._value, input._node, other, None
+            alike = True
         else:
             x, p, z, q = _settle(op, input, other)
+            alike = False
         out = make_tensor()
         try:
             out._value = y = call(x, z)
         except (ValueError, TypeError) as error:
             raise _explain(op, error, [x, z]) from None
         if p is None:
-            flags = 0 if q is None else q.flags
+            flags = 0 if q is None else q.flags & mask
         else:
-            flags = p.flags if q is None else p.flags | q.flags
-        flags &= mask
+            flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
         if flags and (not board.paused or mode.enabled):
-            out._node = node = make()
+            if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
+                out._node = node = make()
+            else:
+                out._node = node = make_broadcast()
             node.args = x, z
             node.parents = p, q
             node.value = y
@@ -163,6 +171,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
     mask = GRADIENT | NAMED if op.differentiable else NAMED
 
     def function(input: Any) -> Tensor:
+        p: Node | None
         if type(input) is Tensor and input._node is not None:
             x, p = input._value, input._node
         else:
@@ -219,7 +228,8 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> L
             return plain(input)
         y, residual = pair(x)
         node = make()
-        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (x,), (p,), y, p.flags & (GRADIENT | NAMED), next_sequence(), residual
+        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (
+            (x,), (p,), y, p.flags & (GRADIENT | NAMED), next_sequence(), residual)
         return wrap(y, node)
 
     return function

@@ -8,10 +8,15 @@ def _times_alpha(xp, input, other, *, alpha=1):
     return input, other if alpha == 1 else other * alpha
 
 
+def _mul_vjp(xp, g, y, args, needs):
+    a, b = args
+    return None if needs[0] is None else g * b, None if needs[1] is None else g * a
+
+
 elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, doc="input + alpha * other.")
 elementwise("sub", None, 1, -1, integers=True, prepare=_times_alpha, aliases=("subtract",),
                   doc="input - alpha * other.")
-elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, integers=True,
+elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
                   aliases=("multiply",), doc="input * other.")
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b,
                   domain=(REAL, NONZERO), aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
@@ -60,8 +65,8 @@ def _strictly_between(xp, y, x, min=None, max=None):
     return above if max is None else above * xp.indicator(xp.lt(x, max), y)
 
 
-elementwise("clamp_number", _clamp, _strictly_between, node_name="Clamp", public=False, integers=True, examples=((-1.0, 1.0), (None, 0.5), (0.25, None)),
-            special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
+elementwise("clamp_number", _clamp, _strictly_between, node_name="Clamp", public=False, integers=True,
+            examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 
 @composite("clamp", aliases=("clip",))
