@@ -10,10 +10,11 @@ import numpy as np
 from symgrad.dtypes import dtype_of, get_default_dtype, numpy_dtype
 from symgrad.tensor import Tensor, as_value, wrap
 
-__all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "initial_seed", "linspace", "manual_seed", "normal",
-           "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "symbols", "tensor", "zeros", "zeros_like"]
+__all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "initial_seed", "linspace", "manual_seed",
+           "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "symbols", "tensor", "zeros",
+           "zeros_like"]
 
-_random = {"generator": np.random.default_rng(), "seed": 0}
+_random: dict[str, Any] = {"generator": np.random.default_rng(), "seed": 0}
 
 
 def _finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
@@ -147,8 +148,8 @@ def _like(make: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor
 zeros_like = _like(np.zeros, "Zeros of the shape and dtype of another tensor.", "zeros_like")
 ones_like = _like(np.ones, "Ones of the shape and dtype of another tensor.", "ones_like")
 empty_like = _like(np.empty, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
-rand_like = _like(lambda shape, dtype: generator().random(shape).astype(dtype), "Uniform numbers from [0, 1) of the shape and dtype of another "
-                  "tensor.", "rand_like")
+rand_like = _like(lambda shape, dtype: np.asarray(generator().random(shape)).astype(dtype), "Uniform numbers from [0, 1) of the shape and dtype of "
+                  "another tensor.", "rand_like")
 randn_like = _like(lambda shape, dtype: np.asarray(generator().standard_normal(shape)).astype(dtype), "Normal numbers of the shape and dtype of "
                    "another tensor.", "randn_like")
 
@@ -190,7 +191,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 def generator() -> np.random.Generator:
     """The NumPy generator that random tensors are drawn from."""
-    return _random["generator"]  # type: ignore[return-value]
+    return _random["generator"]
 
 
 def manual_seed(seed: int) -> np.random.Generator:
@@ -202,7 +203,7 @@ def manual_seed(seed: int) -> np.random.Generator:
 
 def initial_seed() -> int:
     """The seed that was last set."""
-    return int(_random["seed"])  # type: ignore[call-overload]
+    return int(_random["seed"])
 
 
 def _drawn(value: Any, dtype: Any, requires_grad: bool) -> Tensor:

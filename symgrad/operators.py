@@ -199,8 +199,8 @@ def _transposed(self: Tensor) -> Tensor:
     return traced.permute(self, tuple(reversed(range(self.ndim))))
 
 
-Tensor.T = property(_transposed)  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: traced.transpose(self, -2, -1), doc="The tensor with its last two dimensions exchanged.")  # type: ignore[attr-defined]
+Tensor.T = property(_transposed)  # type: ignore[assignment]
+Tensor.mT = property(lambda self: traced.transpose(self, -2, -1), doc="The last two dimensions exchanged.")  # type: ignore[assignment]
 
 NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
                "greater_equal": "ge", "rint": "round", "float_power": "pow", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin",

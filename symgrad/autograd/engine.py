@@ -130,7 +130,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
     seeds = _seeds(outputs, grad_tensors, create_graph)
     out = _run(seeds, asked, retain_graph, create_graph)
-    targets = [(node.reference(), node) for node in out if isinstance(node, Leaf)] if asked is None else [(x, x._node) for x in asked]
+    leaves: list[tuple[Any, Any]] = [(node.reference(), node) for node in out if isinstance(node, Leaf)]
+    targets = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
         if t is not None:
             g = out.pop(node, None)

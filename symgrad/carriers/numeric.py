@@ -6,6 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy import absolute as abs
+from numpy import arccos as acos
+from numpy import arccosh as acosh
+from numpy import arcsin as asin
+from numpy import arcsinh as asinh
+from numpy import arctan as atan
+from numpy import arctan2 as atan2
+from numpy import arctanh as atanh
 from numpy import (
     ceil,
     cos,
@@ -39,14 +47,6 @@ from numpy import (
     trunc,
     where,
 )
-from numpy import absolute as abs
-from numpy import arccos as acos
-from numpy import arccosh as acosh
-from numpy import arcsin as asin
-from numpy import arcsinh as asinh
-from numpy import arctan as atan
-from numpy import arctan2 as atan2
-from numpy import arctanh as atanh
 from numpy import equal as eq
 from numpy import greater as gt
 from numpy import greater_equal as ge

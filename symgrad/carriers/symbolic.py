@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,7 @@ def softplus(x: Any, beta: float = 1.0) -> Any:
     return _softplus(x, beta)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _sinc(order: int) -> tuple[Any, Any, Any]:
     """The derivative of sin(πu)/(πu) of an order: the variable, the formula, and the value at 0."""
     u = sympy.Dummy("u", real=True)

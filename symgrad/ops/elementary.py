@@ -30,7 +30,8 @@ def _secant_of_atan(xp, x):
     return xp.hypot(xp.ones_like(x), x)
 
 
-elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",), doc="The inverse tangent. DLMF 4.23.")
+elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",),
+            doc="The inverse tangent. DLMF 4.23.")
 
 
 def _over_length(xp, x, a, b):
@@ -46,14 +47,15 @@ elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y,
             special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
 elementwise("direction", None, lambda xp, y, a, b: _over_length(xp, xp.square(xp.direction(b, a)), a, b),
             lambda xp, y, a, b: _over_length(xp, -y * xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
-            doc="input / hypot(input, other), and 0 at (0, 0): products of directions give the derivatives of lengths and angles without cancellation.")
+            doc="input / hypot(input, other), and 0 at (0, 0): its products give the derivatives of lengths and angles without cancellation.")
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
 elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), doc="The hyperbolic cosine. DLMF 4.28.")
 elementwise("tanh", None, lambda xp, y, x: xp.sech_square(x), special=(*ZERO, (20.0,), (-20.0,)), doc="The hyperbolic tangent. DLMF 4.28.")
 elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input), without overflow. DLMF 4.28.")
 elementwise("sech_square", None, lambda xp, y, x: -2 * y * xp.tanh(x), public=False, special=((20.0,), (-20.0,)), doc="1 / cosh(input)².")
-elementwise("asinh", None, lambda xp, y, x: 1 / _secant_of_atan(xp, x), special=ZERO, aliases=("arcsinh",), doc="The inverse hyperbolic sine. DLMF 4.37.")
+elementwise("asinh", None, lambda xp, y, x: 1 / _secant_of_atan(xp, x), special=ZERO, aliases=("arcsinh",),
+            doc="The inverse hyperbolic sine. DLMF 4.37.")
 elementwise("acosh", None, lambda xp, y, x: xp.rsqrt(x - 1) * xp.rsqrt(x + 1), domain=ABOVE_ONE, aliases=("arccosh",),
             doc="The inverse hyperbolic cosine. DLMF 4.37.")
 elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=UNIT_OPEN, special=ZERO, aliases=("arctanh",),

@@ -21,7 +21,8 @@ def _written(xp, g, shape, index, accumulate):
     return xp.getitem(g, index)
 
 
-linear("put", _write, _kept, _written, public=False, node_name="IndexPut", shapes=((3, 4), (4,)), examples=((0, False), (1, True)), doc="A copy of the input with `values` at `index`.")
+linear("put", _write, _kept, _written, public=False, node_name="IndexPut", shapes=((3, 4), (4,)), examples=((0, False), (1, True)),
+       doc="A copy of the input with `values` at `index`.")
 
 
 @composite("index_put")

@@ -28,7 +28,8 @@ multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: 
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
             prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)), doc="The inner product of two vectors, without conjugation.")
 multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
-            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, shapes=((2, 3, 4), (1, 4, 2)), doc="Products of matrices over broadcast leading axes.")
+            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, shapes=((2, 3, 4), (1, 4, 2)),
+            doc="Products of matrices over broadcast leading axes.")
 
 
 @composite("matmul")

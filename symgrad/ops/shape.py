@@ -142,8 +142,8 @@ def _expanded(xp, input, *size):
 
 
 for _name in ("expand", "broadcast_to"):
-    linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: g, prepare=_expanded, view=True, node_name="Expand",
-           examples=(((2, 3, 4),),), doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
+    linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: g, prepare=_expanded, view=True,
+           node_name="Expand", examples=(((2, 3, 4),),), doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
 
 
 def _summable(xp, input, *size):
@@ -198,7 +198,8 @@ def _stack_arguments(xp, tensors, dim=0):
     return tensors, axis(dim, tensors[0].ndim + 1)
 
 
-linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim), lambda xp, g, shapes, dim: [xp.getitem(g, (slice(None),) * dim + (i,)) for i in range(len(shapes))],
+linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim),
+       lambda xp, g, shapes, dim: [xp.getitem(g, (slice(None),) * dim + (i,)) for i in range(len(shapes))],
        variadic=True, prepare=_stack_arguments, method=False, examples=((0,), (1,)), doc="Tensors of one shape joined along a new axis.")
 
 
