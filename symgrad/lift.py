@@ -49,6 +49,10 @@ class Traced:
         return wrap(numeric.indicator(condition._value, as_value(like)))
 
     @staticmethod
+    def reference(g: Tensor, y: Tensor, dim: Any) -> Tensor:
+        return wrap(numeric.reference(g._value, y._value, dim))
+
+    @staticmethod
     def astype(x: Tensor, dtype: Any) -> Tensor:
         return convert(x, dtype)
 

@@ -236,12 +236,42 @@ def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return np.minimum.reduce(x, axis=dim, keepdims=keepdim)
 
 
+def _peak(x: Any, dim: Any) -> Any:
+    """The largest value along `dim`, or 0 where that is infinite: what exponents are measured from."""
+    peak = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
+    return where(isfinite(peak), peak, 0.0).astype(x.dtype)
+
+
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """log Σ exp(x), shifted by the maximum; an infinite maximum is its own answer."""
-    shift = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
-    shift = where(isfinite(shift), shift, 0.0).astype(x.dtype)
-    total = np.add.reduce(exp(x - shift), axis=dim, keepdims=keepdim)
-    return log(total) + shift.reshape(total.shape)
+    """log Σ exp(x), measured from the largest; what the others add to its 1 goes through log1p, so that it is not lost."""
+    peak = _peak(x, dim)
+    largest = x == peak
+    others = np.add.reduce(where(largest, 0, exp(x - peak)), axis=dim, keepdims=keepdim)
+    others = others + (np.add.reduce(largest, axis=dim, keepdims=keepdim, dtype=x.dtype) - 1)
+    return log1p(others) + peak.reshape(others.shape)
+
+
+def softmax(x: Any, dim: Any) -> Any:
+    out = exp(x - _peak(x, dim))
+    return out / np.add.reduce(out, axis=dim, keepdims=True)
+
+
+def log_softmax(x: Any, dim: Any) -> Any:
+    x = x - _peak(x, dim)
+    return x - logsumexp(x, dim, True)
+
+
+def reference(g: Any, y: Any, dim: Any) -> Any:
+    """The element of `g` that stands where `y` is largest along `dim`; 0 in exact carriers.
+
+    A rule that does not change when a number is added to `g` subtracts this one, so that the other terms are not lost beside it.
+    """
+    if not y.size or not y.ndim:
+        return zeros_like(g)
+    order = (*(i for i in range(y.ndim) if i not in dim), *dim)
+    kept = tuple(1 if i in dim else n for i, n in enumerate(y.shape))
+    rows = [np.transpose(a, order).reshape(math.prod(kept), -1) for a in (g, y)]
+    return np.take_along_axis(rows[0], np.argmax(rows[1], -1)[:, None], -1).reshape(kept)
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

@@ -38,6 +38,7 @@ from symgrad.carriers.cells import (
     permute,
     place,
     put,
+    reference,
     reshape,
     roll,
     stack,
@@ -235,6 +236,15 @@ def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return fold(_log_sum_exp, x, dim, keepdim)
+
+
+def softmax(x: Any, dim: Any) -> Any:
+    out = exp(x - amax(x, dim, True))
+    return out / sum(out, dim, True)
+
+
+def log_softmax(x: Any, dim: Any) -> Any:
+    return x - logsumexp(x, dim, True)
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

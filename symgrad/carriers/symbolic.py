@@ -35,6 +35,7 @@ from symgrad.carriers.cells import (
     permute,
     place,
     put,
+    reference,
     reshape,
     roll,
     stack,
@@ -97,6 +98,11 @@ def lift_value(value: Any, exact: bool = False) -> Any:
     return (ExactExpressions if exact else Expressions).lift(value)
 
 
+def conjugate(x: Any) -> Any:
+    """The complex conjugate, which no rule asks for: the engine does, on the way back."""
+    return _conjugates(x)
+
+
 def _each(function: Any, arity: int = 1) -> Any:
     return np.frompyfunc(function, arity, 1)
 
@@ -137,6 +143,7 @@ logical_not = _each(lambda a: sympy.Not(_truth(a)))
 isfinite = _each(lambda x: sympy.true)
 isnan = isinf = _each(lambda x: sympy.false)
 
+_conjugates = _each(sympy.conjugate)
 _softplus = _each(lambda x, beta: sympy.log(1 + sympy.exp(beta * x)) / beta, 2)
 
 
@@ -213,6 +220,15 @@ def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return log(sum(exp(x), dim, keepdim))
+
+
+def softmax(x: Any, dim: Any) -> Any:
+    out = exp(x)
+    return out / sum(out, dim, True)
+
+
+def log_softmax(x: Any, dim: Any) -> Any:
+    return x - logsumexp(x, dim, True)
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

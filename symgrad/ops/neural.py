@@ -3,7 +3,7 @@
 import math
 
 from symgrad.op import elementwise, primitive
-from symgrad.ops.rules import axis
+from symgrad.ops.rules import axes
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, special=((0.0,), (-0.0,)),
             doc="max(input, 0); the derivative at 0 is 0.")
@@ -22,25 +22,30 @@ def _along(xp, input, dim=None, dtype=None):
     if dim is None:
         raise TypeError("softmax: give the dimension to normalise over, as dim=-1")
     input = input if dtype is None else input.to(dtype)
-    return input, axis(dim, input.ndim)
+    return input, axes(dim, input.ndim)
 
 
-def _softmax(xp, input, dim):
-    return xp.exp(input - xp.logsumexp(input, (dim,) if input.ndim else (), True))
+def _softmax_product(xp, t, y, dim):
+    """y (t - Σ y t): without cancellation where one y is almost 1, by what differs from the t that stands there."""
+    t = t - xp.reference(t, y, dim)
+    return y * (t - xp.sum(t * y, dim, True))
 
 
-def _log_softmax(xp, input, dim):
-    return input - xp.logsumexp(input, (dim,) if input.ndim else (), True)
+def _log_softmax_vjp(xp, g, y, x, dim):
+    """g - exp(y) Σ g, where what an element takes from itself is 1 - exp(y)."""
+    return -xp.expm1(y) * g - xp.exp(y) * (xp.sum(g, dim, True) - g)
 
 
-def _total(xp, x, dim):
-    return xp.sum(x, (dim,), True) if x.ndim else x
+def _log_softmax_jvp(xp, t, y, x, dim):
+    t = t - xp.reference(t, y, dim)
+    return t - xp.sum(t * xp.exp(y), dim, True)
 
 
-primitive("softmax", _softmax, prepare=_along, examples=((0,), (1,)), vjp=lambda xp, g, y, x, dim: y * (g - _total(xp, g * y, dim)),
-          jvp=lambda xp, t, y, x, dim: y * (t - _total(xp, t * y, dim)), doc="exp(input) / Σ exp(input) along `dim`.")
-primitive("log_softmax", _log_softmax, prepare=_along, examples=((0,), (1,)), vjp=lambda xp, g, y, x, dim: g - xp.exp(y) * _total(xp, g, dim),
-          jvp=lambda xp, t, y, x, dim: t - _total(xp, t * xp.exp(y), dim), doc="log(softmax(input)) along `dim`, without cancellation.")
+primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)),
+          vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
+          doc="exp(input) / Σ exp(input) along `dim`.")
+primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)),
+          vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, doc="log(softmax(input)) along `dim`, without cancellation.")
 
 
 def _reduced(xp, x, reduction):

@@ -144,7 +144,7 @@ def _var(xp, input, dim, correction, keepdim):
 
 
 def _var_vjp(xp, g, y, x, dim, correction, keepdim):
-    return spread(xp, g * (2 / _freedom(x, dim, correction)), x.shape, dim, keepdim) * _centred(xp, x, dim)
+    return spread(xp, 2 * g / _freedom(x, dim, correction), x.shape, dim, keepdim) * _centred(xp, x, dim)
 
 
 def _var_jvp(xp, t, y, x, dim, correction, keepdim):
@@ -161,15 +161,19 @@ SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
 
 primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS,
           doc="The variance, Σ (x - mean)² / (n - correction).")
-primitive("std", lambda xp, input, dim, correction, keepdim: xp.sqrt(_var(xp, input, dim, correction, keepdim)), prepare=_spread_of,
-          examples=SPREADS,
+def _std(xp, input, dim, correction, keepdim):
+    length = xp.norm(_centred(xp, input, dim), dim, keepdim)
+    return length / xp.sqrt(_freedom(input, dim, correction) * xp.ones_like(length))
+
+
+primitive("std", _std, prepare=_spread_of, examples=SPREADS,
           vjp=lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
           jvp=lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2,
           doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
 
 
 def _norm_vjp(xp, g, y, x, dim, keepdim):
-    return spread(xp, g * _inverse(xp, y), x.shape, dim, keepdim) * x
+    return spread(xp, g, x.shape, dim, keepdim) * (x * unsqueezed(xp, _inverse(xp, y), x.shape, dim, keepdim))
 
 
 def _norm_jvp(xp, t, y, x, dim, keepdim):
@@ -197,11 +201,11 @@ def norm(xp, input, p=2, dim=None, keepdim=False):
 
 
 def _logsumexp_vjp(xp, g, y, x, dim, keepdim):
-    return spread(xp, g, x.shape, dim, keepdim) * xp.exp(x - unsqueezed(xp, y, x.shape, dim, keepdim))
+    return spread(xp, g, x.shape, dim, keepdim) * xp.softmax(x, dim)
 
 
 def _logsumexp_jvp(xp, t, y, x, dim, keepdim):
-    return xp.sum(t * xp.exp(x - unsqueezed(xp, y, x.shape, dim, keepdim)), dim, keepdim)
+    return xp.sum(t * xp.softmax(x, dim), dim, keepdim)
 
 
 primitive("logsumexp", lambda xp, input, dim, keepdim: xp.logsumexp(input, dim, keepdim), vjp=_logsumexp_vjp, jvp=_logsumexp_jvp,
