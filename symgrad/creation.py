@@ -194,6 +194,9 @@ def generator() -> np.random.Generator:
     return _random["generator"]
 
 
+_default = generator
+
+
 def manual_seed(seed: int) -> np.random.Generator:
     """Start the generator of random tensors anew, so that a run can be repeated."""
     _random["seed"] = int(seed)
@@ -213,13 +216,13 @@ def _drawn(value: Any, dtype: Any, requires_grad: bool) -> Tensor:
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers from [0, 1)."""
     _on_cpu(device)
-    return _drawn((generator or _random["generator"]).random(_shape(size)), dtype, requires_grad)
+    return _drawn((generator or _default()).random(_shape(size)), dtype, requires_grad)
 
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers from the standard normal distribution."""
     _on_cpu(device)
-    return _drawn((generator or _random["generator"]).standard_normal(_shape(size)), dtype, requires_grad)
+    return _drawn((generator or _default()).standard_normal(_shape(size)), dtype, requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
@@ -230,7 +233,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = No
         low, high, size = 0, low, high
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _drawn((generator or _random["generator"]).integers(low, high, _shape((size,))), np.int64 if dtype is None else dtype, requires_grad)
+    return _drawn((generator or _default()).integers(low, high, _shape((size,))), np.int64 if dtype is None else dtype, requires_grad)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -239,10 +242,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     if np.any(sigma < 0):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = np.broadcast_shapes(mu.shape, sigma.shape) if size is None else _shape((size,))
-    return _drawn(mu + sigma * (generator or _random["generator"]).standard_normal(shape), dtype, requires_grad)
+    return _drawn(mu + sigma * (generator or _default()).standard_normal(shape), dtype, requires_grad)
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
     _on_cpu(device)
-    return _drawn((generator or _random["generator"]).permutation(n), np.int64 if dtype is None else dtype, False)
+    return _drawn((generator or _default()).permutation(n), np.int64 if dtype is None else dtype, False)
