@@ -30,8 +30,6 @@ make_tensor = functools.partial(new, Tensor)
 class Traced:
     """The carrier of Tensors: every op of the registry by name, so that what a rule computes is recorded again."""
 
-    ln2, ln10, pi = numeric.ln2, numeric.ln10, numeric.pi
-
     @staticmethod
     def zeros_like(x: Any, shape: Any = None) -> Tensor:
         return wrap(numeric.zeros_like(as_value(x), shape))
@@ -47,10 +45,6 @@ class Traced:
     @staticmethod
     def indicator(condition: Tensor, like: Any) -> Tensor:
         return wrap(numeric.indicator(condition._value, as_value(like)))
-
-    @staticmethod
-    def reference(g: Tensor, y: Tensor, dim: Any) -> Tensor:
-        return wrap(numeric.reference(g._value, y._value, dim))
 
     @staticmethod
     def astype(x: Tensor, dtype: Any) -> Tensor:

@@ -5,10 +5,8 @@
 a name that is not in the protocol is an error in the rule.
 """
 
-CONSTANTS = ("ln2", "ln10", "pi")
-
 ELEMENTWISE = (
-    "add", "sub", "mul", "div", "neg", "indicator",
+    "add", "sub", "mul", "div", "neg", "times_constant", "indicator",
     "abs", "sign", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh",
     "sigmoid", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
@@ -23,4 +21,4 @@ STRUCTURE = (
     "zeros_like", "ones_like", "eye_like",
 )
 
-PROTOCOL = frozenset(CONSTANTS + ELEMENTWISE + STRUCTURE)
+PROTOCOL = frozenset(ELEMENTWISE + STRUCTURE)

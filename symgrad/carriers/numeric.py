@@ -93,7 +93,13 @@ from symgrad.carriers.structure import (
     zeros_like,
 )
 
-ln2, ln10, pi = math.log(2.0), math.log(10.0), math.pi
+pi = math.pi
+CONSTANTS = {"ln2": math.log(2.0), "ln10": math.log(10.0)}
+
+
+def times_constant(x: Any, name: str) -> Any:
+    """x times ln2 or ln10: by name, so that another carrier that reads the recorded graph takes the number exactly."""
+    return x * CONSTANTS[name]
 
 
 def rsqrt(x: Any) -> Any:

@@ -57,7 +57,7 @@ context = mpmath.MPContext()
 context.dps = 60
 
 # These are constants of the context: they follow its precision.
-ln2, ln10, pi = context.ln2, context.ln10, context.pi
+CONSTANTS = {"ln2": context.ln2, "ln10": context.ln10}
 
 
 def set_digits(digits: int) -> int:
@@ -170,6 +170,10 @@ isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(co
 
 _indicators = _each(lambda condition: context.one if condition else context.zero)
 _softplus = _each(lambda x, beta: context.log1p(context.exp(beta * x)) / beta, 2)
+
+
+def times_constant(x: Any, name: str) -> Any:
+    return x * +CONSTANTS[name]
 
 
 def indicator(condition: Any, like: Any) -> Any:

@@ -50,6 +50,7 @@ from symgrad.carriers.cells import (
 from symgrad.carriers.cells import product as prod
 
 ln2, ln10, pi = sympy.log(2), sympy.log(10), sympy.pi
+CONSTANTS = {"ln2": ln2, "ln10": ln10}
 LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
 
 
@@ -196,6 +197,10 @@ def _indicator(condition: Any) -> Any:
 
 where = _each(_choice, 3)
 _indicators = _each(_indicator)
+
+
+def times_constant(x: Any, name: str) -> Any:
+    return x * CONSTANTS[name]
 
 
 def indicator(condition: Any, like: Any) -> Any:
