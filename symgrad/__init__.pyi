@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from symgrad import autograd as autograd
+from symgrad import printing as printing
 from symgrad.autograd.modes import enable_grad as enable_grad
 from symgrad.autograd.modes import inference_mode as inference_mode
 from symgrad.autograd.modes import is_grad_enabled as is_grad_enabled
@@ -36,6 +37,8 @@ from symgrad.dtypes import DType
 from symgrad.dtypes import DType as dtype
 from symgrad.dtypes import get_default_dtype as get_default_dtype
 from symgrad.dtypes import set_default_dtype as set_default_dtype
+from symgrad.printing import get_printoptions as get_printoptions
+from symgrad.printing import set_printoptions as set_printoptions
 from symgrad.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.tensor import Size as Size
 from symgrad.tensor import Tensor as Tensor
