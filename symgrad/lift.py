@@ -124,15 +124,16 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
 def _binary(op: Op, call: Lifted) -> Lifted:
     make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
     mask = GRADIENT | NAMED if op.differentiable else NAMED
+    keeps = op.integers
 
     def function(input: Any, other: Any) -> Tensor:
         alike: bool | None = None  # whether the operands have one shape, where that is known without asking
         if type(input) is Tensor and type(other) is Tensor:
             x, z, p, q = input._value, other._value, input._node, other._node
-            if x.dtype is not z.dtype or (p is None and q is None and x.dtype.kind in "biu"):
+            if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
                 x, p, z, q = _settle(op, input, other)
                 alike = False
-        elif type(input) is Tensor and type(other) is float and input._node is not None:
+        elif type(input) is Tensor and type(other) is float and (input._node is not None or input._value.dtype.kind == "f"):
             x, p, z, q = input._value, input._node, other, None
             alike = True
         else:
@@ -167,11 +168,14 @@ def _binary(op: Op, call: Lifted) -> Lifted:
 def _unary(op: Op, call: Lifted) -> Lifted:
     make = functools.partial(new, node_class(op))
     mask = GRADIENT | NAMED if op.differentiable else NAMED
+    keeps = op.integers
 
     def function(input: Any) -> Tensor:
         p: Node | None
-        if type(input) is Tensor and input._node is not None:
+        if type(input) is Tensor:
             x, p = input._value, input._node
+            if p is None and not keeps and x.dtype.kind in "biu":
+                x = x.astype(get_default_dtype().numpy)
         else:
             x, p = _value_and_node(_meet(op, [_operand(op, input)])[0])
         out = make_tensor()
