@@ -131,7 +131,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     seeds = _seeds(outputs, grad_tensors, create_graph)
     out = _run(seeds, asked, retain_graph, create_graph)
     leaves: list[tuple[Any, Any]] = [(node.reference(), node) for node in out if isinstance(node, Leaf)]
-    targets = leaves if asked is None else [(x, x._node) for x in asked]
+    targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
         if t is not None:
             g = out.pop(node, None)
