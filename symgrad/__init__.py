@@ -34,6 +34,7 @@ from symgrad.dtypes import ALIASES, DTYPES, get_default_dtype, set_default_dtype
 from symgrad.dtypes import DType as dtype
 from symgrad.lift import FUNCTIONS
 from symgrad.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
+from symgrad.printing import get_printoptions, set_printoptions
 from symgrad.tensor import Size, Tensor
 
 __version__ = "0.1.0"
