@@ -44,7 +44,10 @@ class Traced:
 
     @staticmethod
     def indicator(condition: Tensor, like: Any) -> Tensor:
-        return wrap(numeric.indicator(condition._value, as_value(like)))
+        value = as_value(like)
+        if condition._node is None:
+            return wrap(numeric.indicator(condition._value, value))
+        return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # so that its formula keeps the condition
 
     @staticmethod
     def astype(x: Tensor, dtype: Any) -> Tensor:
