@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -325,6 +326,12 @@ def _document(op: Op) -> str:
         lines += ["", "Raises IndexError for a `dim` out of range. `axis` and `keepdims` are accepted for `dim` and `keepdim`."]
     elif len(op.argument_names) > 1:
         lines += ["", "Raises RuntimeError for shapes that do not fit together."]
+    if op.public:
+        x = "[1.25, 1.5, 1.75]" if op.domain and 0.25 not in op.domain[0] and 1.25 in op.domain[0] else "[0.25, 0.5, 0.75]"
+        usage = op.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
+        names = {"x": f"x = symgrad.tensor({x})", "a": "a = symgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])"}
+        used = [line for name, line in names.items() if re.search(rf"\b{name}\b", usage)]
+        lines += ["", ">>> import symgrad", *(f">>> {line}" for line in used), f">>> y = {usage}"]
     return "\n".join(lines)
 
 

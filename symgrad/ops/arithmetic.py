@@ -13,9 +13,9 @@ def _mul_vjp(xp, g, y, args, needs):
     return None if needs[0] is None else g * b, None if needs[1] is None else g * a
 
 
-elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, doc="input + alpha * other.")
+elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, usage="symgrad.add(x, x, alpha=2)", doc="input + alpha * other.")
 elementwise("sub", None, 1, -1, integers=True, prepare=_times_alpha, aliases=("subtract",),
-                  doc="input - alpha * other.")
+                  usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
                   aliases=("multiply",), doc="input * other.")
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b,
@@ -43,7 +43,7 @@ def _power_by_exponent(xp, y, a, b):
 
 
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
-                  doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
+                  usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b),
                         domain=(REAL, NONZERO), doc="input - floor(input / other) * other: it has the sign of `other`.")
 
@@ -69,7 +69,7 @@ elementwise("clamp_number", _clamp, _strictly_between, node_name="Clamp", public
             examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 
-@composite("clamp", aliases=("clip",))
+@composite("clamp", usage="symgrad.clamp(x, 0.3, 0.6)", aliases=("clip",))
 def clamp(xp, input, min=None, max=None):
     """The input limited to [min, max]; the derivative is 1 strictly inside and 0 elsewhere."""
     if min is None and max is None:
@@ -95,4 +95,6 @@ def _where_vjp(xp, g, y, condition, a, b):
 
 primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, domain=(BOOLEAN, REAL, REAL),
                   jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
+
+                  usage="symgrad.where(x > 0, x, 0.0)",
                   doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")

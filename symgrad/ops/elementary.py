@@ -76,7 +76,7 @@ elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input
             public=False, special=((0.0,), (1e-5,)), examples=((0,),), node_name="Sinc", doc="The derivative of sinc of any order.")
 
 
-@composite("sinc")
+@composite("sinc", usage="symgrad.sinc(x)")
 def sinc(xp, input):
     """sin(π input) / (π input), and 1 at 0; its derivatives of every order keep their digits next to 0."""
     return xp.sinc_derivative(input, 0)

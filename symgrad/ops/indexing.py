@@ -25,32 +25,32 @@ linear("put", _write, _kept, _written, public=False, node_name="IndexPut", shape
        doc="A copy of the input with `values` at `index`.")
 
 
-@composite("index_put")
+@composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
     index = indices if isinstance(indices, tuple) else tuple(indices)
     return xp.put(input, values, index, bool(accumulate))
 
 
-@composite("index_select")
+@composite("index_select", usage="symgrad.index_select(a, 1, symgrad.tensor([0, 2]))")
 def index_select(xp, input, dim, index):
     """The slices of the input along `dim` that a vector of integers names."""
     return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
 
 
-@composite("select")
+@composite("select", usage="symgrad.select(a, 1, 0)")
 def select(xp, input, dim, index):
     """One slice of the input along `dim`."""
     return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
 
 
-@composite("masked_select")
+@composite("masked_select", usage="symgrad.masked_select(a, a > 2)")
 def masked_select(xp, input, mask):
     """The elements where `mask` holds, as a vector."""
     return xp.broadcast_to(input, mask.shape)[mask] if input.shape != mask.shape else input[mask]
 
 
-@composite("masked_fill")
+@composite("masked_fill", usage="symgrad.masked_fill(a, a > 2, 0.0)")
 def masked_fill(xp, input, mask, value):
     """The input with `value` where `mask` holds."""
     return xp.where(mask, value, input)

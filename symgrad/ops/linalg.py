@@ -22,17 +22,18 @@ def _outer(xp, a, b):
 
 
 multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, _t(xp, b)), lambda xp, g, a, b: xp.mm(_t(xp, a), g),
-            prepare=_matrices("mm", 2, 2), shapes=((3, 4), (4, 2)), doc="The product of two matrices.")
+            prepare=_matrices("mm", 2, 2), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
 multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: _outer(xp, g, b), lambda xp, g, a, b: xp.mv(_t(xp, a), g),
-            prepare=_matrices("mv", 2, 1), shapes=((3, 4), (4,)), doc="The product of a matrix and a vector.")
+            prepare=_matrices("mv", 2, 1), shapes=((3, 4), (4,)), usage="symgrad.mv(a, x)", doc="The product of a matrix and a vector.")
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
-            prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)), doc="The inner product of two vectors, without conjugation.")
+            prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)),
+            usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
 multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
             lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, shapes=((2, 3, 4), (1, 4, 2)),
             doc="Products of matrices over broadcast leading axes.")
 
 
-@composite("matmul")
+@composite("matmul", usage="symgrad.matmul(a, x)")
 def matmul(xp, input, other):
     """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
     a, b = input.ndim, other.ndim
@@ -52,7 +53,7 @@ def matmul(xp, input, other):
     return out if a > 1 and b > 1 else xp.squeeze(out, -2 if a == 1 else -1)
 
 
-@composite("outer", aliases=("ger",))
+@composite("outer", usage="symgrad.outer(x, x)", aliases=("ger",))
 def outer(xp, input, vec2):
     """The outer product of two vectors."""
     if input.ndim != 1 or vec2.ndim != 1:
@@ -136,10 +137,11 @@ def _einsum_back(xp, g, xs, i, equation):
 
 
 multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operands), _einsum_back, variadic=True, prepare=_einsum_arguments,
-            method=False, examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)), doc="Sums of products over the letters of an equation.")
+            method=False, examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)),
+            usage="symgrad.einsum('ij,kj->ik', a, a)", doc="Sums of products over the letters of an equation.")
 
 linear("trace", lambda xp, input: xp.trace(input), lambda xp, g, shape: g * xp.diagonal_place(xp.ones_like(g, (min(shape),)), 0, shape),
-       doc="The sum of a matrix's diagonal.")
+       usage="symgrad.trace(a)", doc="The sum of a matrix's diagonal.")
 
 
 def _parts(xp, input, diagonal=0):
@@ -150,7 +152,8 @@ def _parts(xp, input, diagonal=0):
 
 linear("diag", lambda xp, input, diagonal=0: xp.diag(input, diagonal),
        lambda xp, g, shape, diagonal=0: xp.diagonal_place(g, diagonal, shape) if len(shape) == 2 else xp.diag(g, diagonal),
-       prepare=_parts, examples=((0,), (1,), (-1,)), doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
+       prepare=_parts, examples=((0,), (1,), (-1,)),
+       usage="symgrad.diag(a, 1)", doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
 linear("diagonal_place", lambda xp, input, diagonal, shape: xp.diagonal_place(input, diagonal, shape),
        lambda xp, g, shape, diagonal, whole: xp.diag(g, diagonal), public=False, shapes=((3,),),
        examples=((0, (3, 3)), (1, (4, 4)), (-1, (5, 3))), doc="A vector as one diagonal of zeros.")
@@ -161,7 +164,7 @@ def _triangle(name, part):
         return getattr(xp, name)(input, diagonal)
 
     linear(name, read, lambda xp, g, shape, diagonal: read(xp, g, diagonal), prepare=lambda xp, input, diagonal=0: (input, diagonal),
-           examples=((0,), (1,)), doc=f"The {part} triangle of a matrix, the rest zero.")
+           examples=((0,), (1,)), usage=f"symgrad.{name}(a, 1)", doc=f"The {part} triangle of a matrix, the rest zero.")
 
 
 _triangle("tril", "lower")

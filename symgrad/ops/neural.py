@@ -13,7 +13,7 @@ elementwise("logsigmoid", None, lambda xp, y, x: xp.sigmoid(-x), special=((40.0,
             doc="log(sigmoid(input)), without cancellation.")
 elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta), lambda xp, y, x, beta=1.0: xp.sigmoid(x if beta == 1 else beta * x),
             prepare=lambda xp, input, beta=1.0, threshold=20.0: (input, beta), examples=((), (2.0,)), special=((40.0,), (-40.0,)),
-            doc="log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect.")
+            usage="symgrad.softplus(x, beta=2.0)", doc="log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect.")
 elementwise("logaddexp", None, lambda xp, y, a, b: xp.sigmoid(a - b), lambda xp, y, a, b: xp.sigmoid(b - a),
             special=((0.0, 0.0),), doc="log(exp(input) + exp(other)), without overflow.")
 
@@ -47,9 +47,10 @@ def _log_softmax_jvp(xp, t, y, x, dim):
 
 primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)),
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
-          doc="exp(input) / Σ exp(input) along `dim`.")
+          usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
 primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)),
-          vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, doc="log(softmax(input)) along `dim`, without cancellation.")
+          vjp=_log_softmax_vjp, jvp=_log_softmax_jvp,
+          usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
 
 
 def _reduced(xp, x, reduction):
@@ -78,4 +79,4 @@ def _mse_vjp(xp, g, y, x, target, reduction):
 primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.square(input - target), reduction), arity=2, prepare=_losses,
           method=False, vjp=_mse_vjp, examples=(("mean",), ("sum",), ("none",)),
           jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
-          doc="The mean (or sum, or each) of (input - target)².")
+          usage="symgrad.mse_loss(a, 2 * a)", doc="The mean (or sum, or each) of (input - target)².")

@@ -26,7 +26,8 @@ def _axes_of_floats(xp, input, dim=None, keepdim=False, *, dtype=None):
 CASES = (((0,), False), ((1,), True), ((0, 1), False))
 
 linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambda xp, g, shape, dim, keepdim:
-       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES, doc="The sum over `dim`, or over everything.")
+       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES,
+       usage="symgrad.sum(a, dim=0)", doc="The sum over `dim`, or over everything.")
 
 
 def _mean(xp, input, dim, keepdim):
@@ -34,7 +35,8 @@ def _mean(xp, input, dim, keepdim):
 
 
 linear("mean", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
-       prepare=_axes_of_floats, examples=CASES, doc="The mean over `dim`, or over everything; of nothing it is NaN.")
+       prepare=_axes_of_floats, examples=CASES,
+       usage="symgrad.mean(a, dim=1, keepdim=True)", doc="The mean over `dim`, or over everything; of nothing it is NaN.")
 
 
 def _others(xp, x):
@@ -63,7 +65,7 @@ def _product_of_others(xp, x, dim):
 primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), prepare=_axes_as, examples=CASES,
           vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _product_of_others(xp, x, dim),
           jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _product_of_others(xp, x, dim), dim, keepdim),
-          doc="The product over `dim`, or over everything; zeros do no harm to its derivatives.")
+          usage="symgrad.prod(a, dim=1)", doc="The product over `dim`, or over everything; zeros do no harm to its derivatives.")
 
 
 def _shares(xp, y, x, dim, keepdim):
@@ -76,7 +78,7 @@ def _extremum(name, what):
     primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes, examples=CASES,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
-              doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
+              usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
 
 
 _extremum("amax", "largest")
@@ -98,13 +100,13 @@ def _extreme(xp, input, dim, keepdim, value, position, between):
     return Extreme(value(input, dim, keepdim), position(input, dim, keepdim))
 
 
-@composite("max")
+@composite("max", usage="symgrad.max(a, dim=1).values")
 def max(xp, input, dim=None, keepdim=False):
     """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
     return _extreme(xp, input, dim, keepdim, xp.amax, xp.argmax, xp.maximum)
 
 
-@composite("min")
+@composite("min", usage="symgrad.min(a)")
 def min(xp, input, dim=None, keepdim=False):
     """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
     return _extreme(xp, input, dim, keepdim, xp.amin, xp.argmin, xp.minimum)
@@ -115,11 +117,13 @@ def _one_axis(xp, input, dim=None, keepdim=False):
 
 
 primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_one_axis, examples=((0, False), (1, True)),
-          doc="The index of the first largest element along `dim`, or of the flattened input.")
+          usage="symgrad.argmax(a, dim=1)", doc="The index of the first largest element along `dim`, or of the flattened input.")
 primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_one_axis, examples=((0, False), (1, True)),
-          doc="The index of the first smallest element along `dim`, or of the flattened input.")
-primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, examples=CASES, doc="Whether all elements are true.")
-primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, examples=CASES, doc="Whether any element is true.")
+          usage="symgrad.argmin(a)", doc="The index of the first smallest element along `dim`, or of the flattened input.")
+primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, examples=CASES,
+          usage="symgrad.all(a > 0)", doc="Whether all elements are true.")
+primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, examples=CASES,
+          usage="symgrad.any(a > 4)", doc="Whether any element is true.")
 
 
 def _spread_of(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
@@ -160,7 +164,7 @@ def _inverse(xp, y):
 SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
 
 primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS,
-          doc="The variance, Σ (x - mean)² / (n - correction).")
+          usage="symgrad.var(a, dim=1, correction=0)", doc="The variance, Σ (x - mean)² / (n - correction).")
 def _std(xp, input, dim, correction, keepdim):
     length = xp.norm(_centred(xp, input, dim), dim, keepdim)
     return length / xp.sqrt(_freedom(input, dim, correction) * xp.ones_like(length))
@@ -169,7 +173,7 @@ def _std(xp, input, dim, correction, keepdim):
 primitive("std", _std, prepare=_spread_of, examples=SPREADS,
           vjp=lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
           jvp=lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2,
-          doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
+          usage="symgrad.std(a, dim=0)", doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
 
 
 def _norm_vjp(xp, g, y, x, dim, keepdim):
@@ -184,7 +188,7 @@ primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, kee
           prepare=_axes, examples=CASES, node_name="LinalgVectorNorm", doc="√Σ|x|²; the derivative at 0 is 0.")
 
 
-@composite("norm")
+@composite("norm", usage="symgrad.norm(a, 1, dim=0)")
 def norm(xp, input, p=2, dim=None, keepdim=False):
     """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
     if p in (2, "fro", None):
@@ -209,7 +213,7 @@ def _logsumexp_jvp(xp, t, y, x, dim, keepdim):
 
 
 primitive("logsumexp", lambda xp, input, dim, keepdim: xp.logsumexp(input, dim, keepdim), vjp=_logsumexp_vjp, jvp=_logsumexp_jvp,
-          prepare=_axes, examples=CASES, doc="log Σ exp(input) over `dim`, without overflow.")
+          prepare=_axes, examples=CASES, usage="symgrad.logsumexp(a, dim=1)", doc="log Σ exp(input) over `dim`, without overflow.")
 
 
 def _along(xp, input, dim, *, dtype=None):
@@ -221,4 +225,4 @@ def _cumsum_back(xp, g, shape, dim):
 
 
 linear("cumsum", lambda xp, input, dim: xp.cumsum(input, dim), _cumsum_back, prepare=_along, examples=((0,), (1,)),
-       doc="The running sum along `dim`.")
+       usage="symgrad.cumsum(a, dim=1)", doc="The running sum along `dim`.")

@@ -30,10 +30,10 @@ def _reshape_back(xp, g, shape, size):
 
 linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, examples=(((4, 3),), ((12,),)),
        prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
-       doc="The same elements in another shape; one size may be -1.")
+       usage="symgrad.reshape(a, (3, -1))", doc="The same elements in another shape; one size may be -1.")
 
 
-@composite("view")
+@composite("view", usage="a.view(3, 2)")
 def view(xp, input, *shape):
     """The same elements in another shape, sharing memory; refused where that needs a copy."""
     size = _target("view", input.shape, sizes(shape))
@@ -44,7 +44,7 @@ def view(xp, input, *shape):
     return out
 
 
-@composite("flatten")
+@composite("flatten", usage="symgrad.flatten(a)")
 def flatten(xp, input, start_dim=0, end_dim=-1):
     """The axes from `start_dim` to `end_dim` merged into one."""
     start, end = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
@@ -60,7 +60,7 @@ def _without_ones(xp, input, dim=None):
 
 
 linear("squeeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, prepare=_without_ones, view=True, examples=(((12,),),),
-       doc="The axes of size 1 removed: all of them, or those of `dim`.")
+       usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those of `dim`.")
 
 
 def _with_one(xp, input, dim):
@@ -69,7 +69,7 @@ def _with_one(xp, input, dim):
 
 
 linear("unsqueeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, prepare=_with_one, view=True, examples=(((1, 3, 4),),),
-       doc="A new axis of size 1 at `dim`.")
+       usage="symgrad.unsqueeze(a, -1)", doc="A new axis of size 1 at `dim`.")
 
 
 def _inverse(order):
@@ -114,13 +114,14 @@ def _moved(xp, input, source, destination):
     return input, tuple(placed[i] if i in placed else next(rest) for i in range(input.ndim))
 
 
-for _name, _prepare, _doc in (
-    ("permute", _order, "The axes in another order."), ("transpose", _swapped, "Two axes exchanged."),
-    ("t", _matrix_transpose, "The transpose of a matrix; vectors and scalars as they are."),
-    ("movedim", _moved, "Axes moved to other places, the others in their old order."),
+for _name, _prepare, _usage, _doc in (
+    ("permute", _order, "a.permute(1, 0)", "The axes in another order."),
+    ("transpose", _swapped, "symgrad.transpose(a, 0, 1)", "Two axes exchanged."),
+    ("t", _matrix_transpose, "symgrad.t(a)", "The transpose of a matrix; vectors and scalars as they are."),
+    ("movedim", _moved, "symgrad.movedim(a, 0, -1)", "Axes moved to other places, the others in their old order."),
 ):
-    linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_back, prepare=_prepare, view=True, examples=(((1, 0),),), doc=_doc,
-           node_name="Permute" if _name == "movedim" else None)
+    linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_back, prepare=_prepare, view=True, examples=(((1, 0),),),
+           usage=_usage, doc=_doc, node_name="Permute" if _name == "movedim" else None)
 
 
 def _expanded(xp, input, *size):
@@ -143,7 +144,9 @@ def _expanded(xp, input, *size):
 
 for _name in ("expand", "broadcast_to"):
     linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: xp.sum_to_size(g, shape), prepare=_expanded, view=True,
-           node_name="Expand", examples=(((2, 3, 4),),), doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
+           node_name="Expand", examples=(((2, 3, 4),),),
+           usage="a.expand(4, 2, 3)" if _name == "expand" else "symgrad.broadcast_to(x, (2, 3))",
+           doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
 
 
 def _summable(xp, input, *size):
@@ -156,7 +159,7 @@ def _summable(xp, input, *size):
 
 linear("sum_to_size", lambda xp, input, size: input if input.shape == size else xp.sum_to_size(input, size),
        lambda xp, g, shape, size: xp.broadcast_to(g, shape), prepare=_summable, node_name="Sum", examples=(((1, 4),), ((3, 1),)),
-       doc="The sum over the axes along which `size` would be broadcast: the transpose of `expand`.")
+       usage="symgrad.sum_to_size(a, (1, 3))", doc="The sum over the axes along which `size` would be broadcast: the transpose of `expand`.")
 
 
 def _many(name, tensors):
@@ -186,7 +189,7 @@ def _cat_back(xp, g, shapes, dim):
 
 
 linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_back, variadic=True, prepare=_cat_arguments, aliases=("concat", "concatenate"),
-       method=False, examples=((0,), (1,)), doc="Tensors joined along an existing axis.")
+       method=False, examples=((0,), (1,)), usage="symgrad.cat([a, a], dim=1)", doc="Tensors joined along an existing axis.")
 
 
 def _stack_arguments(xp, tensors, dim=0):
@@ -200,10 +203,11 @@ def _stack_arguments(xp, tensors, dim=0):
 
 linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim),
        lambda xp, g, shapes, dim: [xp.getitem(g, (slice(None),) * dim + (i,)) for i in range(len(shapes))],
-       variadic=True, prepare=_stack_arguments, method=False, examples=((0,), (1,)), doc="Tensors of one shape joined along a new axis.")
+       variadic=True, prepare=_stack_arguments, method=False, examples=((0,), (1,)),
+       usage="symgrad.stack([a, a])", doc="Tensors of one shape joined along a new axis.")
 
 
-@composite("split")
+@composite("split", usage="symgrad.split(a, [1, 2], dim=1)")
 def split(xp, tensor, split_size_or_sections, dim=0):
     """The pieces of a tensor along `dim`: all of one size (the last may be smaller), or of the sizes given."""
     dim, sections = axis(dim, tensor.ndim), split_size_or_sections
@@ -219,7 +223,7 @@ def split(xp, tensor, split_size_or_sections, dim=0):
     return tuple(tensor[(slice(None),) * dim + (slice(at, at + size),)] for at, size in zip(starts, sections))
 
 
-@composite("chunk")
+@composite("chunk", usage="symgrad.chunk(a, 3, dim=1)")
 def chunk(xp, input, chunks, dim=0):
     """The input cut into at most `chunks` pieces along `dim`."""
     if chunks <= 0:
@@ -228,7 +232,8 @@ def chunk(xp, input, chunks, dim=0):
 
 
 linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape, dims: xp.flip(g, dims), examples=(((0,),), ((0, 1),)),
-       prepare=lambda xp, input, *dims: (input, axes(dims[0] if len(dims) == 1 else dims, input.ndim)), doc="The order reversed along `dims`.")
+       prepare=lambda xp, input, *dims: (input, axes(dims[0] if len(dims) == 1 else dims, input.ndim)),
+       usage="symgrad.flip(a, (0, 1))", doc="The order reversed along `dims`.")
 
 
 def _shifts(xp, input, shifts, dims=None):
@@ -247,9 +252,9 @@ def _negated(shifts):
 
 linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
        lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))),
-       doc="The elements shifted along `dims` and carried round; without `dims`, over the flattened input.")
+       usage="symgrad.roll(a, 1, 0)", doc="The elements shifted along `dims` and carried round; without `dims`, over the flattened input.")
 
 
 
 linear("clone", lambda xp, input: xp.copy(input), lambda xp, g, shape: g, prepare=lambda xp, input, *, memory_format=None: (input,),
-       doc="A copy, differentiably.")
+       usage="symgrad.clone(a)", doc="A copy, differentiably.")
