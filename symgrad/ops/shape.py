@@ -143,8 +143,8 @@ def _expanded(xp, input, *size):
 
 
 for _name in ("expand", "broadcast_to"):
-    linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: xp.sum_to_size(g, shape), prepare=_expanded, view=True,
-           node_name="Expand", examples=(((2, 3, 4),),),
+    linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: xp.sum_to_size(g, shape),
+           prepare=_expanded, view=True, node_name="Expand", examples=(((2, 3, 4),),),
            usage="a.expand(4, 2, 3)" if _name == "expand" else "symgrad.broadcast_to(x, (2, 3))",
            doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
 
