@@ -3,6 +3,7 @@
 from typing import Any
 
 from symgrad import autograd
+from symgrad import expressions as _expressions
 from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from symgrad.creation import (
     arange,

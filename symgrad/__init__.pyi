@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from symgrad import autograd as autograd
-from symgrad import printing as printing
+from symgrad import expressions as expressions
 from symgrad.autograd.modes import enable_grad as enable_grad
 from symgrad.autograd.modes import inference_mode as inference_mode
 from symgrad.autograd.modes import is_grad_enabled as is_grad_enabled
