@@ -109,8 +109,10 @@ def test_options_are_kept_and_restored() -> None:
     assert symgrad.get_printoptions() == before
 
 
-@pytest.mark.parametrize(("option", "words"), [({"profile": "long"}, "unknown profile 'long'.*default, short, full"), ({"precision": -1}, "precision"),
-                                               ({"edgeitems": -1}, "edgeitems"), ({"threshold": math.nan}, "threshold")])
+@pytest.mark.parametrize(("option", "words"), [
+    ({"profile": "long"}, "unknown profile 'long'.*default, short, full"), ({"precision": -1}, "precision"), ({"edgeitems": -1}, "edgeitems"),
+    ({"threshold": math.nan}, "threshold"),
+])
 def test_options_that_make_no_sense_change_nothing(option: dict, words: str) -> None:
     before = symgrad.get_printoptions()
     with pytest.raises(ValueError, match=words):
