@@ -94,12 +94,16 @@ from symgrad.carriers.structure import (
 )
 
 pi = math.pi
-CONSTANTS = {"ln2": math.log(2.0), "ln10": math.log(10.0)}
 
 
-def times_constant(x: Any, name: str) -> Any:
-    """x times ln2 or ln10: by name, so that another carrier that reads the recorded graph takes the number exactly."""
-    return x * CONSTANTS[name]
+def exp2_derivative(x: Any, order: int) -> Any:
+    """d^n/dx^n of 2^x = 2^x log(2)^n."""
+    return exp2(x) * math.log(2.0) ** order
+
+
+def log_derivative(x: Any, base: int) -> Any:
+    """The derivative 1 / (x log(base)) of the logarithm to a base."""
+    return 1 / (x * math.log(base))
 
 
 def rsqrt(x: Any) -> Any:

@@ -57,7 +57,6 @@ context = mpmath.MPContext()
 context.dps = 60
 
 # These are constants of the context: they follow its precision.
-CONSTANTS = {"ln2": context.ln2, "ln10": context.ln10}
 
 
 def set_digits(digits: int) -> int:
@@ -172,8 +171,12 @@ _indicators = _each(lambda condition: context.one if condition else context.zero
 _softplus = _each(lambda x, beta: context.log1p(context.exp(beta * x)) / beta, 2)
 
 
-def times_constant(x: Any, name: str) -> Any:
-    return x * +CONSTANTS[name]
+def exp2_derivative(x: Any, order: int) -> Any:
+    return exp2(x) * context.ln2**order
+
+
+def log_derivative(x: Any, base: int) -> Any:
+    return reciprocal(x * context.log(base))
 
 
 def indicator(condition: Any, like: Any) -> Any:

@@ -50,7 +50,6 @@ from symgrad.carriers.cells import (
 from symgrad.carriers.cells import product as prod
 
 ln2, ln10, pi = sympy.log(2), sympy.log(10), sympy.pi
-CONSTANTS = {"ln2": ln2, "ln10": ln10}
 LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
 
 
@@ -199,8 +198,12 @@ where = _each(_choice, 3)
 _indicators = _each(_indicator)
 
 
-def times_constant(x: Any, name: str) -> Any:
-    return x * CONSTANTS[name]
+def exp2_derivative(x: Any, order: int) -> Any:
+    return exp2(x) * ln2**order
+
+
+def log_derivative(x: Any, base: int) -> Any:
+    return reciprocal(x * sympy.log(base))
 
 
 def indicator(condition: Any, like: Any) -> Any:

@@ -1,21 +1,22 @@
 """Elementary functions of one or two real variables (DLMF chapter 4), each partial in the form that keeps its digits."""
 
 from symgrad.domains import POSITIVE, REAL, UNIT_OPEN, Domain, Interval
-from symgrad.op import composite, elementwise, linear
+from symgrad.op import composite, elementwise
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
 ZERO = ((0.0,), (-0.0,))
 
-linear("times_constant", lambda xp, input, name: xp.times_constant(input, name), lambda xp, g, shape, name: xp.times_constant(g, name), public=False,
-       node_name="Mul", examples=(("ln2",), ("ln10",)), doc="input times a mathematical constant, exactly wherever the carrier is exact.")
-
 elementwise("exp", None, lambda xp, y, x: y, doc="e**input. DLMF 4.2.")
-elementwise("exp2", None, lambda xp, y, x: xp.times_constant(y, "ln2"), doc="2**input.")
+elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), doc="2**input.")
+elementwise("exp2_derivative", lambda xp, input, order: xp.exp2_derivative(input, order), lambda xp, y, x, order: xp.exp2_derivative(x, order + 1),
+            public=False, examples=((1,),), node_name="Exp2", doc="The derivative of 2**input of any order: no rounded log(2) in a recorded graph.")
 elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, doc="e**input - 1, accurate next to 0.")
 elementwise("log", None, lambda xp, y, x: 1 / x, domain=POSITIVE, doc="The natural logarithm. DLMF 4.2.")
-elementwise("log2", None, lambda xp, y, x: 1 / xp.times_constant(x, "ln2"), domain=POSITIVE, doc="The logarithm to base 2.")
-elementwise("log10", None, lambda xp, y, x: 1 / xp.times_constant(x, "ln10"), domain=POSITIVE, doc="The logarithm to base 10.")
+elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSITIVE, doc="The logarithm to base 2.")
+elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, doc="The logarithm to base 10.")
+elementwise("log_derivative", lambda xp, input, base: xp.log_derivative(input, base), lambda xp, y, x, base: -y / x, domain=POSITIVE, public=False,
+            examples=((2,), (10,)), doc="1 / (input log(base)): no rounded log(base) in a recorded graph.")
 elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, doc="log(1 + input), accurate next to 0.")
 elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), domain=POSITIVE, doc="The square root.")
 elementwise("rsqrt", None, lambda xp, y, x: -y / (2 * x), domain=POSITIVE, doc="1 / sqrt(input).")
