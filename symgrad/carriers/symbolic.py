@@ -49,7 +49,7 @@ from symgrad.carriers.cells import (
 )
 from symgrad.carriers.cells import product as prod
 
-ln2, ln10, pi = sympy.log(2), sympy.log(10), sympy.pi
+LN2, LN10 = sympy.log(2), sympy.log(10)
 LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
 
 
@@ -114,8 +114,8 @@ sinh, cosh, tanh, asinh, acosh, atanh = map(_each, (sympy.sinh, sympy.cosh, symp
 floor, ceil = _each(sympy.floor), _each(sympy.ceiling)
 exp2 = _each(lambda x: 2**x)
 expm1 = _each(lambda x: sympy.exp(x) - 1)
-log2 = _each(lambda x: sympy.log(x) / ln2)
-log10 = _each(lambda x: sympy.log(x) / ln10)
+log2 = _each(lambda x: sympy.log(x) / LN2)
+log10 = _each(lambda x: sympy.log(x) / LN10)
 log1p = _each(lambda x: sympy.log(1 + x))
 rsqrt = _each(lambda x: 1 / sympy.sqrt(x))
 square = _each(lambda x: x**2)
@@ -155,8 +155,8 @@ def softplus(x: Any, beta: float = 1.0) -> Any:
 def _sinc(order: int) -> tuple[Any, Any, Any]:
     """The derivative of sin(πu)/(πu) of an order: the variable, the formula, and the value at 0."""
     u = sympy.Dummy("u", real=True)
-    limit = 0 if order % 2 else (-1) ** (order // 2) * pi**order / (order + 1)
-    return u, sympy.diff(sympy.sin(pi * u) / (pi * u), u, order), sympy.sympify(limit)
+    limit = 0 if order % 2 else (-1) ** (order // 2) * sympy.pi**order / (order + 1)
+    return u, sympy.diff(sympy.sin(sympy.pi * u) / (sympy.pi * u), u, order), sympy.sympify(limit)
 
 
 def _sinc_derivative(x: Any, order: Any) -> Any:
@@ -199,7 +199,7 @@ _indicators = _each(_indicator)
 
 
 def exp2_derivative(x: Any, order: int) -> Any:
-    return exp2(x) * ln2**order
+    return exp2(x) * LN2**order
 
 
 def log_derivative(x: Any, base: int) -> Any:
