@@ -356,7 +356,7 @@ def _condition(branch: _Branch) -> Any:
     return question if branch.truth else sympy.Not(question)
 
 
-Tensor.expr = property(expr)  # type: ignore[attr-defined]
-Tensor.conditions = property(conditions)  # type: ignore[attr-defined]
+Tensor.expr = property(expr)  # type: ignore[assignment]
+Tensor.conditions = property(conditions)  # type: ignore[assignment]
 Tensor.assignments = assignments  # type: ignore[attr-defined]
 type(mode).branch = staticmethod(_record_branch)
