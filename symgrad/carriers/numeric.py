@@ -171,7 +171,7 @@ def sech_square(x: Any) -> Any:
         s = 2 * z / (1 + z * z)
         return np.float64(s * s)
     s = reciprocal(cosh(x))
-    return square(s, out=s)
+    return square(s, out=s) if isinstance(s, np.ndarray) else s * s
 
 
 def sigmoid(x: Any) -> Any:
