@@ -7,7 +7,9 @@ import numpy as np
 
 from symgrad.domains import REAL
 
-SIZES = (1e-300, 1e-100, 1e-20, 1e-8, 1e-5, 0.125, 1.0, 20.0, 40.5, 300.0, 700.25, 1e5, 1e100, 1e300)
+# No two of them have a whole ratio, and none is a whole number or half of one: there steps and kinks are.
+SIZES = (1e-300, 1e-100, 1e-20, 1e-8, 1.3e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e100, 1e300)
+WHOLE = 2.0**52  # beyond it every float is a whole number
 NEAR = tuple(2.0**-k for k in (4, 10, 26, 52))
 DEFAULT_SHAPE = (3, 4)
 
@@ -29,17 +31,17 @@ def inside(interval, u):
     return low + (high - low) * (0.02 + 0.96 * (0.5 + math.atan(2.0 * u) / math.pi))
 
 
-def edges(interval):
+def edges(interval, sizes):
     """The tails of an interval, and the points next to its finite ends."""
     low, high = interval.low, interval.high
     if math.isinf(low) and math.isinf(high):
-        return [sign * size for size in SIZES for sign in (1.0, -1.0)]
+        return [sign * size for size in sizes for sign in (1.0, -1.0)]
     if math.isinf(high):
-        return [low + size for size in (*NEAR, *SIZES) if low + size > low]
+        return [low + size for size in (*NEAR, *sizes) if low + size > low]
     if math.isinf(low):
-        return [high - size for size in (*NEAR, *SIZES) if high - size < high]
+        return [high - size for size in (*NEAR, *sizes) if high - size < high]
     near = [low + step * (high - low) for step in NEAR] + [high - step * (high - low) for step in NEAR]
-    return near + [sign * size for size in SIZES for sign in (1.0, -1.0) if low < sign * size < high]
+    return near + [sign * size for size in sizes for sign in (1.0, -1.0) if low < sign * size < high]
 
 
 def numbers(d, rng, count):
@@ -54,9 +56,9 @@ def numbers(d, rng, count):
     return out
 
 
-def tails(d):
+def tails(d, sizes=SIZES):
     """Every tail and every point next to a pole of a domain."""
-    out = [x for interval in d.intervals for x in edges(interval)]
+    out = [x for interval in d.intervals for x in edges(interval, sizes)]
     out += [sign * step for x in d.excluded for step in NEAR for sign in (1.0, -1.0)] if any(d.excluded) else []
     return out
 
@@ -64,11 +66,12 @@ def tails(d):
 def points(op, rng, ordinary=20, limit=70):
     """Points for an elementwise op, as tuples with one number per argument.
 
-    Of an op with several arguments the tails are combined with each other; `limit` of the combinations are drawn.
+    Of an op with several arguments the tails are combined with each other, never with themselves; `limit` of the combinations are drawn.
     """
+    sizes = [s for s in SIZES if s < WHOLE] if op.partials == (0,) else SIZES
     domains = [domain(op, i) for i in range(op.arity)]
     out = list(zip(*(numbers(d, rng, ordinary) for d in domains)))
-    extreme = list(itertools.product(*(tails(d) for d in domains)))
+    extreme = list(itertools.product(*(tails(d, [s * (1 - i / 16) for s in sizes]) for i, d in enumerate(domains))))
     if len(extreme) > limit:
         extreme = [extreme[k] for k in rng.choice(len(extreme), limit, replace=False)]
     return out + extreme

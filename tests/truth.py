@@ -85,7 +85,7 @@ class Truth:
             self._functions[k] = sympy.lambdify(self.symbols, sympy.factor(self.formula(k)), "mpmath")
         if self.formula(k).is_number:
             return mpf(self.formula(k).evalf(60))
-        digits, before = 60 + int(sum(abs(math.log10(abs(v))) for v in x if v)), None
+        digits, before = 60, None
         while True:
             with mpmath.workdps(digits):
                 value = mpf(self._functions[k](*map(mpf, x)))

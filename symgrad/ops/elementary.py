@@ -49,8 +49,8 @@ elementwise("atan2", None, lambda xp, y, a, b: xp.direction(b, a) / xp.hypot(a, 
             domain=(REAL, POSITIVE), aliases=("arctan2",), doc="The angle of the point (other, input).")
 elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y, a, b: xp.direction(b, a),
             special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
-elementwise("direction", None, lambda xp, y, a, b: _over_length(xp, xp.square(xp.direction(b, a)), a, b),
-            lambda xp, y, a, b: _over_length(xp, -y * xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
+elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_length(xp, xp.direction(b, a), a, b),
+            lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
             doc="input / hypot(input, other), and 0 at (0, 0): its products give the derivatives of lengths and angles without cancellation.")
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
