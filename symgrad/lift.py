@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -249,18 +249,16 @@ def _general(op: Op) -> Lifted:
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
-        operands = [_operand(op, x) for x in given]
-        if len(operands) > 1:
-            first = op.name == "where"
-            operands[first:] = _meet(op, operands[first:])
-        else:
-            operands = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
-        values, parents = zip(*map(_value_and_node, operands))
+        if not alike(given):
+            given = settle(given)
+        values = tuple([x._value if isinstance(x, Tensor) else x for x in given])
+        parents = tuple([x._node if isinstance(x, Tensor) else None for x in given])
         try:
-            y = forward(numeric, *(values if arity is not None else (values,)), *rest)
+            y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise _explain(op, error, list(values)) from None
-        out = wrap(y)
+        out = make_tensor()
+        out._value, out._node = y, None
         flags = 0
         for p in parents:
             if p is not None:
@@ -270,6 +268,23 @@ def _general(op: Op) -> Lifted:
             out._node = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
         return out
+
+    def alike(given: Sequence[Any]) -> bool:
+        """Whether all are Tensors of one dtype, so that there is nothing to settle."""
+        first = given[0]
+        if type(first) is not Tensor:
+            return False
+        if arity == 1:
+            return True
+        dtype = first._value.dtype
+        return all([type(x) is Tensor and x._value.dtype is dtype for x in given])
+
+    def settle(given: Sequence[Any]) -> list[Any]:
+        operands = [_operand(op, x) for x in given]
+        if len(operands) == 1:
+            return [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
+        first = op.name == "where"  # its condition keeps its own dtype
+        return operands[:first] + _meet(op, operands[first:])
 
     return function
 
@@ -287,32 +302,46 @@ def _front(op: Op, core: Lifted) -> Lifted:
     """Arguments as people give them (keywords, NumPy's words, numbers for tensors) brought to the rule's own."""
     signature = public_signature(op)
     names = list(signature.parameters)
-    prepare = op.prepare or (lambda xp, *args: args)
-    composite, plain = op.kind == "composite", op.kind == "elementwise"
     words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
-    sequence = op.arity is None
+    plain, composite, arity = op.kind == "elementwise", op.kind == "composite", op.arity
+
+    def tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        bound = signature.bind(*args, **kwargs)
+        given = bound.arguments
+        for name in names[:arity]:
+            if name in given and not isinstance(given[name], Tensor) and name != "equation":
+                given[name] = _operand(op, given[name])
+                if name == names[0] and type(given[name]) in NUMBERS:
+                    given[name] = wrap(as_value(given[name]))
+        return bound.args, bound.kwargs
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        if plain and not kwargs and len(args) == op.arity:
+        if plain and not kwargs and len(args) == arity:
             return core(*args)
-        if kwargs:
-            kwargs = {words.get(key, key): value for key, value in kwargs.items()}
         try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{op.name}(): {error}; it is called as {op.name}{signature}") from None
-        if not plain and not sequence:
-            given = bound.arguments
-            for name in names[:op.arity]:
-                if name in given and not isinstance(given[name], Tensor) and name != "equation":
-                    given[name] = _operand(op, given[name])
-                    if name == names[0] and type(given[name]) in NUMBERS:
-                        given[name] = wrap(as_value(given[name]))
-        if composite:
-            return core(traced, *bound.args, **bound.kwargs)
-        return core(*prepare(traced, *bound.args, **bound.kwargs)) if op.prepare else core(*bound.arguments.values())
+            if kwargs:
+                if kwargs.get("out", 0) is None and "out" not in names:  # as NumPy's own functions call methods
+                    del kwargs["out"]
+                kwargs = {words.get(key, key): value for key, value in kwargs.items()}
+            if not plain and arity is not None and [type(x) for x in args[:arity]] != [Tensor] * arity:
+                args, kwargs = tensors(args, kwargs)
+            if composite:
+                return core(traced, *args, **kwargs)
+            prepared = op.prepare(traced, *args, **kwargs) if op.prepare else signature.bind(*args, **kwargs).arguments.values()
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            raise _named(op, signature, error, args, kwargs) from None
+        return core(*prepared)
 
     return function
+
+
+def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, kwargs: dict[str, Any]) -> Exception:
+    """An error of the arguments that says which op refused them, and how it is called if that is the point."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as wrong:
+        return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
+    return error if re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
 
 
 def _document(op: Op) -> str:
@@ -341,7 +370,7 @@ def lift(op: Op) -> Lifted:
         function = _front(op, op.forward)
     else:
         inner = core(op)
-        direct = op.kind == "elementwise" and not op.parameters and op.prepare is None
+        direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
         function = inner if direct else _front(op, inner)
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = _document(op)

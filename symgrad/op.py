@@ -259,10 +259,10 @@ def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | 
     return _register(name, "primitive", forward, pull, push, arity, **rest)
 
 
-def composite(name: str, **rest: Any) -> Callable[[Rule], Rule]:
+def composite(name: str, *, arity: int = 1, **rest: Any) -> Callable[[Rule], Rule]:
     """Register, as a decorator, a public function `(xp, ...)` written with other ops; it records their nodes and none of its own."""
     def register(function: Rule) -> Rule:
-        _register(name, "composite", function, None, None, 1, saves=False, **rest)
+        _register(name, "composite", function, None, None, arity, saves=False, **rest)
         return function
 
     return register

@@ -44,13 +44,13 @@ def select(xp, input, dim, index):
     return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
 
 
-@composite("masked_select", usage="symgrad.masked_select(a, a > 2)")
+@composite("masked_select", arity=2, usage="symgrad.masked_select(a, a > 2)")
 def masked_select(xp, input, mask):
     """The elements where `mask` holds, as a vector."""
     return xp.broadcast_to(input, mask.shape)[mask] if input.shape != mask.shape else input[mask]
 
 
-@composite("masked_fill", usage="symgrad.masked_fill(a, a > 2, 0.0)")
+@composite("masked_fill", arity=2, usage="symgrad.masked_fill(a, a > 2, 0.0)")
 def masked_fill(xp, input, mask, value):
     """The input with `value` where `mask` holds."""
     return xp.where(mask, value, input)

@@ -33,7 +33,7 @@ multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g,
             doc="Products of matrices over broadcast leading axes.")
 
 
-@composite("matmul", usage="symgrad.matmul(a, x)")
+@composite("matmul", arity=2, usage="symgrad.matmul(a, x)")
 def matmul(xp, input, other):
     """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
     a, b = input.ndim, other.ndim
@@ -53,7 +53,7 @@ def matmul(xp, input, other):
     return out if a > 1 and b > 1 else xp.squeeze(out, -2 if a == 1 else -1)
 
 
-@composite("outer", usage="symgrad.outer(x, x)", aliases=("ger",))
+@composite("outer", arity=2, usage="symgrad.outer(x, x)", aliases=("ger",))
 def outer(xp, input, vec2):
     """The outer product of two vectors."""
     if input.ndim != 1 or vec2.ndim != 1:
