@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.dtypes import ALIASES, DTYPES, DType
-from symgrad.lift import FUNCTIONS, convert, core, traced
+from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY
+from symgrad.recording import convert, core
 from symgrad.tensor import Tensor, as_value, wrap
 
 __all__ = ["NUMPY_FUNCTIONS"]

@@ -258,3 +258,5 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
 
 linear("clone", lambda xp, input: xp.copy(input), lambda xp, g, shape: g, prepare=lambda xp, input, *, memory_format=None: (input,),
        usage="symgrad.clone(a)", doc="A copy, differentiably.")
+linear("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), lambda xp, g, shape, dtype: g, public=False, examples=(("float64",),),
+       doc="The input in another dtype.")

@@ -1,0 +1,267 @@
+"""Recording: the closures that compute an op's value and make its node.
+
+Those for one and two arguments are the hot path of the whole library, so they are written flat.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import symgrad.ops  # noqa: F401  fills the registry
+from symgrad.carriers import numeric
+from symgrad.dtypes import dtype_of, get_default_dtype, promoted
+from symgrad.graph import GRADIENT, NAMED, RELEASED, Node, board, freed, mode, next_sequence, node_class
+from symgrad.op import REGISTRY, Op
+from symgrad.tensor import Tensor, as_value, new, wrap
+
+__all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
+
+float64 = np.float64
+NUMBERS = (int, float, complex, bool)
+Lifted = Callable[..., Any]
+make_tensor = functools.partial(new, Tensor)
+
+
+def convert(x: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another dtype (itself, if it has that dtype); a conversion to integers ends the graph."""
+    target = dtype_of(dtype)
+    if x.dtype is target:
+        return x
+    if not (target.is_floating_point or target.is_complex):
+        return wrap(x._value.astype(target.numpy))
+    return _to_copy(x, target.numpy)
+
+
+def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
+    """The error of the numeric carrier in terms of the op and its operands."""
+    described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
+                          for v in values)
+    if "broadcast" in str(error) and len(values) == 2 and all(hasattr(v, "shape") for v in values):
+        a, b = (v.shape for v in values)
+        for i in range(1, min(len(a), len(b)) + 1):
+            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                dim = max(len(a), len(b)) - i
+                return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                                    f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
+    kind = type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
+    return kind(f"{op.name}: {error} (given {described})")
+
+
+def operand(op: Op, x: Any) -> Any:
+    """An argument as a Tensor or a Python number."""
+    if isinstance(x, Tensor) or type(x) in NUMBERS:
+        return x
+    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
+        return wrap(as_value(x))
+    raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
+
+
+def _meet(op: Op, xs: list[Any]) -> list[Any]:
+    """Operands converted to one dtype by torch's rules; Python numbers stay as they are, for they never widen an array."""
+    tensors = [x for x in xs if isinstance(x, Tensor)]
+    if not tensors:
+        return [wrap(as_value(x)) for x in xs]
+    target = functools.reduce(lambda a, b: a if a.dtype == b.dtype else np.empty((1,) * max(a.ndim, b.ndim), promoted(a, b)),
+                              (t._value for t in tensors)).dtype
+    if target.kind in "biu":
+        numbers = {type(x) for x in xs if not isinstance(x, Tensor)}
+        if complex in numbers:
+            target = np.result_type(get_default_dtype().numpy, np.complex64)
+        elif not op.integers or float in numbers:
+            target = get_default_dtype().numpy
+        elif target.kind == "b" and int in numbers:
+            target = np.dtype(np.int64)
+    elif target.kind == "f" and any(type(x) is complex for x in xs):
+        target = np.result_type(target, np.complex64)
+    return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
+
+
+def _value_and_node(x: Any) -> tuple[Any, Node | None]:
+    return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
+
+
+def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node | None]:
+    """The slow path of two operands: numbers, arrays, subclasses, and dtypes that differ."""
+    a, b = _meet(op, [operand(op, input), operand(op, other)])
+    return *_value_and_node(a), *_value_and_node(b)
+
+
+def _binary(op: Op, call: Lifted) -> Lifted:
+    make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
+    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    keeps = op.integers
+
+    def function(input: Any, other: Any) -> Tensor:
+        alike: bool | None = None  # whether the operands have one shape, where that is known without asking
+        if type(input) is Tensor and type(other) is Tensor:
+            x, z, p, q = input._value, other._value, input._node, other._node
+            if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
+                x, p, z, q = _settle(op, input, other)
+                alike = False
+        elif type(input) is Tensor and type(other) is float and (input._node is not None or input._value.dtype.kind == "f"):
+            x, p, z, q = input._value, input._node, other, None
+            alike = True
+        else:
+            x, p, z, q = _settle(op, input, other)
+            alike = False
+        out = make_tensor()
+        try:
+            out._value = y = call(x, z)
+        except (ValueError, TypeError) as error:
+            raise _explain(op, error, [x, z]) from None
+        if p is None:
+            flags = 0 if q is None else q.flags & mask
+        else:
+            flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
+        if flags and (not board.paused or mode.enabled):
+            if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
+                out._node = node = make()
+            else:
+                out._node = node = make_broadcast()
+            node.args = x, z
+            node.parents = p, q
+            node.value = y
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+        else:
+            out._node = None
+        return out
+
+    return function
+
+
+def _unary(op: Op, call: Lifted) -> Lifted:
+    make = functools.partial(new, node_class(op))
+    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    keeps = op.integers
+
+    def function(input: Any) -> Tensor:
+        p: Node | None
+        if type(input) is Tensor:
+            x, p = input._value, input._node
+            if p is None and not keeps and x.dtype.kind in "biu":
+                x = x.astype(get_default_dtype().numpy)
+        else:
+            x, p = _value_and_node(_meet(op, [operand(op, input)])[0])
+        out = make_tensor()
+        try:
+            out._value = y = call(x)
+        except TypeError as error:
+            raise _explain(op, error, [x]) from None
+        if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
+            out._node = node = make()
+            node.args = (x,)
+            node.parents = (p,)
+            node.value = y
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+        else:
+            out._node = None
+        return out
+
+    return function
+
+
+LARGE = 64  # elements from which a shared exponential is worth more than a call
+
+
+def _node_with_residual(op: Op, slope: Lifted) -> type[Node]:
+    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
+
+    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        if xp is not numeric:
+            return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        partial = slope(self.residual)
+        return (np.multiply(g, partial, out=partial),)
+
+    def release(self: Any) -> None:
+        self.flags |= RELEASED
+        if not self.flags & NAMED:
+            self.args, self.value, self.residual = None, freed, None
+
+    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "release": release, "saves": False})
+
+
+def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> Lifted:
+    """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
+    plain = _unary(op, call)
+    make = functools.partial(new, _node_with_residual(op, slope))
+
+    def function(input: Any) -> Tensor:
+        if type(input) is not Tensor or input._node is None:
+            return plain(input)
+        x, p = input._value, input._node
+        if x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
+            return plain(input)
+        y, residual = pair(x)
+        node = make()
+        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (
+            (x,), (p,), y, p.flags & (GRADIENT | NAMED), next_sequence(), residual)
+        return wrap(y, node)
+
+    return function
+
+
+def _general(op: Op) -> Lifted:
+    """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
+    make = functools.partial(new, node_class(op))
+    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    forward, arity = op.forward, op.arity
+
+    def function(*args: Any) -> Tensor:
+        given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
+        if not alike(given):
+            given = settle(given)
+        values = tuple([x._value if isinstance(x, Tensor) else x for x in given])
+        parents = tuple([x._node if isinstance(x, Tensor) else None for x in given])
+        try:
+            y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise _explain(op, error, list(values)) from None
+        out = make_tensor()
+        out._value, out._node = y, None
+        flags = 0
+        for p in parents:
+            if p is not None:
+                flags |= p.flags
+        flags &= mask
+        if flags and (not board.paused or mode.enabled):
+            out._node = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
+        return out
+
+    def alike(given: Sequence[Any]) -> bool:
+        """Whether all are Tensors of one dtype, so that there is nothing to settle."""
+        first = given[0]
+        if type(first) is not Tensor:
+            return False
+        if arity == 1:
+            return True
+        dtype = first._value.dtype
+        return all([type(x) is Tensor and x._value.dtype is dtype for x in given])
+
+    def settle(given: Sequence[Any]) -> list[Any]:
+        operands = [operand(op, x) for x in given]
+        if len(operands) == 1:
+            return [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
+        first = op.name == "where"  # its condition keeps its own dtype
+        return operands[:first] + _meet(op, operands[first:])
+
+    return function
+
+
+def core(op: Op) -> Lifted:
+    """The function of an op that takes the rule's own arguments: the hot path."""
+    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
+        call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        if op.name in numeric.WITH_RESIDUAL:
+            return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
+        return _unary(op, call) if op.arity == 1 else _binary(op, call)
+    return _general(op)
+
+
+_to_copy = _general(REGISTRY["to_copy"])
