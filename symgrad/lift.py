@@ -79,6 +79,8 @@ def _front(op: Op, core: Lifted) -> Lifted:
                 kwargs = {words.get(key, key): value for key, value in kwargs.items()}
             if not plain and arity is not None and [type(x) for x in args[:arity]] != [Tensor] * arity:
                 args, kwargs = tensors(args, kwargs)
+            elif arity is None and args and isinstance(args[0], (list, tuple)):
+                args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
             if composite:
                 return core(traced, *args, **kwargs)
             prepared = op.prepare(traced, *args, **kwargs) if op.prepare else signature.bind(*args, **kwargs).arguments.values()

@@ -17,7 +17,8 @@ elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSIT
 elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, doc="The logarithm to base 10.")
 elementwise("log_derivative", lambda xp, input, base: xp.log_derivative(input, base), lambda xp, y, x, base: -y / x, domain=POSITIVE, public=False,
             examples=((2,), (10,)), doc="1 / (input log(base)): no rounded log(base) in a recorded graph.")
-elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, doc="log(1 + input), accurate next to 0.")
+elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, node_name="Log1P",
+            doc="log(1 + input), accurate next to 0.")
 elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), domain=POSITIVE, doc="The square root.")
 elementwise("rsqrt", None, lambda xp, y, x: -y / (2 * x), domain=POSITIVE, doc="1 / sqrt(input).")
 
