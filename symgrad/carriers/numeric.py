@@ -272,7 +272,7 @@ def log_softmax(x: Any, dim: Any) -> Any:
 
 
 def reference(g: Any, y: Any, dim: Any) -> Any:
-    """The element of `g` that stands where `y` is largest along `dim`; 0 in exact carriers.
+    """The element of `g` that stands where `y` is largest along `dim`; 0 in a formula.
 
     A rule that does not change when a number is added to `g` subtracts this one, so that the other terms are not lost beside it.
     """

@@ -38,7 +38,6 @@ from symgrad.carriers.cells import (
     permute,
     place,
     put,
-    reference,
     reshape,
     roll,
     stack,
@@ -252,6 +251,11 @@ def softmax(x: Any, dim: Any) -> Any:
 
 def log_softmax(x: Any, dim: Any) -> Any:
     return x - logsumexp(x, dim, True)
+
+
+def reference(g: Any, y: Any, dim: Any) -> Any:
+    at = indicator(eq(y, amax(y, dim, True)), y)
+    return sum(g * at, dim, True) / sum(at, dim, True)
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
