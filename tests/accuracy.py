@@ -9,7 +9,7 @@ from truth import LARGEST, TINY, orders
 
 from symgrad import autograd
 from symgrad.creation import tensor
-from symgrad.lift import core
+from symgrad.recording import core
 
 BARS = (8, 8, 64, 512)  # ULP for the value and the first three derivatives
 
@@ -105,3 +105,31 @@ def check_accuracy(op, parameters, points, truth, order=3):
                                               f"{mpmath.nstr(true[k, x], 20)}: {error:.3g} ULP, at most {BARS[n]} are allowed")
                     worst[n] = [max(worst[n][0], error), worst[n][1] + 1, worst[n][2] + conditioned]
     return {n: Accuracy(*w) for n, w in worst.items()}
+
+
+SHARED = {"maximum": (0.5, 0.5), "minimum": (0.5, 0.5), "hypot": (0.0, 0.0), "direction": (0.0, 0.0)}
+"""The gradient by convention where a function of two arguments has a kink: ties share, and the norm takes the least subgradient, 0."""
+
+
+def conventional(op, truth, x):
+    """The gradient at a special point: the true one where there is one, else the subgradient of least norm."""
+    if len(x) > 1:
+        smooth = op.name not in SHARED
+        return [float(truth(k, x)) for k in ((1, 0), (0, 1))] if smooth else list(SHARED[op.name])
+    if truth.decided((1,)):
+        return [float(truth((1,), x))]
+    below, above = sorted(float(truth((1,), (x[0] + h,))) for h in (-1e-9, 1e-9))
+    return [min(max(below, 0.0), above)]
+
+
+def check_special(op, parameters, truth):
+    """At the special points value, gradient and second derivatives are finite, and the gradient is the conventional one."""
+    for x in op.special:
+        found = computed(op, parameters, [np.float64(v) for v in x], 2)
+        for k, numbers in found.items():
+            assert np.all(np.isfinite(numbers)), f"{op.name}{parameters}: the derivative {k} at the special point {x} is {numbers}"
+        expected = conventional(op, truth, x)
+        for i, e in enumerate(expected):
+            k = tuple(int(j == i) for j in range(op.arity))
+            for got in found[k]:
+                assert abs(got - e) <= 8 * np.spacing(abs(e)), f"{op.name}{parameters}: the derivative {k} at {x} is {got}, by convention it is {e}"
