@@ -5,6 +5,7 @@ from typing import Any
 from symgrad import autograd
 from symgrad import expressions as _expressions
 from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from symgrad.checking import Report, check, example
 from symgrad.creation import (
     arange,
     as_tensor,
@@ -33,6 +34,7 @@ from symgrad.creation import (
 )
 from symgrad.dtypes import ALIASES, DTYPES, get_default_dtype, set_default_dtype
 from symgrad.dtypes import DType as dtype
+from symgrad.extending import elementwise, linear, multilinear, primitive
 from symgrad.lift import FUNCTIONS
 from symgrad.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
 from symgrad.printing import get_printoptions, set_printoptions

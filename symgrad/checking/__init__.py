@@ -1,0 +1,98 @@
+"""`check`: is this derivative right? Three ways to the same numbers, a verdict, and a counterexample where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from symgrad.checking.report import Counterexample, Points, Report
+
+__all__ = ["Counterexample", "Points", "Report", "check", "check_named", "example", "examples_of"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
+    """Say, as a decorator, with which inputs `check` and the command line should check a function.
+
+    Raises TypeError for inputs that the function does not take.
+
+    >>> import symgrad
+    >>> @symgrad.example(x=1.0, y=[1.0, 2.0])
+    ... def energy(x, y):
+    ...     return (x * y).sum()
+    >>> symgrad.check(energy).verdict
+    'proved'
+    """
+    def mark(function: F) -> F:
+        import inspect
+
+        try:
+            bound = inspect.signature(function).bind(*inputs, **named)
+        except TypeError as error:
+            raise TypeError(f"example: {getattr(function, '__name__', function)}{inspect.signature(function)}: {error}") from None
+        function.symgrad_example = {**_flattened(bound)}  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _flattened(bound: Any) -> dict[str, Any]:
+    """Bound arguments by name; those of *args cannot be named, so they are refused."""
+    out: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind in (kind.VAR_POSITIONAL, kind.POSITIONAL_ONLY):
+            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters cannot be kept by name; pass them to check")
+        out.update(value if kind is kind.VAR_KEYWORD else {name: value})
+    return out
+
+
+def examples_of(function: Any) -> dict[str, Any] | None:
+    """The inputs a function carries by `@symgrad.example`, None if it carries none."""
+    return getattr(function, "symgrad_example", None)
+
+
+def check(function: Callable[..., Any], *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int = 20, seconds: float = 20.0,
+          seed: int = 0, progress: Any = None) -> Report:
+    """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
+
+    The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
+    up to `order` (1, 2 or 3) are computed three ways: by the library's pullback in floats; by the same rules in the precise carrier;
+    and by `sympy.diff`, of each step of the computation joined by the chain rule and, where it is short, of the whole formula. They are
+    compared at the inputs, at special points, and at `points` random ones (at least four, if the time of `seconds` is over), drawn with `seed`.
+
+    Floats, lists of numbers and float arrays are differentiated by, and ints too unless the parameter is annotated `int` or has an int
+    for its default; `wrt` limits that to some names. A result that is an array is weighted by 1, 2, 3, ... and summed.
+
+    The report's `verdict` is "proved" (the formulas differ by a literal 0, and numbers agree), "verified" (numbers agree to fifty digits),
+    "refuted" (with a simple counterexample) or "not checkable" (with the reason). `progress` is True for a bar on
+    standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
+
+    Raises ValueError for another order, TypeError for inputs the function does not take, and what the function raises at its inputs.
+
+    >>> import symgrad
+    >>> report = symgrad.check(lambda x, y: (x * y).sin(), 1.0, 2.0)
+    >>> report.verdict, report.formula, round(report.gradient["x"], 6)
+    ('proved', sin(x*y), -0.832294)
+    """
+    return check_named(function, inputs or examples_of(function) or (), order, wrt, points, seconds, seed, progress)
+
+
+def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
+                points: int = 20, seconds: float = 20.0, seed: int = 0, progress: Any = None) -> Report:
+    """`check` with its inputs as a sequence, or by name as a mapping."""
+    if order not in (1, 2, 3) or isinstance(order, bool):
+        raise ValueError(f"check: order must be 1, 2 or 3, not {order!r}")
+    from symgrad.checking.checker import Checker
+    from symgrad.checking.problem import NotCheckable, Problem
+    from symgrad.checking.progress import progress_bar
+    from symgrad.checking.report import NOT_CHECKABLE
+
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        problem = Problem(function, inputs, wrt)
+    except NotCheckable as error:
+        return Report(name, NOT_CHECKABLE, str(error), order)
+    with progress_bar(progress, name) as tell:
+        return Checker(problem, order, points, seconds, seed, tell).run()

@@ -1,0 +1,196 @@
+"""Elementary functions whose derivatives are SymPy's: the links of the chain that the oracle multiplies.
+
+A `Head` is one function of a few placeholders, such as p0*p1 or exp(p0). Its partial derivatives are heads again, made by `sympy.diff`
+and by nothing else; its values are mpmath's. Nothing here knows a rule of this library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import sympy
+from mpmath.libmp import MPZ
+
+__all__ = ["Head", "Undefined", "along", "edge_met", "head", "multiply_into", "number", "placeholder"]
+
+HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath would need memory rather than time
+
+
+class Undefined(ArithmeticError):
+    """A function outside its domain, at a pole, or beyond any float."""
+
+
+class _Edge:
+    """Whether a kink was met since somebody last asked."""
+
+    met = False
+
+
+@lru_cache(maxsize=None)
+def placeholder(i: int) -> sympy.Symbol:
+    """The i-th argument of a head."""
+    return sympy.Symbol(f"p{i}", real=True)
+
+
+def _heaviside(x: Any, at_zero: Any = None) -> Any:
+    if x == 0:
+        _Edge.met = True
+        return mpmath.mpf(1) / 2 if at_zero is None else at_zero
+    return mpmath.mpf(1 if x > 0 else 0)
+
+
+def _dirac(x: Any, order: int = 0) -> Any:
+    if x == 0:
+        _Edge.met = True
+    return mpmath.mpf(0)
+
+
+def _sign(x: Any) -> Any:
+    if x == 0:
+        _Edge.met = True
+    return mpmath.sign(x)
+
+
+FUNCTIONS = {"Heaviside": _heaviside, "DiracDelta": _dirac, "sign": _sign, "Max": lambda *xs: max(xs), "Min": lambda *xs: min(xs),
+             "Mod": lambda a, b: a - b * mpmath.floor(a / b)}
+
+
+class Head:
+    """A function of placeholders: calling it gives a value to the working precision, `partial(i)` its derivative by the i-th.
+
+    Raises Undefined outside the domain, at a pole and beyond any float.
+
+    >>> product = head(placeholder(0) * placeholder(1))
+    >>> product.partial(0).expr, float(product(mpmath.mpf(2), mpmath.mpf(3)))
+    (p1, 6.0)
+    """
+
+    __slots__ = ("expr", "arity", "zero", "_call", "_partials")
+
+    def __init__(self, expr: sympy.Expr, arity: int):
+        self.expr, self.arity, self.zero = expr, arity, expr == 0
+        self._call: Callable[..., Any] | None = None
+        self._partials: list[Head | None] = [None] * arity
+
+    def __call__(self, *xs: Any) -> Any:
+        call = self._call
+        if call is None:
+            call = self._call = self._compiled()
+        try:
+            out = call(*xs)
+        except (ZeroDivisionError, ValueError, OverflowError):
+            raise Undefined(str(self.expr)) from None
+        if type(out) is not mpmath.mpf:
+            out = _real(out, self.expr)
+        _, mantissa, exponent, bits = out._mpf_
+        if not mantissa and exponent or abs(exponent + bits) > HUGE:
+            raise Undefined(str(self.expr))
+        return out
+
+    def _compiled(self) -> Callable[..., Any]:
+        e, p = self.expr, [placeholder(i) for i in range(self.arity)]
+        if e in p:
+            i = p.index(e)
+            return lambda *xs: xs[i]
+        if e.is_number:
+            return lambda *xs: number(e)
+        if len(p) == 2 and e == p[0] * p[1]:
+            return lambda a, b: a * b
+        if e.has(sympy.Piecewise):
+            raise NotImplementedError(f"a choice inside {e}")
+        return sympy.lambdify(p, e, modules=[FUNCTIONS, "mpmath"])
+
+    def partial(self, i: int) -> Head:
+        """The derivative by the i-th argument, by `sympy.diff`; a step function has derivative 0 between its steps."""
+        found = self._partials[i]
+        if found is None:
+            derivative = sympy.diff(self.expr, placeholder(i))
+            if derivative.has(sympy.Derivative, sympy.Subs):
+                derivative = self._between_steps(i)
+            found = self._partials[i] = head(derivative, self.arity)
+        return found
+
+    def _between_steps(self, i: int) -> sympy.Expr:
+        """The derivative where SymPy leaves one open: floor and ceiling as constants, and what is made of them by that."""
+        rewritten = self.expr.replace(lambda e: isinstance(e, sympy.Mod), lambda e: e.args[0] - e.args[1] * sympy.floor(e.args[0] / e.args[1]))
+        rewritten = rewritten.replace(lambda e: isinstance(e, sympy.frac), lambda e: e.args[0] - sympy.floor(e.args[0]))
+        held = {e: sympy.Dummy(real=True) for e in rewritten.atoms(sympy.floor, sympy.ceiling)}
+        derivative = sympy.diff(rewritten.xreplace(held), placeholder(i)).xreplace({v: k for k, v in held.items()})
+        if derivative.has(sympy.Derivative, sympy.Subs):
+            raise NotImplementedError(f"SymPy has no derivative of {self.expr}")
+        return derivative
+
+
+_heads: dict[tuple[sympy.Expr, int], Head] = {}
+
+
+def head(expr: sympy.Expr, arity: int | None = None) -> Head:
+    """The head of an expression in placeholders; the same one for the same expression."""
+    if arity is None:
+        arity = 1 + max((int(s.name[1:]) for s in expr.free_symbols), default=-1)
+    key = expr, arity
+    if key not in _heads:
+        _heads[key] = Head(expr, arity)
+    return _heads[key]
+
+
+def number(e: sympy.Expr) -> Any:
+    """A SymPy number to the working precision."""
+    if isinstance(e, sympy.Rational):
+        return mpmath.mpf(MPZ(e.p)) / int(e.q)
+    return _real(e.evalf(mpmath.mp.dps + 5)._to_mpmath(mpmath.mp.prec + 10), e)
+
+
+def _real(x: Any, e: Any) -> Any:
+    if isinstance(x, mpmath.mpc):
+        if x.imag != 0:
+            raise Undefined(str(e))
+        return x.real
+    return x if isinstance(x, mpmath.mpf) else mpmath.mpf(x)
+
+
+def edge_met() -> bool:
+    """Whether a kink was met since this was last asked."""
+    met, _Edge.met = _Edge.met, False
+    return met
+
+
+def along(function: Head, points: Sequence[Any], memo: dict[Head, Any], length: int) -> list[Any]:
+    """The Taylor coefficients of f(x1(t), ..., xn(t)), where each xi is given by its own coefficients (None beyond the first: constant).
+
+    d/dt f = Σ (∂f/∂xi)(x(t)) xi'(t), applied as often as there are coefficients.
+    """
+    value = memo.get(function)
+    if value is None:
+        value = memo[function] = function(*[p[0] for p in points])
+    if length == 1:
+        return [value]
+    rate: list[Any] = [None] * (length - 1)
+    for i, p in enumerate(points):
+        if len(p) == 1:
+            continue
+        derivative = function.partial(i)
+        if derivative.zero:
+            continue
+        series = along(derivative, points, memo, length - 1)
+        speed = p[1:] if length == 2 else [c if c is None else k * c for k, c in enumerate(p[1:], 1)]
+        multiply_into(rate, series, speed)
+    if all(r is None for r in rate):
+        return [value]
+    return [value, *(r if r is None or k == 1 else r / k for k, r in enumerate(rate, 1))]
+
+
+def multiply_into(total: list[Any], a: Sequence[Any], b: Sequence[Any]) -> None:
+    """Add the product of two truncated series to a third; None stands for a zero coefficient."""
+    for i, x in enumerate(a):
+        if x is None:
+            continue
+        for j in range(min(len(b), len(total) - i)):
+            y = b[j]
+            if y is not None:
+                term = x * y
+                old = total[i + j]
+                total[i + j] = term if old is None else old + term

@@ -1,0 +1,153 @@
+"""Proving a derivative: the rules' formula minus `sympy.diff` of the formula, reduced to a literal 0, and no silent one."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symgrad.carriers import symbolic
+from symgrad.checking.exact import AGREED, digits_of
+from symgrad.checking.problem import Run
+from symgrad.checking.recorder import Recorder
+
+__all__ = ["Formulas", "OutOfTime", "is_zero", "limited"]
+
+EXPAND = 400  # operations of a difference that is multiplied out or simplified
+
+
+class OutOfTime(BaseException):
+    """The time for a proof is over. It is no Exception, so that no library's `except Exception` can swallow it."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise OutOfTime inside once the time is over; without effect outside the main thread, where sizes are the only limit."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, stop)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Formulas:
+    """The value and its derivatives as formulas of the input symbols, by the rules and by `sympy.diff`.
+
+    `derivatives[k]` holds the pairs of order k by their indices. With `exact`, every constant is a rational of exactly its value.
+    """
+
+    def __init__(self, run: Run, names: Sequence[str], order: int, exact: bool = True):
+        self.symbols = [sympy.Symbol(name, real=True) for name in names]
+        leaves, at = [], 0
+        for leaf in run.leaves:
+            size = leaf.numel()
+            leaves.append((symbolic.ExactExpressions if exact else symbolic.Expressions).fill(self.symbols[at:at + size], tuple(leaf.shape)))
+            at += size
+        recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact))
+        y, boxes = recorder.replayed(run.root, run.nodes, leaves)
+        self.value = y.value.item()
+        self.derivatives: dict[int, dict[tuple[int, ...], tuple[Any, Any]]] = {}
+        level: dict[tuple[int, ...], tuple[Any, Any, Any]] = {(): (y, None, self.value)}
+        for k in range(1, order + 1):
+            below, level = level, {}
+            for index, (box, position, true) in below.items():
+                seed = 1 if position is None else _one(box, position)
+                found = [(g, i) for g in recorder.gradients([(box, seed)], boxes) for i in range(g.value.size)]
+                for j, (g, i) in enumerate(found):
+                    level[(*index, j)] = g, i, sympy.diff(true, self.symbols[j])
+            self.derivatives[k] = {index: (g.value.ravel()[i].item(), true) for index, (g, i, true) in level.items()}
+
+    def unproved(self, points: Sequence[np.ndarray]) -> tuple[int, tuple[int, ...]] | None:
+        """The first derivative that is not shown to be right, None if all are: literally zero, and equal in numbers at the points."""
+        pairs = [(k, index, ours, true) for k, level in self.derivatives.items() for index, (ours, true) in level.items()]
+        for k, index, ours, true in pairs:
+            if not is_zero(ours - true):
+                return k, index
+        return self._disagreement(pairs, points)
+
+    def _disagreement(self, pairs: Sequence[Any], points: Sequence[np.ndarray]) -> Any:
+        """The first pair that differs in numbers. SymPy can return a silent 0, so that a literal one alone proves nothing."""
+        functions = [(k, index, *(sympy.lambdify(self.symbols, e, "mpmath") for e in (ours, true))) for k, index, ours, true in pairs]
+        seen = 0
+        for point in points:
+            with mpmath.workdps(80):
+                xs = [mpmath.mpf(float(x)) for x in point]
+                for k, index, ours, true in functions:
+                    try:
+                        a, b = ours(*xs), true(*xs)
+                    except (ArithmeticError, ValueError, NameError, TypeError):
+                        continue
+                    seen += 1
+                    if digits_of(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
+                        return k, index
+        return None if seen >= len(functions) else (functions[0][0], functions[0][1])
+
+
+def _one(box: Any, position: int) -> np.ndarray:
+    out = np.zeros(box.value.size)
+    out[position] = 1
+    return out.reshape(box.shape)
+
+
+def is_zero(difference: Any) -> bool:
+    """Whether an expression is identically zero by SymPy's decision procedures; False also where they do not decide.
+
+    >>> x = sympy.Symbol("x", real=True)
+    >>> is_zero(1 / sympy.cosh(x) ** 2 - 1 + sympy.tanh(x) ** 2), is_zero(x - sympy.sin(x))
+    (True, False)
+    """
+    if difference == 0:
+        return True
+    if sympy.count_ops(difference) > EXPAND or not _zero_somewhere(difference):
+        return False
+    for method in (sympy.expand, _numerator, sympy.cancel, sympy.simplify):
+        try:
+            if method(difference) == 0:
+                return True
+        except (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ZeroDivisionError, AttributeError):
+            continue
+    return False
+
+
+def _numerator(e: Any) -> Any:
+    """The numerator over one denominator, multiplied out, with all exponentials as powers of as few as possible.
+
+    Hyperbolic and trigonometric functions become exponentials first, so that what is left is a polynomial.
+    """
+    e = e.rewrite(sympy.exp) if e.has(sympy.functions.elementary.hyperbolic.HyperbolicFunction, sympy.sin, sympy.cos, sympy.tan) else e
+    parts = {power: [term.as_coeff_Mul() for term in sympy.Add.make_args(sympy.expand(power.args[0]))] for power in e.atoms(sympy.exp)}
+    common: dict[Any, int] = {}
+    for terms in parts.values():
+        for q, rest in terms:
+            if isinstance(q, sympy.Rational):
+                common[rest] = sympy.ilcm(common.get(rest, 1), q.q)
+    bases = {rest: sympy.Dummy(positive=True) for rest in common}
+    powers = {power: sympy.Mul(*(bases[rest] ** (q * common[rest]) if rest in bases and isinstance(q, sympy.Rational) else sympy.exp(q * rest)
+                                 for q, rest in terms)) for power, terms in parts.items()}
+    return sympy.expand(sympy.together(e.xreplace(powers)).as_numer_denom()[0])
+
+
+def _zero_somewhere(difference: Any) -> bool:
+    """Whether the expression vanishes where it is tried, so that a wrong rule is not simplified in vain."""
+    values = {s: sympy.Rational(7 + 3 * i, 11 + i) for i, s in enumerate(sorted(difference.free_symbols, key=str))}
+    try:
+        value = difference.xreplace(values).evalf(20, maxn=60)
+    except (TypeError, ValueError, ZeroDivisionError, NotImplementedError):
+        return True
+    return not value.is_number or not value.is_finite or abs(value) < sympy.Float(10) ** -12

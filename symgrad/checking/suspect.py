@@ -1,0 +1,53 @@
+"""Finding the op whose rule is wrong: every op of a computation by itself, at the arguments it was called with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.checking.exact import Exact, agreement
+from symgrad.checking.problem import Run, silence
+from symgrad.creation import tensor
+from symgrad.graph import Leaf, Link, Node, upstream
+from symgrad.recording import core
+
+__all__ = ["suspect"]
+
+CALLS = 3  # how many calls of one op are looked at
+
+
+def suspect(run: Run) -> str | None:
+    """The name of the first op whose rule, by itself, gives another derivative than SymPy; None if each is right where it was called."""
+    seen: dict[Any, int] = {}
+    for node in upstream([run.root]):
+        if isinstance(node, (Leaf, Link)):
+            continue
+        seen[node.op] = seen.get(node.op, 0) + 1
+        if seen[node.op] > CALLS:
+            continue
+        try:
+            with silence():
+                alone = _alone(node)
+                _, culprit = agreement(Exact(alone, 2, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves))))
+        except Exception:  # an op that cannot be looked at by itself is no suspect
+            continue
+        if culprit is not None and culprit.order:
+            return str(node.op.name)
+    return None
+
+
+def _alone(node: Node) -> Run:
+    """A run of nothing but this op, with its float arguments as leaves."""
+    args, count = node.args or (), len(node.parents)
+    leaves: list[Any] = []
+    operands: list[Any] = []
+    for a, p in zip(args, node.parents):
+        if p is not None and a.dtype.kind not in "biu":
+            leaves.append(tensor(np.array(a), dtype=a.dtype, requires_grad=True))
+            operands.append(leaves[-1])
+        else:
+            operands.append(tensor(a) if isinstance(a, (np.ndarray, np.generic)) else a)
+    y = core(node.op)(*((operands,) if node.op.arity is None else operands), *args[count:])
+    weights = np.arange(1, y.numel() + 1, dtype=y.value.dtype).reshape(y.shape)
+    return Run(leaves, (y * tensor(weights)).sum(), None)

@@ -1,0 +1,329 @@
+"""The command line: `symgrad check FILE[:FUNCTION]` and `symgrad derive "formula"`.
+
+Exit codes: 0 if every derivative is proved or verified, 1 if one is refuted, 2 for input that cannot be used, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.machinery
+import importlib.util
+import inspect
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import symgrad
+from symgrad.checking import Report, check_named, examples_of
+from symgrad.checking.report import REFUTED
+from symgrad.parsing import Formula, ParseError, parse, parse_values
+
+__all__ = ["main"]
+
+AGREED, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+MODULE = "symgrad_checked_file"
+
+DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
+EPILOG = """examples:
+  symgrad check energy.py                      every function in it that carries its inputs
+  symgrad check energy.py:pressure --at v=1,t=pi/2
+  symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
+
+exit code: 0 proved or verified, 1 refuted, 2 bad input"""
+
+
+class BadInput(Exception):
+    """What is wrong with the input, as one message for the user."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("symgrad", description=DESCRIPTION, epilog=EPILOG, formatter_class=raw)
+    parser.add_argument("--version", action="version", version=f"symgrad {symgrad.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    checking = commands.add_parser("check", help="check the functions of a Python file", formatter_class=raw, description=(
+        "Check the derivatives of functions in a Python file. The file is run. Without FUNCTION, every function is checked whose parameters\n"
+        "all have values: from defaults, from @symgrad.example(...), or from --at."))
+    checking.add_argument("target", metavar="FILE[:FUNCTION]", help="a Python file, and perhaps one function in it")
+    deriving = commands.add_parser("derive", help="differentiate a formula and check the result", formatter_class=raw, description=(
+        "Differentiate a formula and check the result. A formula is made of numbers, variables, + - * / ** ( ), pi, e, functions such as\n"
+        "exp, sin, tanh, and where(a < b, ..., ...). It is parsed, never run as Python."))
+    deriving.add_argument("formula", help='such as "exp(sin(x))*y"')
+    deriving.add_argument("--latex", action="store_true", help="print the formulas as LaTeX")
+    for command in (checking, deriving):
+        command.add_argument("--at", metavar="VALUES", default="", help="inputs, such as x=1,y=[1,2],z=pi/2")
+        command.add_argument("--wrt", metavar="NAMES", help="differentiate by these inputs only, such as x,y")
+        command.add_argument("--order", type=int, choices=(1, 2, 3), default=2, help="the highest order of derivatives (default 2)")
+        command.add_argument("--points", type=_count, default=20, metavar="N", help="random points to compare at (default 20)")
+        command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random points (default 0)")
+        command.add_argument("--json", action="store_true", help="print the report as JSON")
+        command.add_argument("--quiet", action="store_true", help="show no progress")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line on some arguments (those of the process, by default); the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else BAD_INPUT
+    try:
+        return _check(options) if options.command == "check" else _derive(options)
+    except (BadInput, ParseError) as error:
+        print(f"symgrad: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("symgrad: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return AGREED
+
+
+def _values(options: argparse.Namespace) -> dict[str, Any]:
+    try:
+        return dict(parse_values(options.at))
+    except ParseError as error:
+        raise BadInput(f"cannot read --at: {error}") from None
+
+
+def _names(options: argparse.Namespace) -> list[str] | None:
+    if options.wrt is None:
+        return None
+    names = [name.strip() for name in options.wrt.split(",")]
+    for name in names:
+        if not name.isidentifier():
+            raise BadInput(f"cannot read --wrt: {name!r} is not a name; write --wrt x,y")
+        if names.count(name) > 1:
+            raise BadInput(f"cannot read --wrt: {name} is given twice")
+    return names
+
+
+# symgrad check
+
+
+def _check(options: argparse.Namespace) -> int:
+    path, name = _target(options.target)
+    at, wrt = _values(options), _names(options)
+    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+        module = _loaded(path)
+        chosen = [_named(module, name, path)] if name else _candidates(module, path, at)
+        reports = [_checked(function, at, wrt, path, options) for function in chosen]
+    return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
+
+
+def _target(target: str) -> tuple[Path, str | None]:
+    """The file and the function of FILE[:FUNCTION]; a colon may be part of a path."""
+    path, name = Path(target), None
+    if not path.is_file() and ":" in target:
+        file, _, name = target.rpartition(":")
+        path = Path(file)
+        if path.is_file() and not name.isidentifier():
+            raise BadInput(f"{name!r} is not the name of a function; write {file}:FUNCTION")
+    if path.is_dir():
+        raise BadInput(f"{path} is a directory; name a Python file in it")
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    return path, name
+
+
+def _loaded(path: Path) -> ModuleType:
+    """The file as a module: it is run, as Python would run it, but not as `__main__`."""
+    loader = importlib.machinery.SourceFileLoader(MODULE, str(path))
+    spec = importlib.util.spec_from_loader(MODULE, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise BadInput(f"{path} does not run\n{_where(error, path)}") from None
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+    return module
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """The user's line that an error came from, and the error."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        line = (error.text or "").rstrip("\n")
+        lead = len(line) - len(line.lstrip())
+        column = max((error.offset or 1) - 1 - lead, 0)
+        return f"  {error.filename}, line {error.lineno}\n    {line.strip()}\n    {' ' * column}^\n  {type(error).__name__}: {error.msg}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()]
+    place = f"  {path}, line {frames[-1].lineno}, in {frames[-1].name}\n    {frames[-1].line}\n" if frames else ""
+    what = f"it calls sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    return f"{place}  {what}"
+
+
+def _functions(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """The functions that the file itself defines, in order."""
+    return {name: f for name, f in vars(module).items()
+            if not name.startswith("_") and inspect.isroutine(f) and getattr(f, "__module__", None) == module.__name__ and not inspect.isclass(f)}
+
+
+def _named(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
+    found = getattr(module, name, None)
+    if found is None:
+        known = ", ".join(_functions(module)) or "none"
+        raise BadInput(f"{path} has no function {name!r}; its functions are: {known}")
+    if not callable(found):
+        raise BadInput(f"{name} in {path} is no function but of type {type(found).__name__}")
+    return found
+
+
+def _carried(function: Callable[..., Any]) -> dict[str, Any]:
+    """The inputs a function brings with it: its defaults, and over them its example."""
+    defaults = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
+    return defaults | (examples_of(function) or {})
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    return [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[Callable[..., Any]]:
+    """The functions to check when none is named: those whose parameters all have values, with a real number among them."""
+    functions = _functions(module)
+    out = []
+    for f in functions.values():
+        names = _needed(f)
+        values = _carried(f) | at
+        if names and all(name in values for name in names) and all(name in names for name in at) and (
+                examples_of(f) or at or any(_is_real(values[name]) for name in names)):
+            out.append(f)
+    if not out:
+        known = ", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none"
+        raise BadInput(f"no function in {path} has all its inputs{' with --at ' + ','.join(at) if at else ''}; the functions are: {known}\n"
+                       f"give float defaults, decorate one with @symgrad.example(...), or name it and its inputs: "
+                       f"symgrad check {path}:FUNCTION --at x=1,y=[1,2]")
+    return out
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a default is a float, an array or tensor of floats, or a sequence with one in it."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_real, value))
+    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f" or (
+        isinstance(value, symgrad.Tensor) and value.is_floating_point())
+
+
+def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Report:
+    name = getattr(function, "__name__", "function")
+    signature = inspect.signature(function)
+    values = (examples_of(function) or {}) | dict(at)
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    unknown = [key for key in at if key not in signature.parameters and not open_ended]
+    if unknown:
+        raise BadInput(f"{name}{signature} has no parameter {unknown[0]!r}; --at may give {', '.join(signature.parameters) or 'nothing'}")
+    missing = [p.name for p in signature.parameters.values() if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+               and p.name not in values]
+    if missing:
+        raise BadInput(f"{name}{signature} needs a value for {', '.join(missing)}; give it as --at {','.join(f'{m}=1' for m in missing)}")
+    try:
+        return _run(function, values, wrt, options)
+    except KeyboardInterrupt:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BadInput(f"{name} does not run at these inputs\n{_where(error, path)}") from None
+
+
+def _run(function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
+    return check_named(function, values, order=options.order, wrt=wrt, points=options.points, seed=options.seed,
+                       progress=False if options.quiet else None)
+
+
+# symgrad derive
+
+
+def _derive(options: argparse.Namespace) -> int:
+    at, wrt = _values(options), _names(options)
+    formula = parse(options.formula)
+    for name in (*at, *(wrt or ())):
+        if name not in formula.names:
+            raise BadInput(f"{name} is not a variable of the formula; those are {', '.join(formula.names) or 'none'}")
+    if not formula.names:
+        raise BadInput("there is no variable to differentiate by; write a formula such as x**2")
+    missing = [name for name in formula.names if name not in at]
+    values = {name: at.get(name, 1.0) for name in formula.names}
+    try:
+        report = _run(_function_of(formula), values, wrt, options)
+    except ParseError:
+        raise
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise BadInput(f"the formula cannot be computed at these values: {error}") from None
+    if missing:
+        report.notes.append(f"no value was given for {', '.join(missing)}; 1 was taken")
+    if options.latex and not options.json:
+        print(_latex(report))
+        return _exit_code([report])
+    return _finish([report], options, report.to_dict())
+
+
+def _function_of(formula: Formula) -> Callable[..., Any]:
+    """The formula as a function whose parameters are its variables."""
+    def function(**values: Any) -> Any:
+        return formula(**values)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    function.__name__ = formula.text if len(formula.text) <= 60 else formula.text[:58] + " …"
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in formula.names])  # type: ignore[attr-defined]
+    return function
+
+
+def _latex(report: Report) -> str:
+    """The value's formula and those of its derivatives, one equation a line."""
+    import sympy
+
+    symbols = [sympy.Symbol(name) for name in report.names]
+    lines = [f"f = {sympy.latex(report.formula)}"] if report.formula is not None else [
+        f"{sympy.latex(symbol)} = {sympy.latex(e)}" for symbol, e in report.assignments]
+    for index, e in report.formulas.items():
+        if tuple(sorted(index)) == index:
+            below = " ".join(rf"\partial {sympy.latex(symbols[i])}" for i in index)
+            above = r"\partial f" if len(index) == 1 else rf"\partial^{{{len(index)}}} f"
+            lines.append(rf"\frac{{{above}}}{{{below}}} = {sympy.latex(e)}")
+    return "\n".join([*lines, f"% {report.verdict}: {report.reason}"])
+
+
+# Results
+
+
+def _exit_code(reports: Sequence[Report]) -> int:
+    if any(report.verdict == REFUTED for report in reports):
+        return WRONG
+    return AGREED if all(report.ok for report in reports) else BAD_INPUT
+
+
+def _finish(reports: Sequence[Report], options: argparse.Namespace, data: dict[str, Any]) -> int:
+    code = _exit_code(reports)
+    if options.json:
+        print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
+        return code
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        for report in reports:
+            Console().print(report)
+    else:
+        print("\n\n".join(map(str, reports)))
+    return code
+
+
