@@ -205,7 +205,7 @@ def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[C
     out = []
     for f in functions.values():
         names = _needed(f)
-        values = _carried(f) | at
+        values = {**_carried(f), **at}
         if names and all(name in values for name in names) and all(name in names for name in at) and (
                 examples_of(f) or at or any(_is_real(values[name]) for name in names)):
             out.append(f)

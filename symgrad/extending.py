@@ -69,7 +69,8 @@ def elementwise(name: str, forward: Rule, *partials: Any, **rest: Any) -> Callab
     if callable(forward):
         count = len(inspect.signature(forward).parameters) - 1
         if not partials or len(partials) > count:
-            raise ValueError(f"{name}: forward has {count} argument{'s' * (count != 1)} after xp, and {len(partials)} partials are given; give one for each")
+            raise ValueError(f"{name}: forward has {count} argument{'s' * (count != 1)} after xp, and {len(partials)} partials are given; "
+                             f"give one for each")
     return _declared(ops.elementwise, name, (forward, *partials), rest)
 
 

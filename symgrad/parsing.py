@@ -245,7 +245,8 @@ class _Reader:
     def call(self, name: str, at: int) -> None:
         if name not in self.functions:
             close = difflib.get_close_matches({"ln": "log"}.get(name, name), self.functions, 1, 0.6)
-            self.fail(f"there is no function {name!r}" + (f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(self.functions))}"), at)
+            advice = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(self.functions))}"
+            self.fail(f"there is no function {name!r}; {advice}", at)
         self.deeper()
         self.advance()
         count = 0
@@ -339,7 +340,7 @@ def parse_values(text: str) -> Mapping[str, Any]:
         return out
     reader = _Reader(text)
     while True:
-        name, at = reader.token, reader.start
+        name = reader.token
         if reader.kind != "name" or keyword.iskeyword(name) or name.startswith("_"):
             reader.fail("expected a name, as in x=1")
         if name in out:

@@ -7,7 +7,8 @@ a name that is not in the protocol is an error in the rule.
 
 ELEMENTWISE = (
     "add", "sub", "mul", "div", "neg", "indicator",
-    "abs", "sign", "exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
+    "abs", "sign", "exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt",
+    "square", "reciprocal",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh",
     "sigmoid", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
     "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder",

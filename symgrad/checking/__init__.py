@@ -43,7 +43,7 @@ def _flattened(bound: Any) -> dict[str, Any]:
     for name, value in bound.arguments.items():
         kind = bound.signature.parameters[name].kind
         if kind in (kind.VAR_POSITIONAL, kind.POSITIONAL_ONLY):
-            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters cannot be kept by name; pass them to check")
+            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters have no names to keep; pass them to check")
         out.update(value if kind is kind.VAR_KEYWORD else {name: value})
     return out
 

@@ -227,7 +227,8 @@ class Checker:
                                                formulas.difference(run, self.names, found))
         report.reason = f"the rules give {where} = {rule:.12g}, sympy.diff gives {truth:.12g}" + (f"; the rule of the op {op} is wrong" if op else "")
         if rule != truth and abs(rule - truth) <= 1e-13 * abs(truth) or rule == truth:
-            report.notes.append("the two differ only beyond the digits of a float: look for a constant in the rule that was rounded, such as (2/3)*x for 2*x/3")
+            report.notes.append("the two differ only beyond the digits of a float: look for a constant in the rule that was rounded, "
+                                "such as (2/3)*x for 2*x/3")
 
 
 def _explodes(run: Run) -> bool:

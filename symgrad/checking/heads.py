@@ -7,7 +7,7 @@ and by nothing else; its values are mpmath's. Nothing here knows a rule of this 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -29,7 +29,7 @@ class _Edge:
     met = False
 
 
-@lru_cache(maxsize=None)
+@cache
 def placeholder(i: int) -> sympy.Symbol:
     """The i-th argument of a head."""
     return sympy.Symbol(f"p{i}", real=True)

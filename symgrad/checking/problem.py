@@ -100,7 +100,7 @@ class Problem:
             parameter = self.signature.parameters[name]
             whole = parameter.annotation in (int, "int") or _whole(parameter.default)
             if parameter.kind is parameter.VAR_POSITIONAL:
-                parts = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
+                parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
             elif parameter.kind is parameter.VAR_KEYWORD:
                 parts = [(key, key, v) for key, v in value.items()]
             else:
@@ -202,7 +202,7 @@ class Run:
         """The gradient of a number by each leaf, as `symgrad.autograd.grad` has it; zeros where it does not depend on one."""
         if not result.requires_grad:
             return [tensor(np.zeros_like(leaf.value)) for leaf in self.leaves]
-        return list(grad(result, self.leaves, retain_graph=True, create_graph=create_graph, materialize_grads=True))
+        return list(grad(result, self.leaves, retain_graph=True, create_graph=create_graph, materialize_grads=True))  # type: ignore[arg-type]
 
     def gradient(self) -> np.ndarray:
         """The gradient by one numeric pullback, flat."""

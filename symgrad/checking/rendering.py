@@ -38,7 +38,7 @@ class Table(NamedTuple):
 
     title: str
     headers: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
 
 def number(x: Any) -> str:
@@ -68,10 +68,11 @@ def outline(report: Report) -> Iterator[Line | Formula | Table]:
         yield from _derivatives(report)
     if report.errors:
         yield Table("Largest error of the floats (ULP of the true value)", ("order", "error", "bound", "of", "condition", ""), [
-            (str(e.order), f"{e.ulp:.3g}", f"{e.bound:.3g}", e.where, f"{e.condition:.3g}", "" if e.within else "accuracy is lost") for e in report.errors])
+            (str(e.order), f"{e.ulp:.3g}", f"{e.bound:.3g}", e.where, f"{e.condition:.3g}", "" if e.within else "accuracy is lost")
+            for e in report.errors])
         p = report.points
-        left_out = [f"{count} {what}" for count, what in ((p.outside, "outside the domain"), (p.singular, "without a derivative"), (p.kinks, "on a kink"))
-                    if count]
+        left_out = [f"{count} {what}" for count, what in ((p.outside, "outside the domain"), (p.singular, "without a derivative"),
+                                                          (p.kinks, "on a kink")) if count]
         yield Line(f"compared at {p.random} random and {p.special} special points" + (f"; left out: {', '.join(left_out)}" if left_out else ""))
     for note in report.notes:
         yield Line(f"note: {note}")
@@ -81,7 +82,8 @@ def _refutation(report: Report) -> Iterator[Line | Formula | Table]:
     found = report.counterexample
     assert found is not None
     yield Table("Counterexample", ("at", "derivative", "by the rules", "by SymPy"), [
-        (", ".join(f"{name} = {number(np.asarray(v))}" for name, v in found.point.items()), found.where, f"{found.rule:.15g}", f"{found.truth:.15g}")])
+        (", ".join(f"{name} = {number(np.asarray(v))}" for name, v in found.point.items()), found.where,
+         f"{found.rule:.15g}", f"{found.truth:.15g}")])
     if found.op is not None:
         yield Line(f"the wrong rule is that of the op {found.op}")
     if found.difference is not None:
@@ -125,7 +127,7 @@ def _derivatives(report: Report) -> Iterator[Line | Formula | Table]:
         return
     if n > 1:
         yield Table("Hessian", ("", *names), [(names[i], *(number(report.hessian[i, j]) for j in range(n))) for i in range(n)])
-    higher = [(2, (i, j)) for i in range(n) for j in range(i, n)]
+    higher: list[tuple[int, tuple[int, ...]]] = [(2, (i, j)) for i in range(n) for j in range(i, n)]
     if report.third is not None:
         higher += [(3, index) for index in itertools.combinations_with_replacement(range(n), 3)]
     rows = []
@@ -197,7 +199,8 @@ def as_markdown(report: Report) -> str:
             out.append(f"$${latex}$$" if latex else f"`{part.left} = {short(part.right)}`")
         else:
             rows = [part.headers, ("---",) * len(part.headers), *part.rows]
-            out.append(f"**{part.title}**\n\n" + "\n".join("| " + " | ".join(c if set(c) == {"-"} else _escaped(c) for c in row) + " |" for row in rows))
+            lines = ("| " + " | ".join(c if set(c) == {"-"} else _escaped(c) for c in row) + " |" for row in rows)
+            out.append(f"**{part.title}**\n\n" + "\n".join(lines))
     return "\n\n".join(out)
 
 
@@ -216,7 +219,8 @@ def as_html(report: Report) -> str:
             out.append(f"<{tag}>{html.escape(part.text)}</{tag}>")
         elif isinstance(part, Formula):
             latex = _latex(part)
-            out.append(f"<p>$\\displaystyle {html.escape(latex)}$</p>" if latex else f"<p><code>{html.escape(f'{part.left} = {short(part.right)}')}</code></p>")
+            code = html.escape(f"{part.left} = {short(part.right)}")
+            out.append(f"<p>$\\displaystyle {html.escape(latex)}$</p>" if latex else f"<p><code>{code}</code></p>")
         else:
             cells = "".join(f"<th>{html.escape(h)}</th>" for h in part.headers)
             rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in part.rows)

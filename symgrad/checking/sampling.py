@@ -54,9 +54,9 @@ def special_points(point: Sequence[np.ndarray], run: Run, limit: int = 24) -> li
         moved = base.copy()
         moved[i] = value
         vectors.append(moved)
-    for i in range(min(base.size, limit // 2)):
+    for k in range(min(base.size, limit // 2)):
         moved = base.copy()
-        moved[i] = 0.0
+        moved[k] = 0.0
         vectors.append(moved)
     unique = {v.tobytes(): v for v in vectors if v.tobytes() != base.tobytes()}
     return [as_point(point, v) for v in list(unique.values())[:limit]]

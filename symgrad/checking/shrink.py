@@ -65,7 +65,7 @@ def shrunk(vector: np.ndarray, refutes: Callable[[np.ndarray], bool], limit: int
             break
     else:
         for round_to in (np.round, lambda v: np.round(v, 1)):
-            if accepted(round_to(best)):
+            if accepted(np.asarray(round_to(best))):
                 break
     improved = True
     while improved and tries < limit:

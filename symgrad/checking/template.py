@@ -42,7 +42,7 @@ class Step(NamedTuple):
 class Template(NamedTuple):
     """An op as equations: places 0 to count - 1 are the elements of its arguments, each step makes the next; `outputs` are its result."""
 
-    count: int
+    count: int  # type: ignore[assignment]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
 
