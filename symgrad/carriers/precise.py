@@ -52,6 +52,7 @@ from symgrad.carriers.cells import (
 from symgrad.carriers.cells import product as prod
 
 GUARD = 30
+HUGE = 100_000  # bits
 context = mpmath.MPContext()
 context.dps = 60
 
@@ -94,6 +95,14 @@ def _real(function: Any) -> Any:
     return call
 
 
+def _bounded(function: Any) -> Any:
+    """The function, with an argument taken as infinite where its digits before the point alone would fill the memory."""
+    def call(*xs: Any) -> Any:
+        return function(*[context.inf * context.sign(x) if x and context.mag(x) > HUGE else x for x in xs])
+
+    return call
+
+
 def _divide(a: Any, b: Any) -> Any:
     """a / b, where a division by zero is infinite as it is for floats."""
     if b != 0:
@@ -119,7 +128,7 @@ def _each(function: Any, arity: int = 1) -> Any:
     return np.frompyfunc(function, arity, 1)
 
 
-pow = _each(_real(_power), 2)
+pow = _each(_real(_bounded(_power)), 2)
 
 
 class Digits(Cells):
@@ -137,21 +146,21 @@ def lift_value(value: Any) -> Any:
 
 
 abs, sign = _each(builtins.abs), _each(context.sign)
-exp, sin, cos, tan, atan = map(_each, (context.exp, context.sin, context.cos, context.tan, context.atan))
-sinh, cosh, tanh, sech, asinh = map(_each, (context.sinh, context.cosh, context.tanh, context.sech, context.asinh))
-expm1 = _each(context.expm1)
+exp, sin, cos, tan, atan = (_each(_bounded(f)) for f in (context.exp, context.sin, context.cos, context.tan, context.atan))
+sinh, cosh, tanh, sech, asinh = (_each(_bounded(f)) for f in (context.sinh, context.cosh, context.tanh, context.sech, context.asinh))
+expm1 = _each(_bounded(context.expm1))
 log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
     _each(_real(f)) for f in (context.log, context.log10, context.sqrt, context.asin, context.acos, context.acosh, context.atanh, context.log1p))
 floor, ceil, round = _each(context.floor), _each(context.ceil), _each(context.nint)
 trunc = _each(lambda x: context.sign(x) * context.floor(builtins.abs(x)))
-exp2 = _each(lambda x: context.power(2, x))
+exp2 = _each(_bounded(lambda x: context.power(2, x)))
 log2 = _each(_real(_guarded(lambda x: context.log(x) / context.ln2)))
 rsqrt = _each(_real(lambda x: _divide(context.one, context.sqrt(x))))
 square = _each(lambda x: x * x)
 reciprocal = _each(lambda x: _divide(context.one, x))
-sech_square = _each(lambda x: context.sech(x) ** 2)
-sigmoid = _each(lambda x: 1 / (1 + context.exp(-x)))
-logsigmoid = _each(lambda x: -context.log1p(context.exp(-x)))
+sech_square = _each(_bounded(lambda x: context.sech(x) ** 2))
+sigmoid = _each(_bounded(lambda x: 1 / (1 + context.exp(-x))))
+logsigmoid = _each(_bounded(lambda x: -context.log1p(context.exp(-x))))
 relu = _each(lambda x: _larger(x, context.zero))
 one_minus_square = _each(lambda x: (1 - x) * (1 + x))
 
@@ -167,7 +176,7 @@ logical_not = _each(lambda a: not a)
 isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)
 
 _indicators = _each(lambda condition: context.one if condition else context.zero)
-_softplus = _each(lambda x, beta: context.log1p(context.exp(beta * x)) / beta, 2)
+_softplus = _each(_bounded(lambda x, beta: context.log1p(context.exp(beta * x)) / beta), 2)
 
 
 def exp2_derivative(x: Any, order: int) -> Any:
