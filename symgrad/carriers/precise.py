@@ -52,7 +52,7 @@ from symgrad.carriers.cells import (
 from symgrad.carriers.cells import product as prod
 
 GUARD = 30
-HUGE = 100_000  # bits
+_HUGE = 100_000  # bits
 context = mpmath.MPContext()
 context.dps = 60
 
@@ -98,7 +98,7 @@ def _real(function: Any) -> Any:
 def _bounded(function: Any) -> Any:
     """The function, with an argument taken as infinite where its digits before the point alone would fill the memory."""
     def call(*xs: Any) -> Any:
-        return function(*[context.inf * context.sign(x) if x and context.mag(x) > HUGE else x for x in xs])
+        return function(*[context.inf * context.sign(x) if x and context.mag(x) > _HUGE else x for x in xs])
 
     return call
 
