@@ -14,6 +14,9 @@ from symgrad.autograd.modes import is_grad_enabled as is_grad_enabled
 from symgrad.autograd.modes import is_inference_mode_enabled as is_inference_mode_enabled
 from symgrad.autograd.modes import no_grad as no_grad
 from symgrad.autograd.modes import set_grad_enabled as set_grad_enabled
+from symgrad.checking import check as check
+from symgrad.checking import example as example
+from symgrad.checking.report import Report as Report
 from symgrad.creation import arange as arange
 from symgrad.creation import as_tensor as as_tensor
 from symgrad.creation import empty as empty
@@ -37,6 +40,10 @@ from symgrad.dtypes import DType
 from symgrad.dtypes import DType as dtype
 from symgrad.dtypes import get_default_dtype as get_default_dtype
 from symgrad.dtypes import set_default_dtype as set_default_dtype
+from symgrad.extending import elementwise as elementwise
+from symgrad.extending import linear as linear
+from symgrad.extending import multilinear as multilinear
+from symgrad.extending import primitive as primitive
 from symgrad.printing import get_printoptions as get_printoptions
 from symgrad.printing import set_printoptions as set_printoptions
 from symgrad.tensor import Extreme, Integers, Number, TensorLike
