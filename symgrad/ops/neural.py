@@ -36,19 +36,19 @@ def _softmax_product(xp, t, y, dim):
 
 
 def _log_softmax_vjp(xp, g, y, x, dim):
-    """g - exp(y) Σ g, where what an element takes from itself is 1 - exp(y)."""
-    return -xp.expm1(y) * g - xp.exp(y) * (xp.sum(g, dim, True) - g)
+    """g - softmax(x) Σ g, where what an element takes from itself is 1 - exp(y)."""
+    return -xp.expm1(y) * g - xp.softmax(x, dim) * (xp.sum(g, dim, True) - g)
 
 
 def _log_softmax_jvp(xp, t, y, x, dim):
     t = t - xp.reference(t, y, dim)
-    return t - xp.sum(t * xp.exp(y), dim, True)
+    return t - xp.sum(t * xp.softmax(x, dim), dim, True)
 
 
-primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)),
+primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
           usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
-primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)),
+primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
           vjp=_log_softmax_vjp, jvp=_log_softmax_jvp,
           usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
 

@@ -1,0 +1,149 @@
+"""Accuracy in units in the last place: every elementwise op in the tails and next to poles, and the places where digits are usually lost."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from accuracy import check_accuracy, ulps
+from hypothesis import settings
+from mpmath import mpf
+from points import examples, points
+from truth import TINY, Truth
+
+import symgrad
+from symgrad import autograd
+from symgrad.op import REGISTRY
+
+CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
+         if op.kind == "elementwise" and op.differentiable for parameters in examples(op)]
+DRAWS = 1 + settings.default.max_examples // 100
+
+
+@pytest.mark.parametrize("draw", range(DRAWS))
+@pytest.mark.parametrize("op, parameters", CASES)
+def test_value_and_three_derivatives(op, parameters, draw):
+    measured = check_accuracy(op, parameters, points(op, np.random.default_rng(draw)), Truth(op, parameters))
+    assert all(m.count >= 40 for m in measured.values())
+    # The condition of a point is a rare excuse: nearly every number meets the plain bar.
+    assert sum(m.conditioned for m in measured.values()) <= 0.06 * sum(m.count for m in measured.values())
+
+
+def derivative(function, x, order):
+    """A derivative as a user takes it."""
+    x = symgrad.tensor(x, requires_grad=True)
+    y = function(x)
+    for _ in range(order):
+        (y,) = autograd.grad(y, x, create_graph=True)
+    return y.item()
+
+
+def true_derivative(function, x, order):
+    with mpmath.workdps(400):
+        return mpmath.diff(function, mpf(x), order, h=abs(mpf(x)) * mpf(10) ** -60)
+
+
+def logistic(x):
+    return 1 / (1 + mpmath.exp(-x))
+
+
+@pytest.mark.parametrize("function, true, x, order", [
+    (symgrad.expm1, mpmath.expm1, -40.0, 1),
+    (symgrad.tanh, mpmath.tanh, 20.0, 1),
+    (symgrad.sigmoid, logistic, 40.0, 1),
+    (symgrad.logsigmoid, lambda x: mpmath.log(logistic(x)), -40.0, 2),
+    (symgrad.sinc, lambda x: mpmath.sin(mpmath.pi * x) / (mpmath.pi * x), 1e-5, 3),
+    (symgrad.sigmoid, logistic, 1e-10, 2),
+    (symgrad.softplus, lambda x: mpmath.log(1 + mpmath.exp(x)), -1e-9, 3),
+    (symgrad.asinh, mpmath.asinh, 1e5, 3),
+    (symgrad.atanh, mpmath.atanh, 1 - 2.0**-40, 3),
+    (lambda x: x**0.1, lambda x: x ** mpf(0.1), 1e-120, 1),
+    (lambda x: x**-2.3, lambda x: x ** mpf(-2.3), 7e40, 2),
+    (lambda x: x**3, lambda x: x**3, 1e-50, 2),
+], ids=["expm1'(-40)", "tanh'(20)", "sigmoid'(40)", "logsigmoid''(-40)", "sinc'''(1e-5)", "sigmoid''(1e-10)", "softplus'''(-1e-9)", "asinh'''(1e5)",
+        "atanh'''(1 - 2^-40)", "(x^0.1)'(1e-120)", "(x^-2.3)''(7e40)", "(x^3)''(1e-50)"])
+def test_digits_that_are_lost_elsewhere(function, true, x, order):
+    expected = true_derivative(true, x, order)
+    with mpmath.workdps(60):
+        assert ulps(derivative(function, x, order) - expected, expected) <= (8, 8, 64, 512)[order]
+
+
+def test_derivatives_of_sinc_at_zero():
+    found = [derivative(symgrad.sinc, 0.0, n) for n in range(7)]
+    expected = [0.0 if n % 2 else (-1) ** (n // 2) * math.pi**n / (n + 1) for n in range(7)]
+    assert found == pytest.approx(expected, rel=1e-15, abs=0)
+
+
+DOMINATED = [[0.0, -40.0, -50.0], [1000.25, 960.0, 1000.0], [-3.0, 700.3, -700.3], [1e5, 1e5 - 30.0, 1e5 - 35.5]]
+
+
+def softmax_of(row):
+    total = sum(map(mpmath.exp, row))
+    return [mpmath.exp(v) / total for v in row]
+
+
+@pytest.mark.parametrize("row", DOMINATED, ids=str)
+@pytest.mark.parametrize("i", range(3))
+def test_softmax_where_one_element_dominates(row, i):
+    """Value and gradient of each output by itself keep their digits: p_i (1 - p_i) is a product, not a difference."""
+    x = symgrad.tensor(row, requires_grad=True)
+    with mpmath.workdps(1000):
+        exact = [mpf(v) for v in row]
+        p = softmax_of(exact)
+        rest = [sum(q for k, q in enumerate(p) if k != j) for j in range(3)]
+        logs = {"logsumexp": max(exact) + mpmath.log1p(sum(mpmath.exp(v - max(exact)) for v in exact) - 1), "softmax": p[i],
+                "log_softmax": -mpmath.log1p(rest[i] / p[i])}
+        jacobians = {"logsumexp": p, "softmax": [p[i] * rest[i] if j == i else -p[i] * p[j] for j in range(3)],
+                     "log_softmax": [rest[i] if j == i else -p[j] for j in range(3)]}
+    for name, value in logs.items():
+        y = symgrad.logsumexp(x, 0) if name == "logsumexp" else getattr(symgrad, name)(x, 0)[i]
+        # A value next to zero between large numbers is as exact as their difference is.
+        assert ulps(y.item() - value, value) <= 8 or abs(value) < TINY, (name, y.item(), value)
+        (gradient,) = autograd.grad(y, x)
+        for got, true in zip(gradient.tolist(), jacobians[name]):
+            assert abs(true) < TINY or ulps(got - true, true) <= 8, (name, got, true)
+
+
+def test_hessian_of_logsumexp_where_one_element_dominates():
+    x = symgrad.tensor([0.0, -40.0, -50.0], requires_grad=True)
+    (p,) = autograd.grad(symgrad.logsumexp(x, 0), x, create_graph=True)
+    with mpmath.workdps(60):
+        q = softmax_of([mpf(0), mpf(-40), mpf(-50)])
+        expected = [[q[i] * (q[(i + 1) % 3] + q[(i + 2) % 3]) if i == j else -q[i] * q[j] for j in range(3)] for i in range(3)]
+        for i in range(3):
+            for got, true in zip(autograd.grad(p[i], x, retain_graph=True)[0].tolist(), expected[i]):
+                assert ulps(got - true, true) <= 64
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+@pytest.mark.parametrize("name", ["norm", "std"])
+def test_lengths_do_not_overflow(name, scale):
+    x = symgrad.tensor([3.0 * scale, -4.0 * scale, 12.0 * scale], requires_grad=True)
+    y = getattr(symgrad, name)(x)
+    (gradient,) = autograd.grad(y, x)
+    plain = symgrad.tensor([3.0, -4.0, 12.0], requires_grad=True)
+    expected = getattr(symgrad, name)(plain)
+    assert y.item() == pytest.approx(expected.item() * scale, rel=1e-15)
+    assert gradient.tolist() == pytest.approx(autograd.grad(expected, plain)[0].tolist(), rel=2e-15)
+
+
+@pytest.mark.parametrize("size", [8, 5000])
+@pytest.mark.parametrize("draw", [lambda rng, n: rng.normal(0, 1e-3, n), lambda rng, n: rng.normal(0, 1, n), lambda rng, n: rng.uniform(5, 300, n),
+                                  lambda rng, n: np.concatenate([rng.normal(0, 30, n - 2), [np.inf, -np.inf]])], ids=["small", "ordinary", "large", "mixed"])
+def test_large_arrays_are_computed_as_numbers_are(draw, size):
+    """The fast paths of arrays depend on what is in them: the same op of one number at a time is their reference."""
+    values = draw(np.random.default_rng(0), size)
+    for name in ("tanh", "sigmoid", "softplus", "exp", "sin"):
+        op = getattr(symgrad, name)
+        x = symgrad.tensor(values, requires_grad=True)
+        y = op(x)
+        (g,) = autograd.grad(y.sum(), x, create_graph=True)
+        (h,) = autograd.grad(g.sum(), x)
+        for k in [*range(8), size - 2, size - 1]:
+            one = symgrad.tensor(values[k], requires_grad=True)
+            y1 = op(one)
+            (g1,) = autograd.grad(y1, one, create_graph=True)
+            (h1,) = autograd.grad(g1, one)
+            for got, expected in ((y[k], y1), (g[k], g1), (h[k], h1)):
+                if np.isfinite(expected.item()):
+                    assert got.item() == pytest.approx(expected.item(), rel=2e-15, abs=TINY), (name, values[k])
