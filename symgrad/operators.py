@@ -82,23 +82,23 @@ def __pos__(self: Tensor) -> Tensor:
     return self
 
 
-def _bits(name: str, ufunc: Any) -> None:
+def _bits(name: str, ufunc: Any, logical: Any) -> None:
     def operate(self: Tensor, other: Any) -> Any:
         if isinstance(other, UNKNOWN):
             return NotImplemented
         if not _integers(self, other) and not isinstance(other, (bool, np.ndarray, np.generic)):
             raise TypeError(f"{name}: bitwise operators take integers and booleans, not {self.dtype} and {other!r}")
-        if self._node is not None and ufunc in (np.logical_and, np.logical_or):
-            return getattr(traced, ufunc.__name__)(self, other)
+        if self._value.dtype == bool and (isinstance(other, bool) or as_value(other).dtype == bool):
+            return logical(self, other)
         return wrap(ufunc(self._value, as_value(other)))
 
     setattr(Tensor, f"__{name}__", operate)
     setattr(Tensor, f"__r{name}__", operate)
 
 
-_bits("and", np.bitwise_and)
-_bits("or", np.bitwise_or)
-_bits("xor", np.bitwise_xor)
+_bits("and", np.bitwise_and, traced.logical_and)
+_bits("or", np.bitwise_or, traced.logical_or)
+_bits("xor", np.bitwise_xor, traced.ne)
 
 
 @_method
