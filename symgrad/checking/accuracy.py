@@ -56,11 +56,13 @@ def label(order: int, index: Sequence[int], names: Sequence[str], directional: b
     return f"d{order if order > 1 else ''}f/{by}"
 
 
-def ulps(value: float, truth: Any, dtype: Any = np.float64) -> float:
+def ulps(value: float, truth: Any, dtype: Any = np.float64, scale: Any = 0) -> float:
     """The distance of a float from the truth in units of the truth's last place; infinite for NaN, 0 for an honest overflow.
 
-    >>> ulps(1.0, mpmath.mpf(1)), ulps(1.0 + 2**-52, mpmath.mpf(1))
-    (0.0, 1.0)
+    A truth that is 0 has no last place: there `scale` is taken, the largest number it was computed beside.
+
+    >>> ulps(1.0, mpmath.mpf(1)), ulps(1.0 + 2**-52, mpmath.mpf(1)), ulps(2**-52, mpmath.mpf(0), scale=mpmath.mpf(1))
+    (0.0, 1.0, 1.0)
     """
     kind = np.dtype(dtype).type
     with mpmath.workdps(DIGITS):
@@ -70,7 +72,8 @@ def ulps(value: float, truth: Any, dtype: Any = np.float64) -> float:
             return 0.0 if value == np.inf * float(mpmath.sign(truth)) or abs(value) == float(largest) else float("inf")
         if not np.isfinite(value):
             return float("inf")
-        unit = mpmath.mpf(float(np.spacing(kind(abs(float(truth))))))
+        size = scale if abs(truth) <= scale * mpmath.mpf(10) ** (15 - DIGITS) else abs(truth)
+        unit = mpmath.mpf(float(np.spacing(kind(min(size, largest)))))
         return float(abs(mpmath.mpf(float(value)) - truth) / unit)
 
 
@@ -78,12 +81,14 @@ def measured(run: Run, exact: Exact, entries: Sequence[Entry], values: dict[int,
              rng: np.random.Generator) -> list[Accuracy]:
     """For each order the entry with the largest error beyond its bound, or the largest error; `values` are the library's floats."""
     dtype = run.result.value.dtype
+    with mpmath.workdps(DIGITS):
+        scale = max(abs(mpmath.mpf(e.rule)) for e in entries)
     rows: list[Any] = []
     for k, e in enumerate(entries):
         if e.directional or e.order not in values:
             continue
         value = float(values[e.order][e.index])
-        error = ulps(value, e.rule, dtype if np.dtype(dtype).kind == "f" else np.float32)
+        error = ulps(value, e.rule, dtype if np.dtype(dtype).kind == "f" else np.float32, scale)
         rows.append((error, k, e, value))
     high = max((e.order for error, _, e, _ in rows if error > BOUNDS[e.order]), default=None)
     moved = [] if high is None else [exact.rules(DIGITS, shifted(rng), high) for _ in range(3)]

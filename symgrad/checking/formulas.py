@@ -86,6 +86,7 @@ def difference(run: Run, names: Sequence[str], entry: Entry) -> Any:
             return None
         with limited(3.0):
             ours, true = Formulas(run, names, entry.order, exact=False).derivatives[entry.order][entry.index]
-            return tidy(ours - true, time.monotonic() + 2.0)
+            out = tidy(ours - true, time.monotonic() + 2.0)
+            return None if out == 0 else out  # the rules give no number here, though their formula is right
     except (OutOfTime, KeyError, *ERRORS):
         return None

@@ -82,20 +82,24 @@ class Oracle:
 
 
 class Evaluation:
-    """The oracle at its point, to a number of digits. `edge` says whether a kink lies here, where a derivative is a convention."""
+    """The oracle at its point, to a number of digits.
+
+    `edge` says whether a kink or the border of a branch lies here, where a derivative is a convention or the formula's own says nothing.
+    """
 
     def __init__(self, oracle: Oracle, digits: int):
         self.oracle, self.digits = oracle, digits
         self.values: list[Any] = []
         self.taken: dict[int, int] = {}
         self.memos: list[dict[Head, Any]] = [{} for _ in oracle.steps]
+        self.edge = False
         edge_met()
         for place, step in enumerate(oracle.steps):
             try:
                 self.values.append(self._value(place, step))
             except Undefined:
                 self.values.append(None)
-        self.edge = edge_met()
+        self.edge |= edge_met()
 
     def _value(self, place: int, step: Step) -> Any:
         what = step.what
@@ -121,6 +125,8 @@ class Evaluation:
             a, b = self.values[sides[2 * i]], self.values[sides[2 * i + 1]]
             if a is None or b is None:
                 raise Undefined("a comparison")
+            # On the border of a branch its own derivative says nothing of the other side.
+            self.edge |= bool(a == b) and (self.oracle.active[sides[2 * i]] or self.oracle.active[sides[2 * i + 1]])
             truths[truth] = sympy.true if COMPARE[relation](a, b) else sympy.false
         for condition, branch in zip(choice.conditions, inputs):
             if condition.xreplace(truths) == sympy.true:
