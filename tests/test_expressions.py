@@ -1,0 +1,459 @@
+"""Formulas of tensors: they are the values' formulas, their derivatives are SymPy's, and they cost nothing to those who do not ask."""
+
+import gc
+import math
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad import autograd
+from symgrad.expressions import formula, names
+
+x, y, z = sympy.symbols("x y z", real=True)
+POINT = {"x": 0.7, "y": 1.3}
+
+
+def leaves(**values):
+    return tuple(symgrad.tensor(v, requires_grad=True, symbol=name) for name, v in values.items())
+
+
+def numbers(*tensors):
+    """What to put in for the symbols of named leaves: their values, exactly."""
+    return {sympy.Symbol(name, real=True): sympy.Rational(float(v))
+            for t in tensors for name, v in zip(names(t._node), np.asarray(t.value).ravel())}
+
+
+def evaluated(expr, values):
+    """An expression, or an Array of them, as an array of floats."""
+    flat = sympy.flatten(expr.tolist()) if isinstance(expr, sympy.NDimArray) else [expr]
+    return np.array([float(e.subs(values).evalf(30, maxn=400)) for e in flat])
+
+
+def substituted(lines, count):
+    """The last `count` equations of a let-form written out."""
+    known = {}
+    for symbol, expr in lines:
+        known[symbol] = expr.xreplace(known)
+    return [known[symbol] for symbol, _ in lines[len(lines) - count:]]
+
+
+def proved_equal(a, b, values):
+    """Whether two expressions differ by a literal 0, and also have one value at a point: SymPy can simplify to a silent 0."""
+    return sympy.simplify((a - b).rewrite(sympy.exp)) == 0 and np.allclose(evaluated(a, values), evaluated(b, values), rtol=1e-14, atol=0)
+
+
+# The formula of a value
+
+
+def test_a_scalar_has_an_expression():
+    a, b = leaves(x=3.0, y=2.0)
+    assert a.expr == x and (a * b).expr == x * y and (symgrad.exp(-a) * a**2 + 1).expr == x**2 * sympy.exp(-x) + 1
+
+
+def test_elements_of_arrays_have_indices():
+    v, m = leaves(v=[1.0, 2.0], m=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert str(v.expr) == "[v_0, v_1]" and m.expr.shape == (2, 3) and str(m.expr[1, 2]) == "m_1_2"
+    assert str((v @ m).expr) == "[m_0_0*v_0 + m_1_0*v_1, m_0_1*v_0 + m_1_1*v_1, m_0_2*v_0 + m_1_2*v_1]"
+    assert isinstance(m.T.expr, sympy.ImmutableDenseNDimArray) and m.T.expr.shape == (3, 2)
+    assert m[:0].expr.shape == (0, 3)
+
+
+def test_without_a_name_there_is_none():
+    a = symgrad.tensor(2.0, requires_grad=True)
+    b = a * 3
+    b.backward()
+    for t in (a, b, a.grad, symgrad.ones(2)):
+        assert t.expr is None and t.assignments() == [] and t.conditions == ()
+
+
+def test_unnamed_leaves_are_constants():
+    (a,), w = leaves(x=3.0), symgrad.tensor(2.5, requires_grad=True)
+    out = a * w.exp() + w * 2
+    assert out.expr.free_symbols == {x} and math.isclose(out.expr.subs(x, 3), out.item())
+    out.backward()
+    assert out.expr.free_symbols == {x}, "the unnamed part of the graph was freed, the formula was not"
+    assert w.grad.expr is None and math.isclose(a.grad.expr, math.exp(2.5))
+
+
+def test_constants_read_as_they_were_written():
+    (a,) = leaves(x=3.0)
+    assert str(0.1 * a) != str((0.1 * a).expr) == "0.1*x"
+    assert ((a * 2.0) ** 3.0).expr == 8 * x**3 and (a / 2).expr == x / 2 and str((a + np.float32(0.5)).expr) == "x + 0.5"
+    assert a.exp2().expr == 2**x and symgrad.log2(a).expr == sympy.log(x) / sympy.log(2)
+
+
+def test_constants_can_be_had_exactly():
+    (a,) = leaves(x=3.0)
+    assert formula(0.1 * a, exact=True).item() == sympy.Rational(0.1) * x
+    out = a.clamp(max=0.3).square()
+    out.backward()
+    assert formula(out, exact=True).item() == sympy.Min(x, sympy.Rational(0.3)) ** 2 and formula(a.grad, exact=True).item().has(sympy.Rational(0.3))
+
+
+def test_a_formula_is_remembered_as_long_as_its_node():
+    (a,) = leaves(x=3.0)
+    out = a.sin() + 1
+    assert out.expr is out.expr and formula(out) is formula(out)
+    out.backward()
+    assert formula(a.grad) is formula(a.grad)
+    from symgrad.expressions import _formulas
+
+    before = len(_formulas[False])
+    del out
+    a.grad = None
+    assert len(_formulas[False]) == before - 2
+
+
+def test_no_grad_records_no_formula():
+    (a,) = leaves(x=3.0)
+    with symgrad.no_grad():
+        assert (a * 2).expr is None
+
+
+def test_a_symbol_used_twice_for_different_leaves():
+    a, b, c = symgrad.tensor(1.0, symbol="x"), symgrad.tensor(2.0, symbol="x"), symgrad.tensor([1.0, 2.0], symbol="v")
+    assert a.expr == b.expr == x, "each by itself is fine"
+    out = a * b
+    for ask in (lambda: out.expr, out.assignments):
+        with pytest.raises(ValueError, match="x is a symbol used twice for different leaves"):
+            ask()
+    with pytest.raises(ValueError, match="v_1 is a symbol used twice"):
+        (c * symgrad.tensor(1.0, symbol="v_1")).expr
+    again = a.requires_grad_() * out.detach() + a
+    assert again.expr == 3 * x, "one tensor, two leaves in time"
+
+
+def test_complex_leaves_are_not_called_real():
+    w = symgrad.tensor(1 + 2j, symbol="w")
+    assert w.expr == sympy.Symbol("w") and not w.expr.is_real and (w * 2j).expr == 2 * sympy.I * w.expr
+
+
+def test_the_formula_of_a_choice_is_piecewise():
+    (a,) = leaves(x=-3.0)
+    out = symgrad.where(a > 0, a, -2 * a)
+    out.backward()
+    assert (a > 0).expr == (x > 0) and out.expr == sympy.Piecewise((x, x > 0), (-2 * x, True)) and out.conditions == ()
+    assert a.grad.expr.subs(x, -3) == -2 == a.grad.item() and a.grad.expr.subs(x, 3) == 1
+    both = symgrad.where((a > 0) & ~(a >= 2) | (a == 5) ^ (a < -9), 1.0, a).expr
+    assert [both.subs(x, v) for v in (-10, -5, 1, 2, 5)] == [1, -5, 1, 2, 1]
+
+
+# The formula of a gradient
+
+FUNCTIONS = {
+    "product": lambda a, b: a * b + b**3,
+    "sine of product": lambda a, b: (a * b).sin() * b,
+    "quotient": lambda a, b: (a + 2 * b) / (1 + b * b),
+    "tanh": lambda a, b: (a * b + 0.5).tanh(),
+    "logarithm and root": lambda a, b: (1 + a * a).log() * (b * b + 2).sqrt(),
+    "exponentials": lambda a, b: symgrad.exp(a) - a.exp2() + (a * b).expm1() + symgrad.exp(-b * b),
+    "angle": lambda a, b: symgrad.atan2(a, 1 + b * b) + a.atan(),
+    "hyperbolic": lambda a, b: a.sinh() * b.cosh() + (a * b).asinh(),
+    "sigmoid": lambda a, b: a.sigmoid() + symgrad.softplus(a * b, beta=2.0) + symgrad.logsigmoid(b),
+    "logsumexp": lambda a, b: symgrad.logsumexp(symgrad.stack([a, b, a * b]), 0),
+    "softmax": lambda a, b: (symgrad.softmax(symgrad.stack([a, b]), 0) * symgrad.tensor([1.0, 3.0])).sum(),
+    "matrix product": lambda a, b: (symgrad.stack([a, b]).reshape(2, 1) @ symgrad.stack([b, a * b]).reshape(1, 2)).sum(),
+    "variance": lambda a, b: symgrad.stack([a, b, a * b, a - b]).var(),
+    "product of many": lambda a, b: symgrad.stack([a, b, a + b]).prod(),
+    "power": lambda a, b: (1 + a * a) ** (2 + b * b),
+    "length": lambda a, b: symgrad.hypot(1 + a * a, b),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_the_derivatives_of_the_formula(name):
+    a, b = leaves(**POINT)
+    out = FUNCTIONS[name](a, b)
+    out.backward()
+    values = numbers(a, b)
+    assert np.allclose(evaluated(out.expr, values), out.item(), rtol=1e-14, atol=0)
+    for leaf, symbol in ((a, x), (b, y)):
+        assert np.allclose(evaluated(leaf.grad.expr, values), leaf.grad.item(), rtol=1e-13, atol=0)
+        assert proved_equal(formula(leaf.grad, True).item(), sympy.diff(formula(out, True).item(), symbol), values)
+
+
+@pytest.mark.parametrize("name", ["sine of product", "quotient", "tanh", "sigmoid", "exponentials"])
+def test_second_derivatives_are_the_derivatives_of_the_formula(name):
+    """Once through the recorded gradient, once through the pullback of it."""
+    a, b = leaves(**POINT)
+    out = FUNCTIONS[name](a, b)
+    (first,) = autograd.grad(out, a, create_graph=True)
+    (recorded,) = autograd.grad(first, b, create_graph=True)
+    (pulled,) = autograd.grad(first, b)
+    true, values = sympy.diff(formula(out, True).item(), x, y), numbers(a, b)
+    assert recorded.item() == pulled.item()
+    for second in (recorded, pulled):
+        assert np.allclose(evaluated(second.expr, values), second.item(), rtol=1e-12, atol=0)
+        assert proved_equal(formula(second, True).item(), true, values)
+
+
+def test_the_comparison_with_sympy_can_fail():
+    a, b = leaves(**POINT)
+    out = a.sin() * b
+    out.backward()
+    assert not proved_equal(a.grad.expr * (1 + sympy.Rational(1, 10**6)), sympy.diff(out.expr, x), numbers(a, b))
+
+
+def test_gradients_of_arrays():
+    w, v = leaves(w=[[0.1, 0.2], [0.3, 0.4]], v=[1.0, 2.0])
+    (w @ v).tanh().sum().backward()
+    assert w.grad.expr.shape == (2, 2) and v.grad.expr.shape == (2,)
+    values = numbers(w, v)
+    for leaf in (w, v):
+        assert np.allclose(evaluated(leaf.grad.expr, values), leaf.grad.numpy().ravel(), rtol=1e-14, atol=0)
+
+
+def test_accumulated_gradients_add_their_formulas():
+    a, b = leaves(**POINT)
+    (a * b).backward()
+    (a * a).backward()
+    assert a.grad.expr == 2 * x + y and b.grad.expr == x
+    (a**3).backward(symgrad.tensor(2.0))
+    assert a.grad.expr == 6 * x**2 + 2 * x + y and a.grad.assignments()[-1][1].free_symbols
+
+
+def test_gradients_by_something_between():
+    a, b = leaves(**POINT)
+    between = a * b
+    out = between.sin()
+    (g,) = autograd.grad(out, between, retain_graph=True)
+    assert g.expr == sympy.cos(x * y)
+    (g,) = autograd.grad([out, between], a, [symgrad.tensor(3.0), symgrad.tensor(0.5)])
+    assert sympy.expand(g.expr) == 3 * y * sympy.cos(x * y) + 0.5 * y
+
+
+def test_derivatives_that_vanish():
+    a, b = leaves(**POINT)
+    (first,) = autograd.grad(2 * a, a, create_graph=True)
+    (second,) = autograd.grad(first, a)
+    assert first.expr == 2 and second.expr == 0
+    out = a.floor() * b
+    out.backward()
+    assert out.expr == sympy.floor(x) * y and a.grad.expr == 0 and a.grad.item() == 0 and b.grad.expr == sympy.floor(x)
+
+
+def test_after_backward_the_formula_is_still_there():
+    (a,) = leaves(x=2.0)
+    out = a.sin() * a
+    out.backward()
+    assert out.expr == x * sympy.sin(x) and out.assignments()
+
+
+def test_a_derivative_keeps_the_conditions_of_its_rule():
+    """At the point the indicator is a number; the formula must know what it depends on."""
+    (a,) = leaves(x=2.0)
+    (first,) = autograd.grad(a.relu() * a, a, create_graph=True)
+    assert first.item() == 4 and first.expr.subs(x, -2) == 0 and first.expr.subs(x, 2) == 4
+
+
+# The let-form
+
+
+def test_every_step_has_its_line():
+    a, b = leaves(**POINT)
+    v1, v2, v3 = sympy.symbols("v1:4", real=True)
+    assert ((a * b).sin() + a * b).assignments() == [(v1, x * y), (v2, sympy.sin(v1)), (v3, v1 + v2)]
+
+
+def test_moving_elements_about_takes_no_lines():
+    (m,) = leaves(m=[[1.0, 2.0], [3.0, 4.0]])
+    e = m.exp()
+    lines = e.T.reshape(4)[1].unsqueeze(0).assignments()
+    assert [str(expr) for _, expr in lines] == ["exp(m_1_0)"], "what is not used is not there"
+
+
+@pytest.mark.parametrize("of", [lambda m: m, lambda m: m.T, lambda m: m.exp().T, lambda m: m[0, 1], lambda m: symgrad.stack([m[0, 0].exp(), m[0, 0]]),
+                                lambda m: -m, lambda m: m[:0], lambda m: m > 2, lambda m: 0 * m])
+def test_the_last_lines_are_the_elements(of):
+    (m,) = leaves(m=[[1.0, 2.0], [3.0, 4.0]])
+    t = of(m)
+    lines = t.assignments()
+    assert len({symbol for symbol, _ in lines}) == len(lines)
+    assert substituted(lines, t.numel()) == formula(t).ravel().tolist()
+
+
+def test_names_do_not_collide_with_leaves():
+    a, b = leaves(v1=1.0, v3=2.0)
+    lines = ((a * b).sin() + 1).assignments()
+    assert [str(symbol) for symbol, _ in lines] == ["v2", "v4", "v5"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_let_form_is_the_formula(name):
+    a, b = leaves(**POINT)
+    out = FUNCTIONS[name](a, b)
+    out.backward()
+    values = numbers(a, b)
+    for t in (out, a.grad, b.grad):
+        (written_out,) = substituted(t.assignments(), 1)
+        assert proved_equal(written_out, t.expr, values)
+
+
+def test_the_let_form_of_an_array_is_its_formula():
+    w, v = leaves(w=[[0.1, 0.2], [0.3, 0.4]], v=[1.0, 2.0])
+    out = symgrad.softmax(w @ v, 0)
+    out.backward(symgrad.tensor([1.0, 2.0]))
+    values = numbers(w, v)
+    for t in (out, w.grad, v.grad):
+        for a, b in zip(substituted(t.assignments(), t.numel()), sympy.flatten(t.expr.tolist())):
+            assert math.isclose(evaluated(a, values)[0], evaluated(b, values)[0], rel_tol=1e-13)
+
+
+def test_the_let_form_is_small_where_the_formula_is_not():
+    """Forty squarings of a sum: written out, the formula has 2^40 leaves."""
+    (a,) = leaves(x=0.5)
+    out = a
+    for _ in range(40):
+        out = out * (out - 1)
+    out.backward()
+    assert len(out.assignments()) == 80
+    lines = a.grad.assignments()
+    assert len(lines) < 300 and max(len(expr.args) for _, expr in lines) <= 4
+
+
+def test_a_chain_of_100_000_ops_has_a_let_form():
+    (a,) = leaves(x=0.5)
+    out = a.square()
+    for _ in range(50_000):
+        out = out - a + 0.5
+    lines = out.assignments()
+    assert len(lines) == 100_001 and max(len(expr.args) for _, expr in lines) == 2
+    assert str(lines[-2:]) == "[(v100000, v99999 - x), (v100001, v100000 + 0.5)]"
+
+
+def test_a_formula_too_deep_for_sympy_says_what_to_do():
+    (a,) = leaves(x=0.5)
+    out = a
+    for _ in range(1500):
+        out = out.sin()
+    with pytest.raises(RecursionError, match="assignments"):
+        out.expr
+    assert len(out.assignments()) == 1500
+
+
+def test_gradients_of_a_long_chain_have_a_let_form():
+    """Each step uses the leaf, so that its cotangent is a sum of as many terms as there are steps."""
+    (a,) = leaves(x=0.5)
+    out = a
+    for _ in range(3000):
+        out = out * a + 1
+    out.backward()
+    lines = a.grad.assignments()
+    assert len(lines) < 15_000 and max(len(expr.args) for _, expr in lines) <= 4
+    known = {x: 0.5}
+    for symbol, expr in lines:
+        known[symbol] = float(expr.xreplace(known))
+    assert math.isclose(known[lines[-1][0]], a.grad.item(), rel_tol=1e-12)
+
+
+# Branches
+
+
+def test_a_branch_is_a_condition():
+    a, b = leaves(x=3.0, y=2.0)
+    before = a * b
+    after = a**2 if a > 1 else -a
+    assert before.conditions == () and after.expr == x**2 and after.conditions == (x > 1,)
+    assert (b * 2).conditions == () and (after + b).conditions == (x > 1,)
+    not_taken = a**2 if a * b < 1 else -a
+    assert not_taken.conditions == (x > 1, x * y >= 1) and (b * 2).conditions == (x * y >= 1,)
+    after.backward()
+    assert a.grad.conditions == (x > 1,)
+
+
+def test_every_question_of_python_counts():
+    (a,) = leaves(x=3.0)
+    assert a
+    while 2 < a < 5 and not a == 4:
+        break
+    assert (a * 1).conditions == (sympy.Ne(x, 0), x > 2, x < 5, sympy.Ne(x, 4))
+
+
+def test_conditions_on_arrays_and_their_gradients():
+    (v,) = leaves(v=[1.0, 2.0])
+    v0, v1 = sympy.symbols("v_0 v_1", real=True)
+    if (v > 0).all():
+        out = v.log().sum()
+    assert out.conditions == (sympy.And(v0 > 0, v1 > 0),)
+    out.backward()
+    assert v.grad.conditions == out.conditions
+    if (v < 0).any() or v[:1] == 1:
+        out = v.sum()
+    assert [c.simplify() for c in out.conditions[1:]] == [sympy.And(v0 >= 0, v1 >= 0), sympy.Eq(v0, 1)]
+
+
+def test_what_always_holds_is_no_condition():
+    (a,) = leaves(x=3.0)
+    if a * a >= 0 and a.isfinite():
+        assert (a + 1).conditions == ()
+
+
+def test_a_loop_leaves_its_last_answer():
+    """The same question about changed values replaces the answer; its formula is kept once."""
+    (a,) = leaves(x=8.0)
+    while a.square() > 5:
+        old = a * 1
+        with symgrad.no_grad():
+            a.data = a.data / 2
+    assert old.conditions == (x**2 > 5,) and (a * 1).conditions == (x**2 <= 5,)
+    assert len(a._node.conditions) == 2
+
+
+def test_different_questions_are_told_apart():
+    (a,) = leaves(x=3.0)
+    w = symgrad.tensor([-1.0, -2.0])
+    for i in range(2):
+        assert a * w[i] < 0
+    assert a * symgrad.tensor(-1.0) < a * -2 + 10 and a[None][[0]] > 1 and a * float("inf") > 0
+    assert len(a._node.conditions) == 5 and (a + 0).conditions[:2] == (-x < 0, -2 * x < 0)
+
+
+def test_a_branch_without_names_is_not_noted():
+    a = symgrad.tensor(3.0, requires_grad=True)
+    assert a > 0 and a
+    assert a._node.conditions == []
+
+
+# What it costs
+
+
+QUESTIONS = {"nothing": lambda a, out: None, "expr": lambda a, out: (out.expr, a.grad.expr), "conditions": lambda a, out: out.conditions,
+             "assignments": lambda a, out: (out.assignments(), a.grad.assignments())}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+def test_graphs_with_formulas_are_freed_by_reference_counts(ask):
+    gc.collect()
+    gc.disable()
+    try:
+        (a,) = leaves(x=0.5)
+        out = a.sin() * a if a > 0 else a
+        out.backward()
+        ask(a, out)
+        nodes = [weakref.ref(node) for node in (a._node, out._node, a._node.conditions[0].root)]
+        del a, out
+        assert [node() for node in nodes] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_a_long_named_graph_is_freed_without_recursion():
+    (a,) = leaves(x=0.5)
+    out = a
+    for _ in range(100_000):
+        out = out + 1
+    if out > 0:
+        last = weakref.ref(out._node)
+    del out
+    assert last() is None
+
+
+def test_sympy_is_loaded_when_a_formula_is_asked_for():
+    code = ("import sys, symgrad; x = symgrad.tensor(1.0, requires_grad=True, symbol='x'); y = x * 2 if x > 0 else x; y.backward(); "
+            "assert not {'sympy', 'mpmath'} & set(sys.modules); y.expr; assert 'sympy' in sys.modules")
+    subprocess.run([sys.executable, "-c", code], check=True)
