@@ -22,11 +22,12 @@ def test_the_table_has_the_rows_and_bars_of_the_readme():
     shown = rows((ROOT / "README.md").read_text().split("\n## Speed\n")[1])
     measured = rows(python("-m", "tests.benchmarks", "--quick"))
     assert [(row[0], row[1], row[3]) for row in measured] == [(row[0], row[1], row[3]) for row in shown]
-    assert len(measured) == 8 and all(row[2] for row in measured)
+    assert measured and all(row[2] for row in measured)
 
 
 def test_what_is_not_installed_is_named_with_the_remedy():
     without = "import sys; sys.modules['torch'] = sys.modules['autograd'] = None; from tests.benchmarks.__main__ import main; main(['--quick'])"
     text = python("-c", without)
-    assert [row[1] for row in rows(text) if row[2] == "not installed"] == ["torch eager"] * 3 + ["HIPS autograd"]
+    assert {row[1] for row in rows(text) if row[2] == "not installed"} == {"torch eager", "HIPS autograd"}
+    assert {row[1] for row in rows(text) if row[2] != "not installed"} >= {"NumPy by hand", "import numpy"}
     assert text.endswith("Not measured: HIPS autograd and torch eager. To install what is missing: pip install -e '.[parity]'\n")
