@@ -128,8 +128,12 @@ def test_lengths_do_not_overflow(name, scale):
 
 
 @pytest.mark.parametrize("size", [8, 5000])
-@pytest.mark.parametrize("draw", [lambda rng, n: rng.normal(0, 1e-3, n), lambda rng, n: rng.normal(0, 1, n), lambda rng, n: rng.uniform(5, 300, n),
-                                  lambda rng, n: np.concatenate([rng.normal(0, 30, n - 2), [np.inf, -np.inf]])], ids=["small", "ordinary", "large", "mixed"])
+@pytest.mark.parametrize("draw", [
+    pytest.param(lambda rng, n: rng.normal(0, 1e-3, n), id="small"),
+    pytest.param(lambda rng, n: rng.normal(0, 1, n), id="ordinary"),
+    pytest.param(lambda rng, n: rng.uniform(5, 300, n), id="large"),
+    pytest.param(lambda rng, n: np.concatenate([rng.normal(0, 30, n - 2), [np.inf, -np.inf]]), id="mixed"),
+])
 def test_large_arrays_are_computed_as_numbers_are(draw, size):
     """The fast paths of arrays depend on what is in them: the same op of one number at a time is their reference."""
     values = draw(np.random.default_rng(0), size)

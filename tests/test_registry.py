@@ -25,7 +25,8 @@ from symgrad import autograd
 from symgrad.lift import core
 from symgrad.op import REGISTRY
 
-CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values() if op.kind != "composite" for parameters in examples(op)]
+CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values() if op.kind != "composite"
+         for parameters in examples(op)]
 DIFFERENTIABLE = [case for case in CASES if case.values[0].differentiable]
 ELEMENTWISE = [case for case in DIFFERENTIABLE if case.values[0].kind == "elementwise"]
 SHAPED = [case for case in DIFFERENTIABLE if case.values[0].kind != "elementwise"]
@@ -81,7 +82,10 @@ def test_memory(op, parameters):
     check_dtype(op, parameters, xs)
 
 
-@pytest.mark.parametrize("shapes", [((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 1, 3), (4, 1)), ((1,), (1, 1)), ((0, 3), (1,)), ((5,), ())], ids=str)
+PAIRS = [((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 1, 3), (4, 1)), ((1,), (1, 1)), ((0, 3), (1,)), ((5,), ())]
+
+
+@pytest.mark.parametrize("shapes", PAIRS, ids=str)
 @pytest.mark.parametrize("op, parameters", BROADCASTING)
 def test_broadcasting(op, parameters, shapes):
     rng = np.random.default_rng(0)
