@@ -50,6 +50,15 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
     return function
 
 
+def _forget(name: str) -> None:
+    """Undo the declaration of an op, as the tests do."""
+    REGISTRY.pop(name, None)
+    for each in _own.pop(name, frozenset()):
+        for place in (type(traced), Tensor):
+            if each in vars(place):
+                delattr(place, each)
+
+
 def elementwise(name: str, forward: Rule, *partials: Any, **rest: Any) -> Callable[..., Tensor]:
     """Declare an op that acts on each element, y = f(x1, ..., xn), broadcast, and return its function.
 

@@ -295,12 +295,18 @@ class _Reader:
             return out
         self.deeper()
         self.advance()
-        out = []
+        out, shapes = [], set()
         while self.token != "]":
+            at = self.start
             out.append(self.value())
+            shapes.add(np.shape(out[-1]))
+            if len(shapes) > 1:
+                self.fail("the rows of a list have one length", at)
             if self.token != ",":
                 break
             self.advance()
+        if not out:
+            self.fail("a list holds at least one number")
         self.expect("]", "',' or ']'")
         self.depth -= 1
         return out

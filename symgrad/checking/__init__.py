@@ -82,7 +82,7 @@ def check(function: Callable[..., Any], *inputs: Any, order: int = 2, wrt: Seque
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
                 points: int = 20, seconds: float = 20.0, seed: int = 0, progress: Any = None) -> Report:
     """`check` with its inputs as a sequence, or by name as a mapping."""
-    if order not in (1, 2, 3) or isinstance(order, bool):
+    if type(order) is not int or order not in (1, 2, 3):
         raise ValueError(f"check: order must be 1, 2 or 3, not {order!r}")
     from symgrad.checking.checker import Checker
     from symgrad.checking.problem import NotCheckable, Problem

@@ -198,6 +198,7 @@ class Checker:
         u = direction(len(self.names), self.rng)
         end = time.monotonic() + max(2.0, min(10.0, self.seconds))
         latest: dict[bytes, Entry] = {flat(point).tobytes(): culprit}
+        plain = _visible(culprit)
 
         def refutes(vector: np.ndarray) -> bool:
             self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
@@ -209,7 +210,7 @@ class Checker:
                 _, found = agreement(exact)
             except (Undefined, NoFormula):
                 return False
-            if found is None or exact.kink:
+            if found is None or exact.kink or plain and not _visible(found):
                 return False
             latest[vector.tobytes()] = found
             return True
@@ -221,16 +222,25 @@ class Checker:
         where = label(found.order, found.index, self.names, found.directional)
         with mpmath.workdps(50):
             rule, truth = float(found.rule), float(found.truth)
-        op = suspect(run)
+        wrong = suspect(run, found.order)
         report.verdict = REFUTED
-        report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, op,
+        report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
                                                formulas.difference(run, self.names, found))
-        report.reason = f"the rules give {where} = {rule:.12g}, sympy.diff gives {truth:.12g}" + (f"; the rule of the op {op} is wrong" if op else "")
+        report.reason = f"the rules give {where} = {rule:.12g}, sympy.diff gives {truth:.12g}"
+        if wrong is not None:
+            report.reason += f"; the rule of the op {wrong[0]} is wrong" if wrong[1] == 1 else (
+                f"; the op {wrong[0]} by itself has a wrong derivative of order {wrong[1]}, by a rule that its own rule calls")
         if np.isnan(rule):
             report.notes.append("NaN on the way back comes from 0 times a value that is not finite, often in a branch that is not taken")
-        elif abs(rule - truth) <= 1e-13 * abs(truth):
+        elif not plain:
             report.notes.append("the two differ only beyond the digits of a float: look for a constant in the rule that was rounded, "
                                 "such as (2/3)*x for 2*x/3")
+
+
+def _visible(e: Entry) -> bool:
+    """Whether the two values of an entry still differ as floats; NaN differs from everything."""
+    rule, truth = float(e.rule), float(e.truth)
+    return not abs(rule - truth) <= 1e-12 * abs(truth)
 
 
 def _lost(e: Accuracy) -> str:

@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
+from symgrad.checking.heads import Undefined
 from symgrad.checking.oracle import Oracle
 from symgrad.checking.problem import Run
 from symgrad.checking.recorder import Box, Recorder
@@ -19,6 +20,7 @@ __all__ = ["AGREED", "DIGITS", "Entry", "Exact", "agreement", "shifted"]
 
 DIGITS = 65  # the working precision: fifty digits and a guard
 AGREED = 45  # how many equal digits two of the three ways must have
+MOST = 3000  # digits that are tried to tell two numbers apart
 FULL = 8  # up to this many inputs every second derivative is compared at every point
 
 
@@ -155,32 +157,49 @@ def agreement(exact: Exact) -> tuple[float, Entry | None]:
     """To how many digits the oracle and the rules agree at a point, and the worst entry if they do not.
 
     A difference that shrinks with the working precision is rounding (two large terms that cancel, or a derivative that is zero); one
-    that stays is real. Raises Undefined where there is nothing to compare.
+    that stays, and is no smaller than the digits can show, is real. Raises Undefined where there is nothing to compare.
     """
     entries = exact.entries()
     close = [digits_of(e.truth, e.rule) for e in entries]
-    if min(close) >= AGREED:
-        return min(close), None
-    finer = exact.entries(2 * DIGITS)
-    worst, culprit = float("inf"), None
-    for e, f, digits in zip(entries, finer, close):
-        if digits < AGREED:
-            digits = 50.0 if _shrank(e, f) else digits_of(f.truth, f.rule)
-            if digits < AGREED and (culprit is None or e.order < culprit.order):
-                culprit = f
-        worst = min(worst, digits)
-    return worst, culprit
+    digits = 2 * DIGITS
+    while min(close) < AGREED:
+        finer = exact.entries(digits)
+        wanted, culprit = digits, None
+        for k, (e, f) in enumerate(zip(entries, finer)):
+            if close[k] >= AGREED:
+                continue
+            close[k] = 50.0 if _shrank(e, f, digits) else digits_of(f.truth, f.rule)
+            if close[k] < AGREED:
+                needed = _needed(exact, f, digits)
+                wanted = max(wanted, needed)
+                if needed <= digits and (culprit is None or f.order < culprit.order):
+                    culprit = f
+        if culprit is not None:
+            return min(close), culprit
+        if min(close) < AGREED and not digits < wanted <= MOST:
+            raise Undefined("the digits that would decide are too many")
+        entries, digits = finer, wanted
+    return min(close), None
 
 
-def _shrank(e: Entry, f: Entry) -> bool:
-    with mpmath.workdps(2 * DIGITS):
+def _shrank(e: Entry, f: Entry, digits: int) -> bool:
+    with mpmath.workdps(digits):
         before, after = (abs(mpmath.mpf(x.truth) - mpmath.mpf(x.rule)) for x in (e, f))
         return bool(mpmath.isfinite(after) and after <= before * mpmath.mpf(10) ** (-DIGITS // 2))
 
 
+def _needed(exact: Exact, e: Entry, digits: int) -> int:
+    """How many digits a difference needs to be seen beside the largest terms it may be left over from."""
+    with mpmath.workdps(digits):
+        difference = abs(mpmath.mpf(e.truth) - mpmath.mpf(e.rule))
+        if not mpmath.isfinite(difference):
+            return digits
+        return 15 + int(mpmath.ceil(mpmath.log10(exact.evaluation(digits).scale / difference)))
+
+
 def digits_of(a: Any, b: Any) -> float:
     """How many decimal digits of two numbers are the same; 0 where one of them is not finite or not real."""
-    with mpmath.workdps(2 * DIGITS):
+    with mpmath.workdps(DIGITS):
         try:
             a, b = mpmath.mpf(a), mpmath.mpf(b)
         except TypeError:

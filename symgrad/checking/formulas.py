@@ -44,12 +44,10 @@ def show(report: Report, base: Run, order: int) -> None:
     n = len(report.names)
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     if shown:
-        end = time.monotonic() + 2.0
-        derivatives = Formulas(base, report.names, shown, exact=False).derivatives
-        for level in derivatives.values():
-            for index, (ours, _) in level.items():
-                known = report.formulas.get(tuple(sorted(index)))
-                report.formulas[index] = known if known is not None else tidy(ours, end)
+        end = time.monotonic() + 1.0
+        for index, ours in Formulas(base, report.names, shown, exact=False).derivatives.items():
+            known = report.formulas.get(tuple(sorted(index)))
+            report.formulas[index] = known if known is not None else tidy(ours, end)
 
 
 def tidy(e: Any, end: float) -> Any:
@@ -76,7 +74,7 @@ def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarr
         return f"SymPy needed longer than {seconds:g} seconds to reduce the difference of the formulas to 0"
     except ERRORS as error:
         return f"SymPy could not compare the formulas ({type(error).__name__}: {error})"
-    return None if failure is None else f"SymPy did not reduce the two formulas of {label(*failure, names)} to the same one"
+    return None if failure is None else f"SymPy did not reduce the two formulas of {label(len(failure), failure, names)} to the same one"
 
 
 def difference(run: Run, names: Sequence[str], entry: Entry) -> Any:
@@ -85,8 +83,8 @@ def difference(run: Run, names: Sequence[str], entry: Entry) -> Any:
         if entry.directional or not entry.order or flat_size(Oracle(run.root, run.nodes)) > SHORT:
             return None
         with limited(3.0):
-            ours, true = Formulas(run, names, entry.order, exact=False).derivatives[entry.order][entry.index]
-            out = tidy(ours - true, time.monotonic() + 2.0)
+            found = Formulas(run, names, entry.order, exact=False)
+            out = tidy(found.derivatives[entry.index] - found.truth(entry.index), time.monotonic() + 2.0)
             return None if out == 0 else out  # the rules give no number here, though their formula is right
     except (OutOfTime, KeyError, *ERRORS):
         return None

@@ -14,8 +14,9 @@ import mpmath
 import sympy
 from mpmath.libmp import MPZ
 
-__all__ = ["Head", "Undefined", "along", "edge_met", "head", "multiply_into", "number", "placeholder"]
+__all__ = ["Head", "Undefined", "along", "derivative", "edge_met", "head", "multiply_into", "number", "placeholder"]
 
+STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
 HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath would need memory rather than time
 
 
@@ -104,24 +105,31 @@ class Head:
         return sympy.lambdify(p, e, modules=[FUNCTIONS, "mpmath"])
 
     def partial(self, i: int) -> Head:
-        """The derivative by the i-th argument, by `sympy.diff`; a step function has derivative 0 between its steps."""
+        """The derivative by the i-th argument, by `sympy.diff`."""
         found = self._partials[i]
         if found is None:
-            derivative = sympy.diff(self.expr, placeholder(i))
-            if derivative.has(sympy.Derivative, sympy.Subs):
-                derivative = self._between_steps(i)
-            found = self._partials[i] = head(derivative, self.arity)
+            found = self._partials[i] = head(derivative(self.expr, placeholder(i)), self.arity)
         return found
 
-    def _between_steps(self, i: int) -> sympy.Expr:
-        """The derivative where SymPy leaves one open: floor and ceiling as constants, and what is made of them by that."""
-        rewritten = self.expr.replace(lambda e: isinstance(e, sympy.Mod), lambda e: e.args[0] - e.args[1] * sympy.floor(e.args[0] / e.args[1]))
-        rewritten = rewritten.replace(lambda e: isinstance(e, sympy.frac), lambda e: e.args[0] - sympy.floor(e.args[0]))
-        held = {e: sympy.Dummy(real=True) for e in rewritten.atoms(sympy.floor, sympy.ceiling)}
-        derivative = sympy.diff(rewritten.xreplace(held), placeholder(i)).xreplace({v: k for k, v in held.items()})
-        if derivative.has(sympy.Derivative, sympy.Subs):
-            raise NotImplementedError(f"SymPy has no derivative of {self.expr}")
-        return derivative
+
+def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
+    """`sympy.diff`, with floor and ceiling flat between their steps, where SymPy leaves the derivative open.
+
+    Raises NotImplementedError for a function whose derivative SymPy does not know.
+
+    >>> x = placeholder(0)
+    >>> derivative(x * sympy.floor(x), x), derivative(sympy.Mod(x, 3), x)
+    (floor(p0), 1)
+    """
+    held: dict[Any, Any] = {}
+    if e.has(*STEPS):
+        e = e.replace(lambda f: isinstance(f, sympy.Mod), lambda f: f.args[0] - f.args[1] * sympy.floor(f.args[0] / f.args[1]))
+        e = e.replace(lambda f: isinstance(f, sympy.frac), lambda f: f.args[0] - sympy.floor(f.args[0]))
+        held = {f: sympy.Dummy(real=True) for f in e.atoms(sympy.floor, sympy.ceiling)}
+    out = sympy.diff(e.xreplace(held), x).xreplace({dummy: f for f, dummy in held.items()})
+    if out.has(sympy.Derivative, sympy.Subs):
+        raise NotImplementedError(f"SymPy has no derivative of {e}")
+    return out
 
 
 _heads: dict[tuple[sympy.Expr, int], Head] = {}

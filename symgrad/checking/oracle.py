@@ -141,6 +141,14 @@ class Evaluation:
             raise Undefined("the value")
         return out
 
+    @property
+    def scale(self) -> Any:
+        """A size that no term of the computation exceeds: what is smaller by all working digits may have been rounded away."""
+        with mpmath.workdps(self.digits):
+            cotangents = self._back([[v] for v in self.values], 1)
+            numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]
+            return mpmath.mpf(2) ** (3 * max([0, *(int(mpmath.mag(x)) for x in numbers)]))
+
     def along(self, direction: Sequence[float], length: int) -> list[list[Any]]:
         """For each input the derivatives Dᵏ(∂f/∂xᵢ)[u, ..., u] for k = 0, ..., length - 1, with the direction u.
 

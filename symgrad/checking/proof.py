@@ -15,6 +15,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.checking.exact import AGREED, digits_of
+from symgrad.checking.heads import derivative
 from symgrad.checking.problem import Run
 from symgrad.checking.recorder import Recorder
 
@@ -47,9 +48,9 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 class Formulas:
-    """The value and its derivatives as formulas of the input symbols, by the rules and by `sympy.diff`.
+    """The value and its derivatives as formulas of the input symbols: by the rules (`derivatives`, by indices) and by `sympy.diff` (`truth`).
 
-    `derivatives[k]` holds the pairs of order k by their indices. With `exact`, every constant is a rational of exactly its value.
+    With `exact`, every constant is a rational of exactly its value.
     """
 
     def __init__(self, run: Run, names: Sequence[str], order: int, exact: bool = True):
@@ -61,42 +62,46 @@ class Formulas:
             at += size
         recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact))
         y, boxes = recorder.replayed(run.root, run.nodes, leaves)
-        self.value = y.value.item()
-        self.derivatives: dict[int, dict[tuple[int, ...], tuple[Any, Any]]] = {}
-        level: dict[tuple[int, ...], tuple[Any, Any, Any]] = {(): (y, None, self.value)}
-        for k in range(1, order + 1):
+        self.derivatives: dict[tuple[int, ...], Any] = {}
+        self.truths: dict[tuple[int, ...], Any] = {(): y.value.item()}
+        level: dict[tuple[int, ...], tuple[Any, int]] = {(): (y, 0)}
+        for _ in range(order):
             below, level = level, {}
-            for index, (box, position, true) in below.items():
-                seed = 1 if position is None else _one(box, position)
-                found = [(g, i) for g in recorder.gradients([(box, seed)], boxes) for i in range(g.value.size)]
-                for j, (g, i) in enumerate(found):
-                    level[(*index, j)] = g, i, sympy.diff(true, self.symbols[j])
-            self.derivatives[k] = {index: (g.value.ravel()[i].item(), true) for index, (g, i, true) in level.items()}
+            for index, (box, position) in below.items():
+                found = [(g, i) for g in recorder.gradients([(box, _one(box, position))], boxes) for i in range(g.value.size)]
+                level |= {(*index, j): part for j, part in enumerate(found)}
+            self.derivatives |= {index: g.value.ravel()[i].item() for index, (g, i) in level.items()}
 
-    def unproved(self, points: Sequence[np.ndarray]) -> tuple[int, tuple[int, ...]] | None:
+    def truth(self, index: tuple[int, ...]) -> Any:
+        """The derivative by the inputs of these indices, by `sympy.diff` of the formula."""
+        if index not in self.truths:
+            self.truths[index] = derivative(self.truth(index[:-1]), self.symbols[index[-1]])
+        return self.truths[index]
+
+    def unproved(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
         """The first derivative that is not shown to be right, None if all are: literally zero, and equal in numbers at the points."""
-        pairs = [(k, index, ours, true) for k, level in self.derivatives.items() for index, (ours, true) in level.items()]
-        for k, index, ours, true in pairs:
-            if not is_zero(ours - true):
-                return k, index
-        return self._disagreement(pairs, points)
+        for index, ours in self.derivatives.items():
+            if not is_zero(ours - self.truth(index)):
+                return index
+        return self._disagreement(points)
 
-    def _disagreement(self, pairs: Sequence[Any], points: Sequence[np.ndarray]) -> Any:
-        """The first pair that differs in numbers. SymPy can return a silent 0, so that a literal one alone proves nothing."""
-        functions = [(k, index, *(sympy.lambdify(self.symbols, e, "mpmath") for e in (ours, true))) for k, index, ours, true in pairs]
-        seen = 0
+    def _disagreement(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
+        """The first derivative that differs in numbers. SymPy can return a silent 0, so that a literal one alone proves nothing."""
+        functions = {index: [sympy.lambdify(self.symbols, e, "mpmath") for e in (ours, self.truth(index))]
+                     for index, ours in self.derivatives.items()}
+        unseen = set(functions)
         for point in points:
             with mpmath.workdps(80):
                 xs = [mpmath.mpf(float(x)) for x in point]
-                for k, index, ours, true in functions:
+                for index, (ours, true) in functions.items():
                     try:
                         a, b = ours(*xs), true(*xs)
                     except (ArithmeticError, ValueError, NameError, TypeError):
                         continue
-                    seen += 1
                     if digits_of(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
-                        return k, index
-        return None if seen >= len(functions) else (functions[0][0], functions[0][1])
+                        return index
+                    unseen.discard(index)
+        return min(unseen) if unseen else None
 
 
 def _one(box: Any, position: int) -> np.ndarray:

@@ -84,8 +84,6 @@ def _refutation(report: Report) -> Iterator[Line | Formula | Table]:
     yield Table("Counterexample", ("at", "derivative", "by the rules", "by SymPy"), [
         (", ".join(f"{name} = {number(np.asarray(v))}" for name, v in found.point.items()), found.where,
          f"{found.rule:.15g}", f"{found.truth:.15g}")])
-    if found.op is not None:
-        yield Line(f"the wrong rule is that of the op {found.op}")
     if found.difference is not None:
         yield Formula("difference", found.difference)
 

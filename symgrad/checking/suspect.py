@@ -17,24 +17,30 @@ __all__ = ["suspect"]
 CALLS = 3  # how many calls of one op are looked at
 
 
-def suspect(run: Run) -> str | None:
-    """The name of the first op whose rule, by itself, gives another derivative than SymPy; None if each is right where it was called."""
-    seen: dict[Any, int] = {}
-    for node in upstream([run.root]):
-        if isinstance(node, (Leaf, Link)):
-            continue
-        seen[node.op] = seen.get(node.op, 0) + 1
-        if seen[node.op] > CALLS:
-            continue
-        try:
-            with silence():
-                alone = _alone(node)
-                _, culprit = agreement(Exact(alone, 2, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves))))
-        except Exception:  # an op that cannot be looked at by itself is no suspect
-            continue
-        if culprit is not None and culprit.order:
-            return str(node.op.name)
+def suspect(run: Run, order: int) -> tuple[str, int] | None:
+    """The first op that by itself has another derivative than SymPy's, and its order; None if each is right where it was called.
+
+    An op that is right at order 1 and wrong at order 2 has a rule that calls another op, and that one is wrong.
+    """
+    for k in range(1, order + 1):
+        seen: dict[Any, int] = {}
+        for node in upstream([run.root]):
+            if isinstance(node, (Leaf, Link)):
+                continue
+            seen[node.op] = seen.get(node.op, 0) + 1
+            if seen[node.op] <= CALLS and _is_wrong(node, k):
+                return str(node.op.name), k
     return None
+
+
+def _is_wrong(node: Node, order: int) -> bool:
+    try:
+        with silence():
+            alone = _alone(node)
+            _, culprit = agreement(Exact(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves))))
+    except Exception:  # an op that cannot be looked at by itself is no suspect
+        return False
+    return culprit is not None and culprit.order == order
 
 
 def _alone(node: Node) -> Run:

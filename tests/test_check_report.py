@@ -1,0 +1,138 @@
+"""What a report looks like, how progress is told, and how ops of one's own are declared."""
+
+import io
+import json
+
+import mpmath
+import numpy as np
+import pytest
+from rich.console import Console
+
+import symgrad
+from symgrad.op import REGISTRY
+
+# What a report looks like
+
+KEYS = {"schema", "function", "verdict", "reason", "order", "inputs", "value", "weighted_shape", "formula", "assignments", "conditions", "names",
+    "gradient",
+        "gradient_formulas", "hessian", "hessian_formulas", "third", "errors", "points", "counterexample", "notes", "seconds"}
+
+
+def reports(declare):
+    wrong = declare("wrong", lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6))
+    return [symgrad.check(lambda x, y: x * y, 1.0, 2.0, points=2), symgrad.check(lambda x: wrong(x), 1.0), symgrad.check(lambda x: x.log(), -1.0),
+            symgrad.check(lambda x: x.sqrt(), 0.0, order=3, points=2), symgrad.check(lambda x: 1.0, 1.0),
+            symgrad.check(lambda x: (x * symgrad.arange(40.0)).sin(), np.ones(40), points=1)]
+
+
+def test_a_report_is_text_json_markdown_html_and_rich(declare):
+    for report in reports(declare):
+        data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+        assert set(data) == KEYS and data["schema"] == 1 and data["verdict"] == report.verdict
+        assert set(data["points"]) == {"random", "special", "outside", "singular", "kinks", "digits"}
+        for e in data["errors"]:
+            assert set(e) == {"order", "where", "ulp", "condition", "bound", "within", "value", "truth"}
+        if report.verdict == "refuted":
+            assert set(data["counterexample"]) == {"point", "where", "rule", "truth", "op", "difference"}
+        console = Console(width=100, record=True, file=io.StringIO())
+        console.print(report)
+        shown = console.export_text()
+        for form in (str(report), report._repr_markdown_(), report._repr_html_(), shown):
+            assert report.verdict in form and "Traceback" not in form
+        assert repr(report) == f"<Report {report.function}: {report.verdict}>"
+
+
+def test_the_notebook_forms_hold_latex_and_escape_what_users_wrote():
+    def f(x):
+        return x.sin() / x
+
+    f.__name__ = "<b>f</b>"
+    report = symgrad.check(f, 1.0, points=2)
+    assert r"\frac{\sin{\left(x \right)}}{x}" in report._repr_markdown_() and r"\frac{\sin{\left(x \right)}}{x}" in report._repr_html_()
+    assert "<b>" not in report._repr_html_() and "<b>" not in report._repr_markdown_()
+
+
+def test_progress_is_told_to_a_function_and_shown_on_standard_error(capsys):
+    told = []
+    symgrad.check(lambda x: x**2, 1.0, points=3, progress=lambda what, done, total: told.append((what, done, total)))
+    assert ("recording the function", 0, 1) in told and ("comparing other points", 2, 3) in told
+    assert capsys.readouterr() == ("", "")
+    symgrad.check(lambda x: x**2, 1.0, points=3, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    symgrad.check(lambda x: x**2, 1.0, points=3, progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_function_that_prints_is_heard_once(capsys):
+    def chatty(x):
+        print("hello")
+        return x**2
+
+    symgrad.check(chatty, 1.0, points=3)
+    assert capsys.readouterr().out == "hello\n"
+
+
+def test_ctrl_c_ends_a_check_and_leaves_everything_as_it_was():
+    from symgrad.carriers import precise
+
+    before = precise.context.dps, mpmath.mp.dps
+    calls = []
+
+    def interrupted(x):
+        calls.append(x)
+        if len(calls) > 4:
+            raise KeyboardInterrupt
+        return x**2
+
+    with pytest.raises(KeyboardInterrupt):
+        symgrad.check(interrupted, 1.0, progress=True)
+    assert (precise.context.dps, mpmath.mp.dps) == before and symgrad.is_grad_enabled()
+
+
+# Ops of one's own
+
+def test_an_op_may_be_declared_again_and_the_new_rule_counts(declare):
+    wrong = declare("mine", lambda xp, x: x * x, lambda xp, y, x: x)
+    assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
+    right = declare("mine", lambda xp, x: x * x, lambda xp, y, x: 2 * x)
+    assert symgrad.check(lambda x: right(x), 1.0).verdict == "proved"
+
+
+@pytest.mark.parametrize("name", ["sin", "arcsin", "add", "place", "indicator", "zeros_like", "math"])
+def test_a_built_in_name_is_not_replaced(name):
+    with pytest.raises(ValueError, match="belongs to symgrad|reserved|taken"):
+        symgrad.elementwise(name, lambda xp, x: x, 1)
+    assert symgrad.check(symgrad.sin, 1.0, points=2).ok
+
+
+@pytest.mark.parametrize("name", ["", "two words", "1st", 3, "a-b"])
+def test_a_name_is_an_identifier(name):
+    with pytest.raises(ValueError, match="identifier"):
+        symgrad.elementwise(name, lambda xp, x: x, 1)
+
+
+def test_bad_rules_are_refused_and_leave_nothing_behind(declare):
+    with pytest.raises(TypeError, match="rule 0"):
+        declare("mine", 3, 1)
+    with pytest.raises(TypeError, match="rule 1"):
+        declare("mine", lambda xp, x: x, "1")
+    with pytest.raises(ValueError, match="1 argument after xp, and 2 partials"):
+        declare("mine", lambda xp, x: x, 1, 1)
+    with pytest.raises(ValueError, match="both vjp and jvp"):
+        symgrad.primitive("mine", lambda xp, x: x, vjp=lambda xp, g, y, x: g)
+    with pytest.raises(ValueError, match="belongs to symgrad"):
+        declare("mine", lambda xp, x: x, 1, aliases=("sin",))
+    with pytest.raises(ValueError, match="belongs to symgrad"):
+        declare("mine", lambda xp, x: x, 1, method=True, aliases=("shape",))
+    assert "mine" not in REGISTRY
+
+
+def test_an_own_op_is_a_function_and_where_asked_a_method(declare):
+    swish = declare("swish_of_mine", lambda xp, x: x * xp.sigmoid(x), lambda xp, y, x: xp.sigmoid(x) + x * xp.sigmoid(x) * xp.sigmoid(-x),
+        method=True,
+                    doc="x times its sigmoid.")
+    x = symgrad.tensor([0.0, 1.0])
+    np.testing.assert_array_equal(x.swish_of_mine().numpy(), swish(x).numpy())
+    assert swish.__doc__.startswith("x times its sigmoid.") and swish.__name__ == "swish_of_mine"
+    assert symgrad.check(lambda x: swish(x), 0.4, order=3, points=4).ok
