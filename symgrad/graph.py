@@ -105,6 +105,7 @@ class Node:
     op: Op
     vjp: Any
     broadcasts: bool
+    chooses: bool
     saves: bool
     args: tuple | None
     parents: tuple[Node | None, ...]
@@ -194,7 +195,7 @@ class Link(Node):
     op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
-    broadcasts = saves = False
+    broadcasts = saves = chooses = False
 
     @property
     def origin(self) -> Node:
@@ -219,7 +220,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     if key not in _classes:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
         _classes[key] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves,
-                                                     "__doc__": op.doc, "__module__": "symgrad"})
+                                                     "chooses": op.chooses, "__doc__": op.doc, "__module__": "symgrad"})
     return _classes[key]
 
 

@@ -41,7 +41,8 @@ class Op:
     `prepare(xp, ...)` is the public signature where that differs from the rule's: it checks and returns the rule's arguments.
     `integers` says that integer input stays integer; `examples` are parameter tuples that tests and docs use; `special` are
     points where the op has an edge; `shapes` those of tensors that the examples go with, where not all are 3 by 4; `usage` is a
-    call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input.
+    call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input;
+    `chooses` that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Op:
     view: bool = False
     differentiable: bool = True
     saves: bool = True
+    chooses: bool = False
     usage: str = ""
     doc: str = ""
 

@@ -25,12 +25,14 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
 
     `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself.
     `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
-    reached with derivative zero; `release` frees every node that was pulled through.
+    reached with derivative zero; `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`,
+    what was not chosen never makes a NaN of a zero cotangent.
     """
     pending: dict[Node, Any] = {}  # cotangents of nodes not yet reached, and in the end of the leaves
     heap: list[tuple[int, Node]] = []  # the nodes of `pending` that are no leaves, newest first
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
     stopped: list[Node] = []
+    guarded = False
     out: dict[Node, Any] = {}
     for node, g in seeds:
         if node in pending:
@@ -63,6 +65,8 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 # The pullback of a holomorphic op is its transposed linear map with conjugated coefficients.
                 y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)
         broadcasts = node.broadcasts
+        if node.chooses:
+            guarded = True
         following = None
         for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
             if p is None:
@@ -70,6 +74,8 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if c is None:
                 stopped.append(p)
                 continue
+            if guarded:
+                c = _chosen(xp, c, g)
             if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
                 c = xp.sum_to_size(c, p.value.shape)
             if p is following:
@@ -108,6 +114,14 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if not node.parents or node in keep:
                 out.setdefault(node, None)
     return out
+
+
+def _chosen(xp: Any, c: Any, g: Any) -> Any:
+    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace."""
+    value = getattr(c, "value", c)
+    if c.shape != g.shape or not (xp.any(xp.isnan(c)).item() if value.dtype.kind == "O" else np.isnan(value).any()):
+        return c
+    return xp.where(xp.eq(g, 0), xp.zeros_like(c), c)
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:

@@ -5,7 +5,7 @@ import math
 from symgrad.op import elementwise, primitive
 from symgrad.ops.rules import axes
 
-elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, special=((0.0,), (-0.0,)),
+elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, special=((0.0,), (-0.0,)),
             doc="max(input, 0); the derivative at 0 is 0.")
 elementwise("sigmoid", None, lambda xp, y, x: xp.sech_square(x / 2) / 4, special=((40.0,), (-40.0,)), aliases=("expit",),
             doc="1 / (1 + exp(-input)).")

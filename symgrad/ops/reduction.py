@@ -75,7 +75,8 @@ def _shares(xp, y, x, dim, keepdim):
 
 
 def _extremum(name, what):
-    primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes, examples=CASES, shapes=((2, 3),),
+    primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes, examples=CASES,
+              shapes=((2, 3),), chooses=True,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
               usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
