@@ -1,6 +1,7 @@
 """The object carriers: each has the protocol's names, and reads every rule of the registry with the values that the numeric one gives."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -213,11 +214,19 @@ def test_derivatives_of_sinc(order):
     u = sympy.Symbol("u")
     series = sum((-1) ** k * (sympy.pi * u) ** (2 * k) / sympy.factorial(2 * k + 1) for k in range(12)).diff(u, order)
     closed = sympy.diff(sympy.sin(sympy.pi * u) / (sympy.pi * u), u, order)
-    for x in (0.0, 1e-30, 1e-5, 0.3, 1.25, 2.5, 30.7, 1e10 + 0.25):
+    for x in (0.0, 1e-30, 1e-8, 1e-5, 0.3, 1.25, 2.5, 30.7, 1e10 + 0.25):
         true = (series if x < 1e-4 else closed).subs(u, sympy.Rational(x))
         assert close(precise.sinc_derivative(precise.lift_value(x), order).item(), exact(true), 1e-45)
         assert close(exact(symbolic.sinc_derivative(symbolic.lift_value(x, exact=True), order).item()), exact(true), 1e-40)
     assert precise.sinc_derivative(precise.lift_value(3.0), 0).item() == 0
+
+
+def test_what_cancels_is_computed_with_more_digits():
+    half = -math.log(2.0)  # so that exp(half) + exp(half) is 1 up to rounding
+    true = exact(symbolic.logaddexp(symbolic.lift_value(half, exact=True), half).item())
+    assert abs(true) < 1e-16
+    assert close(precise.logaddexp(precise.lift_value(half), half).item(), true, 1e-50)
+    assert close(precise.logsumexp(precise.lift_value(np.full(2, half))).item(), true, 1e-50)
 
 
 def test_outside_a_domain_reals_stay_real():
