@@ -27,9 +27,9 @@ class _Switch:
         self._set()
 
     def _set(self) -> None:
-        record(self.enabled)
         if self.inference is not None:
             mode.inference = self.inference
+        record(self.enabled and not mode.inference)
 
     def __exit__(self, *exception: Any) -> None:
         enabled, mode.inference = self._before.pop()
@@ -94,7 +94,7 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_Switch):
-    """As `no_grad`, for code whose results never meet a graph."""
+    """As `no_grad`, for code whose results never meet a graph; `enable_grad` inside it records nothing."""
 
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)

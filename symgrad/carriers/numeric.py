@@ -315,4 +315,5 @@ def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    return x.astype(dtype)
+    """The values in another dtype; of complex ones the real part, where the dtype is real."""
+    return (x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x).astype(dtype)

@@ -2,7 +2,7 @@
 
 import math
 
-from symgrad.op import composite, linear
+from symgrad.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, sizes
 
 
@@ -258,5 +258,6 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
 
 linear("clone", lambda xp, input: xp.copy(input), lambda xp, g, shape: g, prepare=lambda xp, input, *, memory_format=None: (input,),
        usage="symgrad.clone(a)", doc="A copy, differentiably.")
-linear("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), lambda xp, g, shape, dtype: g, public=False, examples=(("float64",),),
-       doc="The input in another dtype.")
+primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
+          jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), public=False, examples=(("float64",),),
+          doc="The input in another dtype.")
