@@ -53,6 +53,9 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         flags, parents = node.flags, node.parents
         if wanted is not None:
             parents = tuple([p if p in wanted else None for p in parents])
+            if not any(parents):
+                following = None
+                continue
         elif flags & NAMED:
             parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
         if read is not None:

@@ -28,7 +28,7 @@ linear("put", _write, _kept, _written, public=False, node_name="IndexPut", shape
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
-    index = indices if isinstance(indices, tuple) else tuple(indices)
+    index = tuple(i.numpy() if hasattr(i, "numpy") else i for i in indices)
     return xp.put(input, values, index, bool(accumulate))
 
 
