@@ -30,7 +30,7 @@ PROVABLE = {
     "product": lambda x, y: x * y, "quotient": lambda x, y: x / y, "polynomial": lambda x, y: 3 * x**3 - x * y**2 + 0.1 * y,
     "elementary": lambda x, y: (x.sin() * y).exp() + y.log() * x.cos(), "hyperbolic": lambda x, y: (x * y).tanh() + x.cosh(),
     "sigmoid": lambda x, y: (x * y).sigmoid(), "roots": lambda x, y: (x * x + y * y).sqrt() + x.rsqrt(),
-    "powers": lambda x, y: x**2.5 + y**-1.5,
+    "powers": lambda x, y: x**2.5 + y**-1.5, "numbers that floats round": lambda x, y: x / 3 + 0.1 / y + x**0.1 / 0.7,
 }
 
 
@@ -166,6 +166,12 @@ def test_an_op_without_a_symbolic_form_cannot_be_checked(declare):
     numbers_only = declare("numbers_only", lambda xp, x: x * math.sin(x), lambda xp, y, x: xp.cos(x))
     report = symgrad.check(lambda x: numbers_only(x), 1.0)
     assert report.verdict == "not checkable" and "numbers_only has no symbolic form" in report.reason
+
+
+def test_an_op_whose_rule_is_only_for_numbers_cannot_be_checked(declare):
+    numbers_only = declare("rule_of_numbers", lambda xp, x: xp.sin(x), lambda xp, y, x: np.cos(x))
+    report = symgrad.check(lambda x: numbers_only(x), 1.0, order=1)
+    assert report.verdict == "not checkable" and "write it with the functions of xp" in report.reason
 
 
 def test_a_function_with_a_state_is_noticed():

@@ -21,6 +21,7 @@ WRONG = {
     "scaled by 1 + 2**-50": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 2.0**-50)),
     "wrong sign": (lambda xp, x: xp.cos(x), lambda xp, y, x: xp.sin(x)),
     "wrong only below -1": (lambda xp, x: x * x, lambda xp, y, x: xp.where(x < -1, 3 * x, 2 * x)),
+    "wrong only between -8 and -2": (lambda xp, x: x * x, lambda xp, y, x: xp.where(xp.logical_and(x < -2, x > -8), 3 * x, 2 * x)),
     "zero rule of a small function": (lambda xp, x: 1e-6 * xp.sin(x), 0),
     "zero rule": (lambda xp, x: xp.exp(x), 0),
     "a constant forgotten": (lambda xp, x: xp.exp(2 * x), lambda xp, y, x: y),

@@ -15,6 +15,7 @@ from symgrad.checking.heads import Undefined
 from symgrad.checking.oracle import Oracle
 from symgrad.checking.problem import Run
 from symgrad.checking.recorder import Box, Recorder
+from symgrad.checking.template import NoFormula
 
 __all__ = ["AGREED", "DIGITS", "Entry", "Exact", "agreement", "shifted"]
 
@@ -39,7 +40,7 @@ class Exact:
     """The value and the derivatives up to an order at the point of a run.
 
     With up to eight inputs (or `full`) second derivatives are taken entry by entry, otherwise along the `direction`; third derivatives are
-    entry by entry where `full` says so. Raises NoFormula where an op has no symbolic form.
+    entry by entry where `full` says so. Raises NoFormula where an op has no symbolic form, or a rule is not written with xp alone.
     """
 
     def __init__(self, run: Run, order: int, direction: np.ndarray, full: int | None = None):
@@ -116,6 +117,8 @@ class Exact:
                     line = recorder.gradients([(g, part) for g, part in zip(line, self._parts(line))], leaves)
                     out += _numbers(line) if k > self.full else []
             return out
+        except (TypeError, AttributeError, NotImplementedError) as error:
+            raise NoFormula(f"a rule cannot be read with many digits: {error}; write it with the functions of xp alone") from error
         finally:
             precise.set_digits(before)
 

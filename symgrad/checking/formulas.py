@@ -45,7 +45,11 @@ def show(report: Report, base: Run, order: int) -> None:
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     if shown:
         end = time.monotonic() + 1.0
-        for index, ours in Formulas(base, report.names, shown, exact=False).derivatives.items():
+        try:
+            derivatives = Formulas(base, report.names, shown, exact=False).derivatives
+        except ERRORS:  # a rule that has no formula
+            return
+        for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             report.formulas[index] = known if known is not None else tidy(ours, end)
 

@@ -46,6 +46,10 @@ class Box:
         """Whether the elements are complex numbers."""
         return False
 
+    def item(self) -> Any:
+        """The only element."""
+        return self.value.item()
+
     def to(self, dtype: Any) -> Box:
         """The box itself: elements here have no machine type."""
         return self
