@@ -1,0 +1,251 @@
+"""The graph: nodes with torch's names, edges and order; no recursion, linear work, and memory that reference counts alone give back."""
+
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, graph, tensor
+from symgrad.graph import Node, upstream
+from symgrad.op import REGISTRY, elementwise
+from symgrad.recording import core
+
+LONG = 100_000
+
+
+def leaf(value):
+    return tensor(value, requires_grad=True)
+
+
+def chain(x, length):
+    y = x
+    for _ in range(length):
+        y = y + 0.5
+    return y
+
+
+@pytest.fixture
+def collector_off():
+    """No cyclic collection: what is freed is freed by reference counts."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+class TestNodes:
+    def test_names_are_torchs(self):
+        x, a = leaf([1.0, 2.0]), leaf([[1.0, 2.0], [3.0, 4.0]])
+        expected = {"AddBackward0": x + 1, "SubBackward0": x - 1, "MulBackward0": x * x, "DivBackward0": x / 2, "PowBackward0": x**2,
+                    "NegBackward0": -x,
+                    "ExpBackward0": x.exp(), "TanhBackward0": x.tanh(), "SinBackward0": x.sin(), "LogBackward0": x.log(), "SumBackward0": x.sum(),
+                    "MeanBackward0": x.mean(), "ReluBackward0": x.relu(), "SigmoidBackward0": x.sigmoid(), "MmBackward0": a @ a, "MvBackward0": a @ x,
+                    "DotBackward0": x @ x, "ViewBackward0": a.reshape(4), "TBackward0": a.t(), "CatBackward0": symgrad.cat([x, x]),
+                    "StackBackward0": symgrad.stack([x, x]), "UnsqueezeBackward0": x.unsqueeze(0), "ExpandBackward0": x.expand(3, 2),
+                    "CloneBackward0": x.clone(), "WhereBackward0": symgrad.where(x > 1, x, x), "ProdBackward0": x.prod()}
+        for name, y in expected.items():
+            assert y.grad_fn.name() == name == type(y.grad_fn).__name__
+            assert repr(y.grad_fn).startswith(f"<{name} object at 0x")
+
+    def test_edges(self):
+        x, z = leaf(1.0), leaf(2.0)
+        m = x * z
+        y = m + x
+        assert y.grad_fn.next_functions == ((m.grad_fn, 0), (m.grad_fn.next_functions[0][0], 0))
+        accumulate = m.grad_fn.next_functions[0][0]
+        assert accumulate.name() == "AccumulateGrad" and accumulate.variable is x and accumulate.next_functions == ()
+        assert m.grad_fn.next_functions[1][0].variable is z
+        assert (x + 3.0).grad_fn.next_functions[1] == (None, 0) and (x + tensor(3.0)).grad_fn.next_functions[1] == (None, 0)
+
+    def test_sequence_numbers_rise(self):
+        x = leaf(1.0)
+        y = x.sin()
+        z = (y * x).exp()
+        order = [node.sequence_nr for node in upstream([z.grad_fn])]
+        assert order == sorted(order) and len(set(order)) == 4
+
+    def test_a_leaf_has_no_node_a_person_sees(self):
+        x = leaf(1.0)
+        assert x.is_leaf and x.grad_fn is None and x.requires_grad
+        y = tensor(1.0)
+        assert y.is_leaf and y.grad_fn is None and not y.requires_grad
+        assert (y * 2).is_leaf and not (x * 2).is_leaf
+
+    def test_a_node_holds_its_value(self):
+        x = leaf(2.0)
+        y = x * x
+        assert y.grad_fn.value == 4.0 and y.grad_fn.requires_grad
+
+    def test_constants_record_nothing(self):
+        x = tensor([1.0, 2.0])
+        assert (x.sin() * x + 1).sum()._node is None
+        assert (leaf(1.0).detach() * 2)._node is None
+        assert (leaf([1.0]) > 0)._node is None and leaf([1.0]).argmax(0)._node is None
+
+    def test_a_derivative_shows_where_it_came_from(self):
+        x = leaf(2.0)
+        (g,) = autograd.grad(x**3, x, create_graph=True)
+        assert g.grad_fn.name() == "MulBackward0"
+        (c,) = autograd.grad(2 * x, x, create_graph=True)
+        assert c.requires_grad and c.grad_fn.name() == "ConstantBackward0"
+
+
+class TestLength:
+    def test_a_long_chain(self):
+        """Forward, backward, freed: without a RecursionError, and with the interpreter's ordinary limit."""
+        x = leaf(1.0)
+        y = chain(x, LONG)
+        assert y.item() == 1.0 + LONG / 2 and LONG > 50 * sys.getrecursionlimit()
+        y.backward()
+        assert x.grad.item() == 1.0
+        del y
+
+    def test_a_long_chain_that_saves(self):
+        x = leaf(1.0)
+        y = x
+        for _ in range(LONG // 2):
+            y = (y * 1.5).sin()
+        (g,) = autograd.grad(y, x, retain_graph=True)
+        assert np.isfinite(g.item())
+        (g,) = autograd.grad(y, x, create_graph=True)
+        assert g.requires_grad
+        del y, g
+
+    def test_second_derivative_of_a_long_chain(self):
+        x = leaf(0.5)
+        y = x
+        for _ in range(3000):
+            y = y.sin() + x
+        (g,) = autograd.grad(y, x, create_graph=True)
+        (h,) = autograd.grad(g, x)
+        step = 1e-6
+        (up,), (down,) = (autograd.grad(iterate(v), v) for v in (leaf(0.5 + step), leaf(0.5 - step)))
+        assert h.item() == pytest.approx((up.item() - down.item()) / (2 * step), rel=1e-6)
+
+    def test_a_long_chain_with_a_name(self):
+        x = tensor(1.0, requires_grad=True, symbol="x")
+        y = chain(x, LONG)
+        (g,) = autograd.grad(y, x)
+        assert g.item() == 1.0
+        del y
+
+    def test_an_abandoned_chain_is_let_go(self, collector_off):
+        x = leaf(1.0)
+        y = chain(x, LONG)
+        nodes = weakref.ref(y.grad_fn), weakref.ref(y.grad_fn.next_functions[0][0])
+        del y
+        assert nodes[0]() is None and nodes[1]() is None
+
+    @pytest.mark.parametrize("create_graph", [False, True])
+    def test_the_work_is_linear(self, create_graph):
+        """Twice the chain, twice the calls of rules: counted, not timed."""
+        calls = []
+        counted = elementwise("counted", lambda xp, input: xp.sin(input), lambda xp, y, x: calls.append(1) or xp.cos(x))
+        REGISTRY.pop("counted")
+        function = core(counted)
+        counts = []
+        for length in (200, 400, 800):
+            calls.clear()
+            x = leaf(1.0)
+            y = x
+            for _ in range(length):
+                y = function(y)
+            autograd.grad(y, x, create_graph=create_graph)
+            counts.append(len(calls))
+        assert counts == [200, 400, 800]
+
+    def test_a_ladder_is_pulled_once_per_node(self):
+        """y = y + y, 60 times: 2^60 paths, 60 nodes."""
+        x = leaf(1.0)
+        y = x
+        for _ in range(60):
+            y = y + y
+        (g,) = autograd.grad(y, x, create_graph=True)
+        assert g.item() == 2.0**60
+        assert len(upstream([y.grad_fn])) == 61
+
+
+def iterate(x):
+    y = x
+    for _ in range(3000):
+        y = y.sin() + x
+    return y
+
+
+def nodes_alive():
+    return sum(isinstance(o, Node) for o in gc.get_objects())
+
+
+class TestMemory:
+    def test_a_graph_out_of_scope_is_freed(self, collector_off):
+        x = leaf([1.0, 2.0])
+        y = (x.sin() * x).sum()
+        parts = [weakref.ref(node) for node in upstream([y.grad_fn])[1:]]
+        assert len(parts) == 3 and all(part() is not None for part in parts)
+        del y
+        assert all(part() is None for part in parts)
+
+    @pytest.mark.parametrize("use", [
+        lambda x: (x.sin() * x).sum().backward(),
+        lambda x: (x.sin() * x).sum().backward(create_graph=True),
+        lambda x: autograd.grad(autograd.grad((x**3).sum(), x, create_graph=True)[0].sum(), x),
+        lambda x: autograd.grad(symgrad.where(x > 0, x.log(), x).sum(), x, create_graph=True),
+        lambda x: (x / 2).detach(),
+        lambda x: x[1].item(),
+        lambda x: [y.requires_grad for y in x.split(1)],
+        lambda x: pytest.raises(RuntimeError, x.backward),
+        lambda x: pytest.raises(RuntimeError, lambda: x + tensor([1.0, 2.0, 3.0])),
+    ], ids=["backward", "backward with a graph", "second derivative", "where", "detach", "item", "split", "error in backward", "error in an op"])
+    def test_nothing_is_left_behind(self, collector_off, use):
+        """After the results are gone, so are the nodes, without the cyclic collector."""
+        x = leaf([1.0, 2.0])
+        use(x)
+        x.grad = None
+        before = nodes_alive()
+        for _ in range(3):
+            use(x)
+            x.grad = None
+        assert nodes_alive() == before
+
+    def test_a_cycle_would_be_left_behind(self, collector_off):
+        before = nodes_alive()
+        y = leaf(1.0) * 2
+        y._node.args = (y,)
+        del y
+        assert nodes_alive() > before
+
+    def test_the_leaf_goes_with_its_last_tensor(self, collector_off):
+        x = leaf([1.0, 2.0])
+        node, reference = weakref.ref(x._node), weakref.ref(x)
+        y = x * 2
+        del x
+        assert reference() is None and node() is not None
+        del y
+        assert node() is None
+
+    def test_backward_lets_go_of_large_values(self, collector_off):
+        x = leaf(np.ones(10_000))
+        y = x.exp()
+        saved = weakref.ref(y._value)
+        z = (y * y).sum()
+        del y
+        z.backward()
+        assert saved() is None and z.item() == pytest.approx(10_000 * np.e**2)
+
+    def test_named_graphs_keep_what_their_formulas_need(self):
+        x = tensor([1.0, 2.0], requires_grad=True, symbol="x")
+        y = (x * x).sum()
+        y.backward()
+        assert x.grad.tolist() == [2.0, 4.0]
+        with pytest.raises(RuntimeError, match="a second time"):
+            y.backward()
+        assert y.grad_fn.args is not None
+
+    def test_an_op_class_is_made_once(self):
+        x = leaf(1.0)
+        assert type(x.sin().grad_fn) is type(x.sin().grad_fn) and isinstance(x.sin().grad_fn, graph.Node)
