@@ -186,7 +186,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n by m matrix with ones on its diagonal."""
     _on_cpu(device)
-    return _finished(np.eye(n, m, dtype=numpy_dtype(dtype)), requires_grad)
+    return _finished(np.eye(*_shape((n, n if m is None else m)), dtype=numpy_dtype(dtype)), requires_grad)
 
 
 def generator() -> np.random.Generator:

@@ -6,6 +6,7 @@ Those for one and two arguments are the hot path of the whole library, so they a
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,8 +41,8 @@ def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
     """The error of the numeric carrier in terms of the op and its operands."""
     described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
                           for v in values)
-    if "broadcast" in str(error) and len(values) == 2 and all(hasattr(v, "shape") for v in values):
-        a, b = (v.shape for v in values)
+    shapes = [v.shape for v in values if hasattr(v, "shape")]
+    for a, b in itertools.combinations(shapes, 2) if "broadcast" in str(error) else ():
         for i in range(1, min(len(a), len(b)) + 1):
             if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                 dim = max(len(a), len(b)) - i

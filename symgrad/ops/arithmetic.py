@@ -45,7 +45,7 @@ def _power_by_exponent(xp, y, a, b):
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b),
-                        domain=(REAL, NONZERO), doc="input - floor(input / other) * other: it has the sign of `other`.")
+                        domain=(REAL, NONZERO), integers=True, doc="input - floor(input / other) * other: it has the sign of `other`.")
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
@@ -96,6 +96,6 @@ def _where_vjp(xp, g, y, condition, a, b):
 
 
 primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, domain=(BOOLEAN, REAL, REAL),
-                  chooses=True, jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
+                  integers=True, chooses=True, jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
                   usage="symgrad.where(x > 0, x, 0.0)",
                   doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")

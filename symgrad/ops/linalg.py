@@ -140,8 +140,14 @@ multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operand
             method=False, examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)),
             usage="symgrad.einsum('ij,kj->ik', a, a)", doc="Sums of products over the letters of an equation.")
 
+def _matrix(xp, input):
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim} (shape {list(input.shape)})")
+    return (input,)
+
+
 linear("trace", lambda xp, input: xp.trace(input), lambda xp, g, shape: g * xp.diagonal_place(xp.ones_like(g, (min(shape),)), 0, shape),
-       usage="symgrad.trace(a)", doc="The sum of a matrix's diagonal.")
+       prepare=_matrix, usage="symgrad.trace(a)", doc="The sum of a matrix's diagonal.")
 
 
 def _parts(xp, input, diagonal=0):
@@ -163,7 +169,12 @@ def _triangle(name, part):
     def read(xp, input, diagonal):
         return getattr(xp, name)(input, diagonal)
 
-    linear(name, read, lambda xp, g, shape, diagonal: read(xp, g, diagonal), prepare=lambda xp, input, diagonal=0: (input, diagonal),
+    def prepare(xp, input, diagonal=0):
+        if input.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, but its shape is {list(input.shape)}")
+        return input, diagonal
+
+    linear(name, read, lambda xp, g, shape, diagonal: read(xp, g, diagonal), prepare=prepare,
            examples=((0,), (1,)), usage=f"symgrad.{name}(a, 1)", doc=f"The {part} triangle of a matrix, the rest zero.")
 
 

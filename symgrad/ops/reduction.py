@@ -15,12 +15,28 @@ def _axes_as(xp, input, dim=None, keepdim=False, *, dtype=None):
     return _axes(xp, input if dtype is None else input.to(dtype), dim, keepdim)
 
 
+def _floating(input, what):
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"{what}. Got: {input.dtype}; convert it with .to(float64) first")
+
+
 def _axes_of_floats(xp, input, dim=None, keepdim=False, *, dtype=None):
     input = input if dtype is None else input.to(dtype)
-    if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                           f"Got: {input.dtype}; convert it with .to(float64) first")
+    _floating(input, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype")
     return _axes(xp, input, dim, keepdim)
+
+
+def _not_empty(input, dim):
+    for i in dim:
+        if not input.shape[i]:
+            raise IndexError(f"Expected reduction dim {i} to have non-zero size, but the shape is {list(input.shape)}: there is no extreme of "
+                             f"nothing")
+
+
+def _axes_of_something(xp, input, dim=None, keepdim=False):
+    prepared = _axes(xp, input, dim, keepdim)
+    _not_empty(input, prepared[1])
+    return prepared
 
 
 CASES = (((0,), False), ((1,), True), ((0, 1), False))
@@ -75,7 +91,7 @@ def _shares(xp, y, x, dim, keepdim):
 
 
 def _extremum(name, what):
-    primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes, examples=CASES,
+    primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes_of_something, examples=CASES,
               shapes=((2, 3),), chooses=True,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
@@ -114,6 +130,8 @@ def min(xp, input, dim=None, keepdim=False):
 
 
 def _one_axis(xp, input, dim=None, keepdim=False):
+    dims = axes(dim, input.ndim)
+    _not_empty(input, dims)
     return input, None if dim is None else axis(dim, input.ndim), bool(keepdim)
 
 
@@ -128,6 +146,7 @@ primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), pr
 
 
 def _spread_of(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
+    _floating(input, "std and var only support floating point and complex dtypes")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:

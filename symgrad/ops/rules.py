@@ -45,4 +45,7 @@ def sizes(shape):
     """Sizes given as one sequence or as several integers."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
+    for n in shape:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"sizes must be integers, not {type(n).__name__} ({n!r})")
     return tuple(n.__index__() for n in shape)

@@ -14,13 +14,14 @@ def _target(name, shape, size):
         raise RuntimeError("only one dimension can be inferred")
     if any(n < -1 for n in size):
         raise RuntimeError(f"invalid shape dimension {min(size)}")
+    asked = list(size)
     if -1 in size:
         if known == 0:
             raise RuntimeError(f"cannot {name} tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can be "
                                f"any value and is ambiguous")
         size = tuple(total // known if n == -1 else n for n in size)
     if math.prod(size) != total:
-        raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {total}")
+        raise RuntimeError(f"shape '{asked}' is invalid for input of size {total}: the input has shape {list(shape)}")
     return size
 
 
