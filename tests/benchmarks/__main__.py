@@ -42,16 +42,17 @@ def spell(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
 
 
-def timed(shape: tuple[int, ...], name: str, theirs: Any, bar: float, rounds: int, block: float) -> Row:
-    """The chain at one shape beside another library, whose step is None where it is not installed."""
-    work = f"{OPS} ops, shape {shape}"
+def timed(shape: tuple[int, ...], name: str, theirs: Any, bar: float | None, rounds: int, block: float, ours: Any = None) -> Row:
+    """The chain at one shape beside another library, whose step is None where it is not installed; `ours` in place of symgrad's."""
+    work = f"{OPS} ops{', NumPy by hand' if ours else ''}, shape {shape}"
+    limit = "" if bar is None else f"{bar:.2f}"
     if theirs is None:
-        return Row(work, name, "not installed", f"{bar:.2f}", "", "")
-    ours = eager_step(symgrad, shape)
+        return Row(work, name, "not installed", limit, "", "")
+    ours = ours or eager_step(symgrad, shape)
     for mine, other in zip(ours(), theirs()):  # the same gradients, or the times mean nothing
         np.testing.assert_allclose(np.asarray(mine), np.asarray(other), rtol=1e-12)
     quotient, a, b = ratio(ours, theirs, rounds, block)
-    return Row(work, name, f"{quotient:.2f}", f"{bar:.2f}", spell(a), spell(b))
+    return Row(work, name, f"{quotient:.2f}", limit, spell(a), spell(b))
 
 
 def rows(quick: bool) -> Iterator[Row]:
@@ -62,18 +63,20 @@ def rows(quick: bool) -> Iterator[Row]:
         torch.set_num_threads(1)
     for shape, bar in (((), 0.35), ((10,), 0.40), ((1000,), 0.90)):
         yield timed(shape, "torch eager", torch and eager_step(torch, shape), bar, rounds, block)
+    for shape in ((10,), (1000,)):  # what the arithmetic alone takes, with no graph at all
+        yield timed(shape, "torch eager", torch and eager_step(torch, shape), None, rounds, block, numpy_step(shape))
     yield timed((100_000,), "NumPy by hand", numpy_step((100_000,)), 1.15, rounds, block)
     yield timed((), "HIPS autograd", autograd and autograd_step(autograd, ()), 0.20, rounds, block)
     extra, ours, theirs = import_difference(1 if quick else 11)
     yield Row("import symgrad", "import numpy", f"{extra:+.3f} s", "+0.15 s", spell(ours), spell(theirs))
     for shape in ((), (1000,)):
         held = bytes_per_node(symgrad, chain, shape, 5 if quick else 200)
-        yield Row(f"memory of a recorded graph, shape {shape}", "the data of its values", f"{held:+.0f} bytes/node", "+700 bytes/node", "", "")
+        yield Row(f"memory of a recorded graph, shape {shape}", "the data of its arrays", f"{held:+.0f} bytes/node", "+700 bytes/node", "", "")
 
 
 def table(found: list[Row]) -> str:
     """The rows in Markdown, in columns."""
-    lines = [("work", "beside", "figure", "at most", "symgrad", "the other"), *found]
+    lines = [("work", "beside", "figure", "at most", "ours", "the other"), *found]
     widths = [max(len(line[i]) for line in lines) for i in range(6)]
     laid = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths)) for line in lines]
     laid.insert(1, " | ".join("-" * width for width in widths))

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.recording import LARGE
+
 ROUNDS, X, Y = 20, 0.7, 0.3
 OPS = 6 * ROUNDS
 
@@ -46,21 +48,29 @@ def autograd_step(autograd: Any, shape: tuple[int, ...]) -> Callable[[], tuple[A
 
 
 def numpy_step(shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
-    """By hand in NumPy: the same formulas, every intermediate that the backward pass reads kept, gradients added up in place."""
+    """By hand in NumPy: the formulas symgrad uses at this size, every array that the backward pass reads kept, gradients added up in place.
+
+    In large arrays tanh and its derivative share w = exp(-2|x|): with r = 2w / (1 + w) they are 1 - r and r (2 - r).
+    """
     x0, y, ones = np.full(shape, X), np.full(shape, Y), np.ones(shape)
+    shared = x0.size >= LARGE
 
     def step() -> tuple[Any, Any]:
         x, kept = x0, []
         for _ in range(ROUNDS):
             b = x * y + y
             e = np.exp(-np.sin(b))
-            kept.append((x, b, e))
-            x = np.tanh(e)
+            if shared:
+                w = np.exp(-2 * np.abs(e))
+                r = 2 * w / (1 + w)
+                kept.append((x, b, e, r))
+                x = np.copysign(1 - r, e)
+            else:
+                kept.append((x, b, e, None))
+                x = np.tanh(e)
         g, y_grad = ones, np.zeros(shape)
-        for x, b, e in reversed(kept):
-            z = np.exp(-np.abs(e))
-            sech = 2 * z / (1 + z * z)
-            g = g * np.square(sech)
+        for x, b, e, r in reversed(kept):
+            g = g * (r * (2 - r)) if shared else g * np.square(np.reciprocal(np.cosh(e)))
             g = -(g * e)
             g = g * np.cos(b)
             y_grad += g

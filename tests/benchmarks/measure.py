@@ -46,9 +46,9 @@ def import_difference(rounds: int) -> tuple[float, float, float]:
 
 
 def bytes_per_node(symgrad: Any, chain: Callable[..., Any], shape: tuple[int, ...], rounds: int) -> float:
-    """What a recorded chain holds, by tracemalloc, less the data of its values, divided by its nodes.
+    """What a recorded chain holds, by tracemalloc, less the data of its values and residuals, divided by its nodes.
 
-    Array objects, tuples, nodes and Tensors all count; only the elements of the distinct values in the graph do not.
+    Array objects, tuples, nodes and Tensors all count; only the elements of the distinct arrays in the graph do not.
     """
     x, y = (symgrad.full(shape, value, requires_grad=True) for value in (0.7, 0.3))
     chain(symgrad, x, y, 2)
@@ -68,5 +68,5 @@ def bytes_per_node(symgrad: Any, chain: Callable[..., Any], shape: tuple[int, ..
             nodes.add(node)
             stack.extend(parent for parent, _ in node.next_functions if parent is not None)
     computed = [node for node in nodes if node.next_functions]
-    values = {id(node.value): node.value.nbytes for node in computed}
-    return (held - sum(values.values())) / len(computed)
+    arrays = [node.value for node in computed] + [node.residual for node in computed if hasattr(node, "residual")]
+    return (held - sum({id(array): array.nbytes for array in arrays}.values())) / len(computed)
