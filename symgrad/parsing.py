@@ -22,7 +22,7 @@ from symgrad.op import REGISTRY
 
 __all__ = ["Formula", "ParseError", "parse", "parse_values"]
 
-MAX_LENGTH, MAX_DEPTH, MAX_DEGREE = 10_000, 60, 1000
+MAX_LENGTH, MAX_DEPTH, MAX_DEGREE = 10_000, 100, 1000
 CONSTANTS = {"pi": math.pi, "e": math.e}
 TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
                    r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^(),<>=\[\]]))")

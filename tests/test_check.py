@@ -118,6 +118,12 @@ def test_kinks_and_poles_are_told_apart_from_errors():
     assert report.ok and report.points.outside
 
 
+def test_what_only_thousands_of_digits_would_show_is_left_out():
+    """tanh(5000) is 1 to 4342 digits: SymPy's 1 - tanh² has none of the derivative's."""
+    report = symgrad.check(symgrad.tanh, 5000.0, points=3)
+    assert report.ok and report.points.singular and any("too many digits" in note for note in report.notes), report
+
+
 def test_float32_is_measured_in_its_own_units():
     report = symgrad.check(lambda x: x.sin() * x, np.float32(0.7))
     assert report.ok and all(e.within for e in report.errors)

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.checking import formulas
 from symgrad.checking.accuracy import Accuracy, label, measured, worse
 from symgrad.checking.exact import FULL, Entry, Exact, agreement
-from symgrad.checking.heads import Undefined
+from symgrad.checking.heads import Undecided, Undefined
 from symgrad.checking.problem import NotCheckable, Problem, Run, silence
 from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Counterexample, Report
 from symgrad.checking.sampling import Point, as_point, direction, flat, random_points, special_points
@@ -103,10 +103,11 @@ class Checker:
         exact = Exact(run, self.order, direction(n, self.rng), full)
         try:
             digits, culprit = agreement(exact)
-        except Undefined:
+        except Undefined as error:
             found.singular += 1
             if given:
-                self.report.notes.append("at the given point the derivative does not exist or is infinite; other points were compared")
+                why = "too many digits would be needed to compare" if isinstance(error, Undecided) else "the derivative does not exist or is infinite"
+                self.report.notes.append(f"at the given point {why}; other points were compared")
             return True
         if exact.kink:
             found.kinks += 1

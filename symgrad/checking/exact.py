@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.checking.heads import Undefined
+from symgrad.checking.heads import Undecided
 from symgrad.checking.oracle import Oracle
 from symgrad.checking.problem import Run
 from symgrad.checking.recorder import Box, Recorder
@@ -180,7 +180,7 @@ def agreement(exact: Exact) -> tuple[float, Entry | None]:
         if culprit is not None:
             return min(close), culprit
         if min(close) < AGREED and not digits < wanted <= MOST:
-            raise Undefined("the digits that would decide are too many")
+            raise Undecided(f"more than {MOST} digits")
         entries, digits = finer, wanted
     return min(close), None
 

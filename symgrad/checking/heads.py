@@ -14,7 +14,7 @@ import mpmath
 import sympy
 from mpmath.libmp import MPZ
 
-__all__ = ["Head", "Undefined", "along", "derivative", "edge_met", "head", "multiply_into", "number", "placeholder"]
+__all__ = ["Head", "Undecided", "Undefined", "along", "derivative", "edge_met", "evaluator", "head", "multiply_into", "number", "placeholder"]
 
 STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
 HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath would need memory rather than time
@@ -22,6 +22,10 @@ HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath wo
 
 class Undefined(ArithmeticError):
     """A function outside its domain, at a pole, or beyond any float."""
+
+
+class Undecided(Undefined):
+    """Two numbers so close to each other, or so small beside what they are left over from, that too many digits would tell them apart."""
 
 
 class _Edge:
@@ -57,6 +61,36 @@ def _sign(x: Any) -> Any:
 
 FUNCTIONS = {"Heaviside": _heaviside, "DiracDelta": _dirac, "sign": _sign, "Max": lambda *xs: max(xs), "Min": lambda *xs: min(xs),
              "Mod": lambda a, b: a - b * mpmath.floor(a / b)}
+
+
+def _bounded(name: str) -> Callable[[Any], Any]:
+    function = getattr(mpmath, name)
+
+    def call(x: Any) -> Any:
+        if mpmath.mag(x) > HUGE:
+            raise OverflowError(name)
+        return function(x)
+
+    return call
+
+
+BOUNDED = {name: _bounded(name) for name in ("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh")}
+
+
+def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., Any]:
+    """An expression as a function of numbers, to the working precision.
+
+    Raises Undefined outside the domain, at a pole and where a number would not fit in memory.
+    """
+    function = sympy.lambdify(symbols, e, modules=[FUNCTIONS | BOUNDED, "mpmath"])
+
+    def call(*xs: Any) -> Any:
+        try:
+            return _real(function(*xs), e)
+        except (ArithmeticError, ValueError, TypeError, NameError, MemoryError):
+            raise Undefined(str(e)) from None
+
+    return call
 
 
 class Head:

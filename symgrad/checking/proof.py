@@ -15,7 +15,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.checking.exact import AGREED, digits_of
-from symgrad.checking.heads import derivative
+from symgrad.checking.heads import Undefined, derivative, evaluator
 from symgrad.checking.problem import Run
 from symgrad.checking.recorder import Recorder
 
@@ -87,8 +87,7 @@ class Formulas:
 
     def _disagreement(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
         """The first derivative that differs in numbers. SymPy can return a silent 0, so that a literal one alone proves nothing."""
-        functions = {index: [sympy.lambdify(self.symbols, e, "mpmath") for e in (ours, self.truth(index))]
-                     for index, ours in self.derivatives.items()}
+        functions = {index: [evaluator(self.symbols, e) for e in (ours, self.truth(index))] for index, ours in self.derivatives.items()}
         unseen = set(functions)
         for point in points:
             with mpmath.workdps(80):
@@ -96,7 +95,7 @@ class Formulas:
                 for index, (ours, true) in functions.items():
                     try:
                         a, b = ours(*xs), true(*xs)
-                    except (ArithmeticError, ValueError, NameError, TypeError):
+                    except Undefined:
                         continue
                     if digits_of(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
                         return index
@@ -142,7 +141,7 @@ def _numerator(e: Any) -> Any:
         for q, rest in terms:
             if isinstance(q, sympy.Rational):
                 common[rest] = sympy.ilcm(common.get(rest, 1), q.q)
-    bases = {rest: sympy.Dummy(positive=True) for rest in common}
+    bases = {rest: sympy.Dummy(positive=True) if rest.is_extended_real else sympy.Dummy() for rest in common}
     powers = {power: sympy.Mul(*(bases[rest] ** (q * common[rest]) if rest in bases and isinstance(q, sympy.Rational) else sympy.exp(q * rest)
                                  for q, rest in terms)) for power, terms in parts.items()}
     return sympy.expand(sympy.together(e.xreplace(powers)).as_numer_denom()[0])
@@ -150,9 +149,9 @@ def _numerator(e: Any) -> Any:
 
 def _zero_somewhere(difference: Any) -> bool:
     """Whether the expression vanishes where it is tried, so that a wrong rule is not simplified in vain."""
-    values = {s: sympy.Rational(7 + 3 * i, 11 + i) for i, s in enumerate(sorted(difference.free_symbols, key=str))}
-    try:
-        value = difference.xreplace(values).evalf(20, maxn=60)
-    except (TypeError, ValueError, ZeroDivisionError, NotImplementedError):
-        return True
-    return not value.is_number or not value.is_finite or abs(value) < sympy.Float(10) ** -12
+    symbols = sorted(difference.free_symbols, key=str)
+    with mpmath.workdps(80):
+        try:
+            return bool(abs(evaluator(symbols, difference)(*(mpmath.mpf(7 + 3 * i) / (11 + i) for i in range(len(symbols))))) < 1e-12)
+        except Undefined:
+            return True
