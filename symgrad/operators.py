@@ -120,7 +120,11 @@ def __setitem__(self: Tensor, index: Any, values: Any) -> None:
     """Write elements in place, where no graph has seen this tensor."""
     if self._node is not None or isinstance(values, Tensor) and values._node is not None:
         raise RuntimeError("__setitem__: a tensor in a graph cannot be written in place; use index_put or where, which return a new one")
-    self._array()[plain_index(index)] = as_value(values)
+    value = as_value(values)
+    try:
+        self._array()[plain_index(index)] = value
+    except (IndexError, ValueError) as error:
+        raise type(error)(f"__setitem__: {error} (writing shape {list(value.shape)} into a tensor of shape {list(self.shape)})") from None
 
 
 def plain_index(index: Any) -> Any:

@@ -1,0 +1,212 @@
+"""Bad input: an error that names the op, the shapes or dtypes and the remedy, and nothing changed."""
+
+import re
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, tensor, zeros
+
+
+def leaf(*values):
+    return tensor(list(values), requires_grad=True)
+
+
+def state(*tensors):
+    """All that an operation could have changed."""
+    return [(t._value.tobytes(), t.shape, t.dtype, t.requires_grad, t._node, None if not t.is_leaf or t.grad is None else t.grad.tolist())
+            for t in tensors] + [symgrad.is_grad_enabled(), symgrad.is_inference_mode_enabled()]
+
+
+def refuses(act, error, *words, unchanged=()):
+    """The error of a call; it contains every word, and the tensors are as they were."""
+    before = state(*unchanged)
+    with pytest.raises(error) as caught:
+        act()
+    message = str(caught.value)
+    for word in words:
+        assert word in message, f"{word!r} is not in {message!r}"
+    assert state(*unchanged) == before
+    return message
+
+
+SHAPES = {
+    "add": (lambda: zeros(2, 3) + zeros(2, 4), RuntimeError, "add", "[2, 3]", "[2, 4]", "dimension 1", "reshape or unsqueeze"),
+    "add an array": (lambda: zeros(2, 3) + np.zeros((2, 4)), RuntimeError, "add", "[2, 3]", "[2, 4]", "reshape or unsqueeze"),
+    "add to an array": (lambda: np.zeros((2, 4)) + zeros(2, 3), RuntimeError, "add", "[2, 4]", "[2, 3]"),
+    "pow": (lambda: zeros(2) ** zeros(3), RuntimeError, "pow", "[2]", "[3]", "reshape or unsqueeze"),
+    "maximum": (lambda: symgrad.maximum(zeros(2), zeros(3)), RuntimeError, "maximum", "[2]", "[3]"),
+    "where": (lambda: symgrad.where(tensor([True]), zeros(2), zeros(3)), RuntimeError, "where", "[2]", "[3]", "reshape or unsqueeze"),
+    "eq": (lambda: zeros(2) == zeros(3), RuntimeError, "eq", "[2]", "[3]"),
+    "matmul": (lambda: zeros(2, 3) @ zeros(2, 4), RuntimeError, "matmul", "2x3", "2x4"),
+    "matmul of a number": (lambda: tensor(1.0) @ zeros(2), RuntimeError, "matmul", "at least 1D", "0D and 1D"),
+    "mm": (lambda: symgrad.mm(zeros(2), zeros(2, 4)), RuntimeError, "mm", "a matrix", "[2]", "[2, 4]"),
+    "mv": (lambda: symgrad.mv(zeros(2, 3), zeros(2)), RuntimeError, "mv", "a vector", "[2, 3]", "[2]"),
+    "dot": (lambda: symgrad.dot(zeros(2), zeros(3)), RuntimeError, "dot", "[2]", "[3]"),
+    "outer": (lambda: symgrad.outer(zeros(2, 2), zeros(3)), RuntimeError, "outer", "1-D", "2D"),
+    "trace": (lambda: symgrad.trace(zeros(2)), RuntimeError, "trace", "a matrix", "[2]"),
+    "tril": (lambda: symgrad.tril(zeros(2)), RuntimeError, "tril", "at least 2 dimensions", "[2]"),
+    "diag": (lambda: symgrad.diag(zeros(2, 2, 2)), RuntimeError, "diag", "3D"),
+    "einsum sizes": (lambda: symgrad.einsum("ij,jk->ik", zeros(2, 3), zeros(2, 3)), RuntimeError, "einsum", "subscript j", "2", "3", "'ij,jk->ik'"),
+    "einsum operands": (lambda: symgrad.einsum("ij,jk", zeros(2, 2)), RuntimeError, "einsum", "2 operands", "1 were given"),
+    "einsum rank": (lambda: symgrad.einsum("ij->ij", zeros(2)), RuntimeError, "einsum", "2 subscripts", "1 dimensions"),
+    "einsum letters": (lambda: symgrad.einsum("i1->i", zeros(2, 2)), RuntimeError, "einsum", "'1'", "letters"),
+    "einsum output": (lambda: symgrad.einsum("ij->k", zeros(2, 2)), RuntimeError, "einsum", "output subscript k"),
+    "reshape": (lambda: zeros(2, 3).reshape(-1, 4), RuntimeError, "reshape", "[-1, 4]", "size 6", "[2, 3]"),
+    "reshape to two unknowns": (lambda: zeros(2, 3).reshape(-1, -1), RuntimeError, "reshape", "only one dimension"),
+    "reshape of nothing": (lambda: zeros(0, 3).reshape(-1, 0), RuntimeError, "reshape", "ambiguous"),
+    "reshape to words": (lambda: zeros(3).reshape("three"), TypeError, "reshape", "integers", "str"),
+    "view": (lambda: zeros(2, 3).t().view(6), RuntimeError, "view", ".reshape("),
+    "permute": (lambda: zeros(2, 3).permute(0), RuntimeError, "permute", "2", "1"),
+    "permute twice": (lambda: zeros(2, 3).permute(0, 0), RuntimeError, "permute", "dim 0 appears multiple times"),
+    "t": (lambda: zeros(2, 3, 4).t(), RuntimeError, "t()", "3D", "permute or transpose"),
+    "expand": (lambda: zeros(2, 3).expand(3, 3), RuntimeError, "expand", "(3)", "(2)", "dimension 0", "[2, 3]"),
+    "expand to fewer": (lambda: zeros(2, 3).expand(3), RuntimeError, "expand", "(1)", "(2)"),
+    "cat": (lambda: symgrad.cat([zeros(2, 3), zeros(2, 2)]), RuntimeError, "cat", "[2, 3]", "[2, 2]", "number 1"),
+    "cat of numbers": (lambda: symgrad.cat([tensor(1.0)]), RuntimeError, "cat", "zero-dimensional", "stack"),
+    "cat of nothing": (lambda: symgrad.cat([]), RuntimeError, "cat", "non-empty"),
+    "stack": (lambda: symgrad.stack([zeros(2), zeros(3)]), RuntimeError, "stack", "[2]", "[3]"),
+    "split": (lambda: zeros(4).split([1, 2]), RuntimeError, "split", "4", "[1, 2]"),
+    "split by nothing": (lambda: zeros(4).split(0), RuntimeError, "split", "positive", "0"),
+    "chunk": (lambda: zeros(4).chunk(0), RuntimeError, "chunk", "greater than 0"),
+    "roll": (lambda: zeros(4).roll((1, 2), (0,)), RuntimeError, "roll", "shifts: 2", "dims:1"),
+    "movedim": (lambda: symgrad.movedim(zeros(2, 3), (0, 1), (0,)), RuntimeError, "movedim", "[0, 1]", "[0]"),
+    "sum over no such dim": (lambda: zeros(2, 3).sum(2), IndexError, "sum", "[-2, 1]", "2"),
+    "sum over a dim twice": (lambda: zeros(2, 3).sum((0, 0)), RuntimeError, "sum", "dim 0 appears multiple times"),
+    "softmax": (lambda: symgrad.softmax(zeros(2), 3), IndexError, "softmax", "[-1, 0]"),
+    "softmax without a dim": (lambda: symgrad.softmax(zeros(2)), TypeError, "softmax", "dim=-1"),
+    "unsqueeze": (lambda: zeros(2, 3).unsqueeze(5), IndexError, "unsqueeze", "[-3, 2]", "5"),
+    "amax of nothing": (lambda: zeros(0, 2).amax(0), IndexError, "amax", "dim 0", "[0, 2]"),
+    "argmax of nothing": (lambda: zeros(0).argmax(), IndexError, "argmax", "[0]"),
+    "an index too large": (lambda: zeros(3)[5], IndexError, "5", "size 3"),
+    "too many indices": (lambda: zeros(3)[0, 0], IndexError, "1", "2", "[3]"),
+    "a mask of another size": (lambda: zeros(3)[tensor([True, False])], IndexError, "3", "2"),
+    "masked_select": (lambda: symgrad.masked_select(zeros(2), tensor([True, False, True])), RuntimeError, "(3)", "(2)"),
+}
+
+DTYPES = {
+    "a gradient of integers": (lambda: tensor([1, 2], requires_grad=True), RuntimeError, "floating point", "int64", "dtype=float64"),
+    "a gradient asked of integers": (lambda: tensor([1, 2]).requires_grad_(), RuntimeError, "floating point", "int64", ".to(symgrad.float64)"),
+    "a gradient of booleans": (lambda: tensor([True], requires_grad=True), RuntimeError, "floating point", "bool"),
+    "mean of integers": (lambda: tensor([1, 2]).mean(), RuntimeError, "mean", "int64", ".to(float64)"),
+    "std of integers": (lambda: tensor([1, 2]).std(), RuntimeError, "std", "int64", ".to(float64)"),
+    "bits of floats": (lambda: tensor([1.5]) & 1, TypeError, "integers and booleans", "float64"),
+    "not of floats": (lambda: ~tensor([1.5]), TypeError, "integers and booleans", "float64", "logical_not"),
+    "an index of floats": (lambda: zeros(3)[tensor([0.5])], IndexError, "indices", "float64"),
+    "an index that is no integer": (lambda: zeros(3)[1.5], IndexError, "integers", "1.5"),
+    "a float as an index": (lambda: [1, 2][tensor(1.0)], TypeError, "integer tensors"),
+    "words": (lambda: tensor("a"), TypeError, "is not a dtype symgrad computes with", "float64"),
+    "nothing": (lambda: tensor(None), TypeError, "tensor", "NoneType"),
+    "rows of two lengths": (lambda: tensor([[1, 2], [3]]), ValueError, "not rectangular"),
+    "a word among operands": (lambda: zeros(2) + "a", TypeError, "add", "str", "Tensors, arrays or numbers"),
+    "a word for a tensor": (lambda: symgrad.sin("a"), TypeError, "sin", "str"),
+    "a dtype that is none": (lambda: zeros(2, dtype="float99"), TypeError, "float99", "float64"),
+    "a default that is no float": (lambda: symgrad.set_default_dtype(symgrad.int64), TypeError, "floating-point", "int64"),
+    "another device": (lambda: tensor(1.0, device="cuda"), RuntimeError, "CPU", "cuda"),
+    "to another device": (lambda: zeros(2).to("cuda:0"), RuntimeError, "CPU", "cuda:0"),
+    "from a list": (lambda: symgrad.from_numpy([1]), TypeError, "np.ndarray", "list"),
+    "an unknown keyword": (lambda: zeros(2).sum(dims=0), TypeError, "sum", "dims", "keepdim"),
+    "a missing argument": (lambda: symgrad.add(zeros(1)), TypeError, "add", "other", "alpha=1"),
+    "no norm": (lambda: zeros(2).norm("nuc"), ValueError, "norm", "'nuc'", "inf"),
+    "no reduction": (lambda: symgrad.mse_loss(zeros(2), zeros(2), "all"), ValueError, "mse_loss", "all", "'mean'"),
+    "no bound": (lambda: zeros(2).clamp(), ValueError, "clamp", "min", "max"),
+    "two numbers as one": (lambda: tensor([1, 2]).item(), RuntimeError, "2 elements", "index"),
+    "the truth of two": (lambda: bool(tensor([1, 2])), RuntimeError, "ambiguous", ".any() or .all()"),
+    "the truth of nothing": (lambda: bool(tensor([])), RuntimeError, "no values"),
+    "the length of a number": (lambda: len(tensor(1.0)), TypeError, "0-d"),
+    "numpy of a leaf": (lambda: leaf(1.0).numpy(), RuntimeError, "detach()"),
+    "an array of a leaf": (lambda: np.asarray(leaf(1.0)), RuntimeError, "detach()"),
+    "writing into a graph": (lambda: leaf(1.0).__setitem__(0, 2.0), RuntimeError, "in place", "index_put or where"),
+    "a negative size": (lambda: zeros(-1), RuntimeError, "negative dimension", "-1"),
+    "steps the wrong way": (lambda: symgrad.arange(1, 5, -1), RuntimeError, "start 1", "step -1"),
+}
+
+GRADIENTS = {
+    "of a vector": (lambda: (leaf(1.0, 2.0) * 2).backward(), RuntimeError, "scalar outputs", "[2]", ".sum()"),
+    "without a graph": (lambda: tensor([1.0]).sum().backward(), RuntimeError, "does not require grad", "requires_grad=True"),
+    "under no_grad": (lambda: symgrad.no_grad(lambda: leaf(1.0).sum())().backward(), RuntimeError, "no_grad()"),
+    "weighed by another shape": (lambda: (leaf(1.0, 2.0) * 2).backward(tensor([1.0])), RuntimeError, "Mismatch in shape", "[1]", "[2]"),
+    "weighed by too many": (lambda: autograd.backward([leaf(1.0).sum()], [tensor(1.0), tensor(1.0)]), RuntimeError, "1 tensors", "2 gradients"),
+    "of no inputs": (lambda: leaf(1.0).sum().backward(inputs=[]), RuntimeError, "`inputs`", "empty"),
+    "of a constant input": (lambda: leaf(1.0).sum().backward(inputs=[tensor(1.0)]), RuntimeError, "inputs[0]", "require"),
+    "by a constant": (lambda: autograd.grad(leaf(1.0).sum(), tensor(1.0)), RuntimeError, "does not require grad", "inputs[0]", "requires_grad=True"),
+    "by an unused one": (lambda: autograd.grad(leaf(1.0).sum(), leaf(1.0)), RuntimeError, "not have been used", "inputs[0]", "allow_unused=True"),
+    "by a number": (lambda: autograd.grad(leaf(1.0).sum(), [3.0]), TypeError, "inputs[0]", "float"),
+    "of integers": (lambda: leaf(1.0).to(symgrad.int64).sum().backward(), RuntimeError, "does not require grad"),
+    "of a comparison": (lambda: (leaf(1.0) > 0).sum().backward(), RuntimeError, "does not require grad"),
+    "set to a number": (lambda: setattr(leaf(1.0), "grad", 1.0), TypeError, "Tensor or None", "float"),
+    "set to another shape": (lambda: setattr(leaf(1.0), "grad", tensor([1.0, 2.0])), RuntimeError, "different size", "[2]", "[1]"),
+    "set to another dtype": (lambda: setattr(leaf(1.0), "grad", tensor([1.0], dtype=symgrad.float32)), RuntimeError, "float32", "float64"),
+    "taken from a computed tensor": (lambda: (leaf(1.0) * 2).requires_grad_(False), RuntimeError, "leaf variables", "detach()"),
+}
+
+
+@pytest.mark.parametrize("act, error, words", [pytest.param(c[0], c[1], c[2:], id=k) for t in (SHAPES, DTYPES, GRADIENTS) for k, c in t.items()])
+def test_the_message_names_what_is_wrong_and_the_remedy(act, error, words):
+    refuses(act, error, *words)
+
+
+def test_nothing_is_changed_by_a_refused_backward():
+    x = leaf(1.0, 2.0)
+    y = x.exp()
+    y.sum().backward()
+    refuses(lambda: y.sum().backward(), RuntimeError, "a second time", "retain_graph=True", unchanged=[x, y])
+    z = x * x
+    refuses(z.backward, RuntimeError, "scalar outputs", unchanged=[x, z])
+    refuses(lambda: z.backward(tensor([1.0])), RuntimeError, "Mismatch", unchanged=[x, z])
+    refuses(lambda: autograd.backward([z, tensor(1.0)], [tensor([1.0, 1.0]), None]), RuntimeError, "element 1", unchanged=[x, z])
+    z.backward(tensor([1.0, 1.0]))
+    assert x.grad.tolist() == [np.e + 2.0, np.exp(2.0) + 4.0]
+
+
+def test_a_graph_that_is_freed_half_way_accumulates_nothing():
+    """The freed part is found before any leaf is given a gradient."""
+    x, z = leaf(1.0), leaf(2.0)
+    shared = x.exp()
+    shared.sum().backward()
+    x.grad = None
+    y = (z.exp() + shared).sum()
+    refuses(y.backward, RuntimeError, "a second time", unchanged=[x, z])
+
+
+def test_a_refused_write_changes_nothing():
+    x = tensor([1.0, 2.0])
+    refuses(lambda: x.__setitem__(5, 1.0), IndexError, "__setitem__", "5", "[2]", unchanged=[x])
+    refuses(lambda: x.__setitem__(slice(None), tensor([1.0, 2.0, 3.0])), ValueError, "__setitem__", "[3]", "[2]", unchanged=[x])
+    leaf_with_graph = leaf(1.0, 2.0)
+    refuses(lambda: leaf_with_graph.__setitem__(0, 9.0), RuntimeError, "in place", unchanged=[leaf_with_graph])
+
+
+def test_one_symbol_for_two_leaves():
+    x, other = tensor(1.0, symbol="x"), tensor(2.0, symbol="x")
+    y = x * other
+    assert y.item() == 2.0
+    message = refuses(lambda: y.expr, ValueError, "x", unchanged=[x, other])
+    assert re.search("symbol|name", message)
+
+
+@pytest.mark.parametrize("name", ["2x", "", "x y", "x+1", "lambda x: x", 3, "__import__('os')"])
+def test_a_symbol_is_a_name(name):
+    refuses(lambda: tensor(1.0, symbol=name), ValueError, "symbol", repr(name))
+
+
+def test_symbols_counts_its_values():
+    refuses(lambda: symgrad.symbols("x x", [1.0, 2.0]), ValueError, "given twice", "'x x'")
+    refuses(lambda: symgrad.symbols("x y", [1.0]), ValueError, "2 names", "1 values")
+    refuses(lambda: symgrad.symbols("x y"), ValueError, "value")
+
+
+def test_an_error_inside_a_mode_leaves_the_mode():
+    with symgrad.no_grad():
+        refuses(lambda: zeros(2) + zeros(3), RuntimeError, "add")
+        assert not symgrad.is_grad_enabled()
+    assert symgrad.is_grad_enabled()
+    x = leaf(1.0)
+    refuses(lambda: autograd.grad(x.sum(), leaf(2.0), create_graph=True), RuntimeError, "not have been used", unchanged=[x])
+
+
+def test_the_original_error_is_not_shown_twice():
+    with pytest.raises(RuntimeError) as caught:
+        zeros(2) + zeros(3)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
