@@ -14,12 +14,13 @@ from symgrad.checking.accuracy import label
 from symgrad.checking.exact import Entry
 from symgrad.checking.oracle import Oracle
 from symgrad.checking.problem import Run
-from symgrad.checking.proof import Formulas, OutOfTime, limited
+from symgrad.checking.proof import Formulas, OutOfTime, limited, size_of
 from symgrad.checking.report import Report
 
 __all__ = ["difference", "flat_size", "proof", "show", "tidy"]
 
 SHORT = 120  # operations up to which a formula is written out
+KEPT = 2000  # nodes up to which the formula of a derivative is kept at all
 SHOWN = {1: 12, 2: 6, 3: 2}  # inputs up to which the derivatives of an order are shown as formulas
 LARGEST = 20_000  # operations of a flat formula, times the derivatives to take of it, up to which a proof is tried
 ERRORS = (NotImplementedError, RecursionError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -46,18 +47,20 @@ def show(report: Report, base: Run, order: int) -> None:
     if shown:
         end = time.monotonic() + 1.0
         try:
-            derivatives = Formulas(base, report.names, shown, exact=False).derivatives
-        except ERRORS:  # a rule that has no formula
+            with limited(2.0):
+                derivatives = Formulas(base, report.names, shown, exact=False).derivatives
+        except (OutOfTime, *ERRORS):  # a rule that has no formula, or a long one
             return
         for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
-            report.formulas[index] = known if known is not None else tidy(ours, end)
+            if known is not None or size_of(ours) <= KEPT:
+                report.formulas[index] = known if known is not None else tidy(ours, end)
 
 
 def tidy(e: Any, end: float) -> Any:
     """The shortest of an expression and what SymPy makes of it in a short time."""
     seconds = min(0.5, end - time.monotonic())
-    if sympy.count_ops(e) > SHORT or seconds <= 0:
+    if size_of(e) > 3 * SHORT or seconds <= 0:
         return e
     try:
         with limited(seconds):
