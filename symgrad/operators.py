@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -212,9 +213,18 @@ NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne
                "concatenate": "cat", "transpose": "permute"}
 
 
+PYTHON_OPERATORS = {"floor_divide": operator.floordiv, "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+                    "invert": operator.invert, "divmod": divmod}
+
+
+def _of_tensors(operate: Any) -> Any:
+    return lambda first, *rest: operate(first if isinstance(first, Tensor) else wrap(as_value(first)), *rest)
+
+
 def _numpy_table() -> dict[str, Any]:
     table = dict(FUNCTIONS)
     table.update({numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()})
+    table.update({numpy: _of_tensors(operate) for numpy, operate in PYTHON_OPERATORS.items()})
     return table
 
 
