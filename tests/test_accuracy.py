@@ -74,6 +74,14 @@ def test_derivatives_of_sinc_at_zero():
     assert found == pytest.approx(expected, rel=1e-15, abs=0)
 
 
+@pytest.mark.parametrize("x", [1e-3, 0.2, -0.7, 1.5, 2.75])
+def test_high_derivatives_of_sinc(x):
+    """Upwards the recurrence would lose a digit with every order here."""
+    for n in range(11):
+        expected = true_derivative(lambda v: mpmath.sin(mpmath.pi * v) / (mpmath.pi * v), x, n)
+        assert abs(derivative(symgrad.sinc, x, n) - expected) <= 2e-15 * mpmath.pi**n / (n + 1)
+
+
 DOMINATED = [[0.0, -40.0, -50.0], [1000.25, 960.0, 1000.0], [-3.0, 700.3, -700.3], [1e5, 1e5 - 30.0, 1e5 - 35.5]]
 
 

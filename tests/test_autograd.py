@@ -369,6 +369,14 @@ class TestChoices:
         ga, gb = autograd.grad((base**exponent).sum(), [base, exponent])
         assert ga.tolist() == [0.0, 1.0, 0.0] and gb.tolist() == [0.0, 0.0, 0.0]
 
+    @pytest.mark.parametrize("n", [0.0, 1.0, 2.0, -1.0, 0.1])
+    def test_power_by_base_and_exponent(self, n):
+        """d/db d/da a^b = a^(b-1) (1 + b log a), at whole exponents too."""
+        a, b = leaf(2.0), leaf(n)
+        (by_base,) = autograd.grad(a**b, a, create_graph=True)
+        assert by_base.item() == pytest.approx(n * 2.0 ** (n - 1), rel=1e-15)
+        assert autograd.grad(by_base, b)[0].item() == pytest.approx(2.0 ** (n - 1) * (1 + n * math.log(2.0)), rel=1e-14)
+
 
 class TestModes:
     def test_no_grad(self):
