@@ -162,7 +162,10 @@ def check_replay(op, parameters, xs, rng, bar=8):
 
 
 def check_second_order(op, parameters, xs, rng):
-    """Gradient and Hessian-vector product of Σ w y, as users get them, against `sympy.diff` of the forward rule: within 64 ULP of the largest."""
+    """Gradient and Hessian-vector product of Σ w y, as users get them, against `sympy.diff` of the forward rule.
+
+    Both within 64 ULP of the largest element, the product of the largest of the sums of absolute terms |H| |v|.
+    """
     every = differentiable(xs)
     xs = [np.round(x * 16) / 16 if i in every else x for i, x in enumerate(xs)]
     tensors = [tensor(x, requires_grad=i in every) for i, x in enumerate(xs)]
@@ -171,11 +174,14 @@ def check_second_order(op, parameters, xs, rng):
     asked = [tensors[i] for i in every]
     gradient = autograd.grad((y * tensor(w)).sum(), asked, create_graph=True)
     along = sum((g * tensor(v)).sum() for g, v in zip(gradient, vs))
-    product = autograd.grad(along, asked, materialize_grads=True)
+    product = autograd.grad(along, asked, retain_graph=True, materialize_grads=True)
+    rows = [np.concatenate([np.ravel(h._value) for h in autograd.grad(g.reshape(-1)[k], asked, retain_graph=True, materialize_grads=True)])
+            for g in gradient for k in range(g.numel())]
+    terms = np.abs(np.array(rows)) @ np.abs(np.concatenate([v.ravel() for v in vs]))
     first, second = symbolic_derivatives(op, parameters, xs, w, {i: v for i, v in zip(every, vs)})
-    for what, got, true in (("gradient", gradient, first), ("Hessian times a vector", product, second)):
+    for what, got, true, terms in (("gradient", gradient, first, [0.0]), ("Hessian times a vector", product, second, terms)):
         got = np.concatenate([np.ravel(t._value) for t in got])
-        scale = max(map(abs, true), default=0)
+        scale = max(map(abs, [*true, *terms]))
         for a, b in zip(got, true):
             error = ulps(a - b, scale)
             assert error <= 64, say(op, parameters, what, got, f"{[float(t) for t in true]}: {error:.3g} ULP of the largest")
@@ -202,13 +208,14 @@ def symbolic_derivatives(op, parameters, xs, w, vs):
     return first, second
 
 
-def _same(op, parameters, what, a, b):
+def _same(op, parameters, what, a, b, scale=0.0):
+    """Equal, up to 16 roundings of the largest element, or of terms of a size that is given."""
     a, b = np.asarray(a), np.asarray(b)
     assert a.shape == b.shape and a.dtype == b.dtype, say(op, parameters, f"shape and dtype of the {what}", (a.shape, a.dtype), (b.shape, b.dtype))
     if a.dtype.kind != "f":
         assert np.array_equal(a, b), say(op, parameters, what, a, b)
         return
-    scale = np.max(np.abs(b), initial=0.0)
+    scale = np.max(np.abs(b), initial=scale)
     assert np.all(np.abs(a - b) <= ROUNDINGS * EPSILON * scale), say(op, parameters, what, a, b)
 
 
@@ -235,12 +242,17 @@ def run(op, parameters, xs, g=None):
 def check_layouts(op, parameters, xs):
     """The same results whatever the inputs look like in memory, and no input changed, not even one that could be."""
     plain = run(op, parameters, xs)
+    size = 0.0
+    if op.differentiable:
+        sizes = jacobian_sizes(op, plain["value"], xs, parameters)
+        size = max(np.max(m @ np.abs(x).ravel(), initial=0.0) for m, x in zip(sizes, xs))
+        size = max([size] + [np.max(np.abs(plain["value"]).ravel() @ m, initial=0.0) for m in sizes])
     for name in memory_layouts(np.zeros(1)):
         moved = [memory_layouts(x)[name] for x in xs]
         before = [x.tobytes() for x in moved]
         found = run(op, parameters, moved)
         for what in plain:
-            _same(op, parameters, f"{what} of {name} inputs", found[what], plain[what])
+            _same(op, parameters, f"{what} of {name} inputs", found[what], plain[what], size)
         for i, x in enumerate(moved):
             assert x.tobytes() == before[i], f"{op.name}{parameters}: argument {i} ({name}) was changed in place"
 

@@ -1,6 +1,7 @@
 """`symgrad.check` refutes wrong rules, with a simple counterexample that names the op, and each of its parts can fail by itself."""
 
 import dataclasses
+import gc
 import time
 
 import mpmath
@@ -144,12 +145,38 @@ def test_zero_is_decided_and_not_guessed():
 
 
 def test_a_time_limit_ends_what_takes_too_long_and_is_lifted_afterwards():
+    x = sympy.Symbol("x")
     start = time.monotonic()
     with pytest.raises(proof.OutOfTime):
         with proof.limited(0.05):
             while True:
-                pass
+                sympy.expand((x + 1) ** 20)
     assert time.monotonic() - start < 5
     with proof.limited(0.05):
         pass
-    time.sleep(0.1)
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        sympy.expand((x + 1) ** 20)
+
+
+def test_a_time_limit_spares_what_the_algebra_did_not_call():
+    """An exception in a callback of the garbage collector is lost and reported as unraisable: the alarm waits until it is over."""
+    calls, x = [], sympy.Symbol("x")
+
+    def slow(phase, info):
+        if phase == "stop" and not calls:
+            calls.append(phase)
+            end = time.monotonic() + 0.2
+            while time.monotonic() < end:
+                pass
+
+    gc.callbacks.append(slow)
+    try:
+        with pytest.raises(proof.OutOfTime):
+            with proof.limited(0.05):
+                gc.collect()
+                while True:
+                    sympy.expand((x + 1) ** 20)
+    finally:
+        gc.callbacks.remove(slow)
+    assert calls

@@ -35,15 +35,18 @@ def limited(seconds: float) -> Iterator[None]:
         yield
         return
 
+    # A signal may also interrupt a callback of the garbage collector or a finally clause, where an exception is lost or does harm:
+    # only the algebra itself is stopped, and the alarm rings again until it is.
     def stop(signum: int, frame: FrameType | None) -> None:
-        raise OutOfTime
+        if frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("sympy", "mpmath"):
+            raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.01)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.setitimer(signal.ITIMER_REAL, left, interval)
         signal.signal(signal.SIGALRM, before)
 
 
