@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.devices import on_cpu
 from symgrad.dtypes import dtype_of, get_default_dtype, numpy_dtype
 from symgrad.tensor import Tensor, as_value, wrap
 
@@ -43,7 +44,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     >>> (x.sin() * x).expr
     x*sin(x)
     """
-    _on_cpu(device)
+    on_cpu(device)
     value = as_value(data, dtype)
     return _finished(value.copy() if isinstance(value, np.ndarray) else value, requires_grad, symbol)
 
@@ -74,7 +75,7 @@ def _as_float(data: Any) -> Any:
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor: itself if it is one, sharing memory with an array, copied from sequences."""
-    _on_cpu(device)
+    on_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
     return wrap(as_value(data, dtype))
@@ -89,11 +90,6 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtype_of(ndarray.dtype)
     return wrap(ndarray)
-
-
-def _on_cpu(device: Any) -> None:
-    if device is not None and str(device).partition(":")[0] != "cpu":
-        raise RuntimeError(f"symgrad computes on the CPU; the device {device} is not there")
 
 
 def _shape(size: tuple) -> tuple[int, ...]:
@@ -111,32 +107,32 @@ def _of(value: Any) -> Any:
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
     """A tensor of zeros."""
-    _on_cpu(device)
+    on_cpu(device)
     return _finished(_of(np.zeros(_shape(size), numpy_dtype(dtype))), requires_grad, symbol)
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
     """A tensor of ones."""
-    _on_cpu(device)
+    on_cpu(device)
     return _finished(_of(np.ones(_shape(size), numpy_dtype(dtype))), requires_grad, symbol)
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose elements are not set."""
-    _on_cpu(device)
+    on_cpu(device)
     return _finished(_of(np.empty(_shape(size), numpy_dtype(dtype))), requires_grad)
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
     """A tensor whose elements are all `fill_value`."""
-    _on_cpu(device)
+    on_cpu(device)
     fill = as_value(fill_value)
     return _finished(_of(np.full(_shape((size,)), fill, fill.dtype if dtype is None else numpy_dtype(dtype))), requires_grad, symbol)
 
 
 def _like(make: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        _on_cpu(device)
+        on_cpu(device)
         x = as_value(input)
         return _finished(_of(make(x.shape, x.dtype if dtype is None else numpy_dtype(dtype))), requires_grad)
 
@@ -162,7 +158,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any 
 
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The numbers from `start` up to, but not with, `end`."""
-    _on_cpu(device)
+    on_cpu(device)
     if end is None:
         start, end = 0, start
     if step == 0:
@@ -177,7 +173,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`steps` numbers, evenly spaced from `start` to `end`, both included."""
-    _on_cpu(device)
+    on_cpu(device)
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, not {steps}")
     return _finished(np.linspace(float(start), float(end), steps).astype(numpy_dtype(dtype)), requires_grad)
@@ -185,7 +181,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The n by m matrix with ones on its diagonal."""
-    _on_cpu(device)
+    on_cpu(device)
     return _finished(np.eye(*_shape((n, n if m is None else m)), dtype=numpy_dtype(dtype)), requires_grad)
 
 
@@ -215,20 +211,20 @@ def _drawn(value: Any, dtype: Any, requires_grad: bool) -> Tensor:
 
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers from [0, 1)."""
-    _on_cpu(device)
+    on_cpu(device)
     return _drawn((generator or _default()).random(_shape(size)), dtype, requires_grad)
 
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers from the standard normal distribution."""
-    _on_cpu(device)
+    on_cpu(device)
     return _drawn((generator or _default()).standard_normal(_shape(size)), dtype, requires_grad)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
             requires_grad: bool = False) -> Tensor:
     """Integers from `low` up to, but not with, `high`; randint(high, size) starts at 0."""
-    _on_cpu(device)
+    on_cpu(device)
     if size is None:
         low, high, size = 0, low, high
     if low >= high:
@@ -247,5 +243,5 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    _on_cpu(device)
+    on_cpu(device)
     return _drawn((generator or _default()).permutation(n), np.int64 if dtype is None else dtype, False)

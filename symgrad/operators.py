@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes import ALIASES, DTYPES, DType
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY
-from symgrad.recording import convert, core
+from symgrad.recording import core
 from symgrad.tensor import Tensor, as_value, wrap
 
 __all__ = ["NUMPY_FUNCTIONS"]
@@ -146,67 +145,10 @@ def plain_index(index: Any) -> Any:
 
 
 @_method
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """The tensor in another dtype (itself, if it has that dtype), differentiably.
-
-    Takes a dtype, another tensor, or the device "cpu"; raises RuntimeError for any other device.
-    """
-    for argument in args:
-        if isinstance(argument, Tensor):
-            dtype = argument.dtype
-        elif isinstance(argument, str) and argument.partition(":")[0] in ("cpu", "cuda", "mps", "xpu"):
-            device = argument
-        elif isinstance(argument, bool):
-            continue
-        elif isinstance(argument, DType) or not hasattr(argument, "type"):
-            dtype = argument
-        else:
-            device = argument
-    if device is not None and str(device).partition(":")[0] != "cpu":
-        raise RuntimeError(f"to: symgrad computes on the CPU; the device {device} is not there")
-    out = self if dtype is None else convert(self, dtype)
-    return traced.clone(out) if copy and out is self else out
-
-
-for _name, _target in {**{name: name for name in ("bool",)}, **ALIASES, "bfloat16": "bfloat16"}.items():
-    def _converted(self: Tensor, _target: str = _target) -> Tensor:
-        return convert(self, DTYPES[_target])
-
-    _converted.__name__, _converted.__doc__ = _name, f"The tensor as {_target}."
-    setattr(Tensor, _name, _converted)
-
-
-@_method
-def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of another."""
-    return convert(self, other.dtype)
-
-
-@_method
-def contiguous(self: Tensor) -> Tensor:
-    """The tensor itself where its elements lie in order, else a copy that does."""
-    return self if np.asarray(self._value).flags.c_contiguous else traced.clone(self)
-
-
-@_method
-def is_contiguous(self: Tensor) -> bool:
-    """Whether the elements lie in memory in order."""
-    return bool(np.asarray(self._value).flags.c_contiguous)
-
-
-@_method
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension."""
     return tuple(traced.select(self, dim, i) for i in range(self.shape[dim]))
 
-
-def _transposed(self: Tensor) -> Tensor:
-    """The tensor with its dimensions reversed."""
-    return traced.permute(self, tuple(reversed(range(self.ndim))))
-
-
-Tensor.T = property(_transposed)  # type: ignore[assignment]
-Tensor.mT = property(lambda self: traced.transpose(self, -2, -1), doc="The last two dimensions exchanged.")  # type: ignore[assignment]
 
 NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
                "greater_equal": "ge", "rint": "round", "float_power": "pow", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin",

@@ -12,8 +12,8 @@ import numpy as np
 Axes = int | tuple[int, ...] | None
 
 
-def copy(x: Any) -> Any:
-    return x.copy()
+def copy(x: Any, order: str = "K") -> Any:
+    return x.copy(order)
 
 
 def sum(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:

@@ -257,8 +257,12 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
 
 
 
-linear("clone", lambda xp, input: xp.copy(input), lambda xp, g, shape: g, prepare=lambda xp, input, *, memory_format=None: (input,),
-       usage="symgrad.clone(a)", doc="A copy, differentiably.")
+def _order_of(xp, input, *, memory_format=None):
+    return input, "C" if str(memory_format) == "torch.contiguous_format" else "K"
+
+
+linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of, examples=(("K",), ("C",)),
+       usage="symgrad.clone(a)", doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
           jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), public=False, examples=(("float64",),),
           doc="The input in another dtype.")

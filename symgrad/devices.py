@@ -1,0 +1,198 @@
+"""Where tensors live: `device`, `layout` and `memory_format`, with PyTorch's names; symgrad computes with NumPy on the CPU and says so."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+__all__ = ["FORMATS", "LAYOUTS", "device", "get_default_device", "layout", "memory_format", "on_cpu", "set_default_device"]
+
+TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
+         "hpu", "mtia", "privateuseone")
+_NO_ACCELERATOR = "Cannot access accelerator device when none is available."
+
+
+class device:
+    """The name of a place for tensors: a type such as "cpu" or "cuda", and perhaps an index.
+
+    Any device can be named, compared and printed; a tensor can be made only on the CPU. As a context manager it is the default device inside.
+
+    Raises RuntimeError for a string that names no device, TypeError for anything but a string, a device or an index.
+
+    >>> device("cuda:1")
+    device(type='cuda', index=1)
+    >>> device("cpu") == device("cpu:0")
+    False
+    """
+
+    __slots__ = ("type", "index")
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any, index: int | None = None):
+        if isinstance(type, device):
+            kind, number = type.type, type.index
+        elif isinstance(type, str):
+            kind, number = _parsed(type)
+        elif isinstance(type, int) and not isinstance(type, bool):
+            raise RuntimeError(_NO_ACCELERATOR)
+        else:
+            raise TypeError(f"device(): argument 'device' must be a device, a string or an index, not {_kind(type)}")
+        if index is not None:
+            if number is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            if isinstance(index, bool) or not isinstance(index, int):
+                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_kind(index)}")
+            if index < 0:
+                raise RuntimeError("Device index must not be negative")
+            number = index
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "index", number)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a device cannot be changed; name another one instead of setting {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __reduce__(self) -> Any:
+        return device, (self.type,) if self.index is None else (self.type, self.index)
+
+    def __enter__(self) -> device:
+        _defaults.stack = [*_defaults.stack, self]
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _defaults.stack = _defaults.stack[:-1]
+
+
+def _kind(x: Any) -> str:
+    return type(x).__name__
+
+
+def _parsed(text: str) -> tuple[str, int | None]:
+    """The type and the index of a device string."""
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    found = re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?", text)
+    if found is None:
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    if found[1] not in TYPES:
+        if re.fullmatch(r"[a-z]+[0-9]+", text.partition(":")[0]):
+            raise RuntimeError(f"Invalid device string: '{text}'")
+        raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {found[1]}")
+    return found[1], None if found[2] is None else int(found[2])
+
+
+CPU = device("cpu")
+
+
+class _Defaults(threading.local):
+    """The default device of a thread, and those of the `with` blocks it is in."""
+
+    chosen: device = CPU
+    stack: list[device] = []
+
+
+_defaults = _Defaults()
+
+
+def get_default_device() -> device:
+    """The device on which new tensors are made.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return _defaults.stack[-1] if _defaults.stack else _defaults.chosen
+
+
+def set_default_device(device: Any) -> None:
+    """Make another device the default of this thread; None is the CPU. Making a tensor on a device that is not there raises."""
+    _defaults.chosen = CPU if device is None else _device(device)
+
+
+_device = device
+
+
+def on_cpu(where: Any = None) -> None:
+    """Refuse every device that is not the CPU; None is the default device.
+
+    Raises AssertionError, as torch does, for an accelerator that this library cannot use; RuntimeError for a device that there is not.
+
+    >>> on_cpu("cuda")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    AssertionError: symgrad is not compiled with CUDA enabled: it computes with NumPy on the CPU; use device="cpu" instead of "cuda", or ask ...
+    """
+    if where is None and not _defaults.stack and _defaults.chosen is CPU:
+        return
+    where = get_default_device() if where is None else _device(where)
+    if where.type != "cpu":
+        raise missing(where)
+
+
+def missing(where: device) -> Exception:
+    """The error that says a device is not there, and what to use instead."""
+    name = where.type.upper()
+    advice = (f"it computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\""
+              + (", or ask torch.cuda.is_available() first" if where.type == "cuda" else ""))
+    if where.type in ("cuda", "xpu"):
+        return AssertionError(f"symgrad is not compiled with {name} enabled: {advice}")
+    return RuntimeError(f"symgrad is not linked with support for {where.type} devices: {advice}")
+
+
+class _Word:
+    """A constant with a name, which prints as torch prints it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return _named, (self.name,)
+
+
+class layout(_Word):
+    """How the elements of a tensor are laid out in memory; symgrad has one, `strided`."""
+
+    __slots__ = ()
+
+
+class memory_format(_Word):
+    """In which order the elements of a new tensor are laid out: `contiguous_format`, `preserve_format`, and two for images."""
+
+    __slots__ = ()
+
+
+def _named(name: str) -> _Word:
+    return {**LAYOUTS, **FORMATS}[name]
+
+
+LAYOUTS: dict[str, _Word] = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
+FORMATS: dict[str, _Word] = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
+
+
+def only_strided(asked: Any) -> None:
+    """Refuse every layout but `strided`."""
+    if asked is not None and asked is not LAYOUTS["strided"]:
+        raise RuntimeError(f"symgrad lays tensors out in one way, torch.strided; {asked!r} is not there: make a dense tensor")
+
+
+def not_pinned(asked: Any) -> None:
+    """Refuse pinned memory, which only an accelerator has a use for."""
+    if asked:
+        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")
