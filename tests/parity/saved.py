@@ -11,7 +11,8 @@ import pathlib
 
 import torch
 
-VECTOR, SMALL, MATRIX, SQUARE, TALL = [0.3, 0.6, 0.9], [0.2, 0.5, 0.8], [[0.1, 0.5, 0.9], [0.4, 0.2, 0.7]], [[2.0, 0.3], [0.3, 1.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+VECTOR, SMALL = [0.3, 0.6, 0.9], [0.2, 0.5, 0.8]
+MATRIX, SQUARE, TALL = [[0.1, 0.5, 0.9], [0.4, 0.2, 0.7]], [[2.0, 0.3], [0.3, 1.0]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 UNARY = """
     a.neg() a.abs() a.sign() a.exp() a.exp2() a.expm1() a.log() a.log2() a.log10() a.log1p() a.sqrt() a.rsqrt() a.square() a.reciprocal() a.sin()
     a.cos() a.tan() a.asin() a.acos() a.atan() a.sinh() a.cosh() a.tanh() a.asinh() (a+2).acosh() a.atanh() a.sigmoid() a.relu() a.erf() a.erfc()
