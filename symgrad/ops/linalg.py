@@ -1,6 +1,6 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
-from symgrad.op import composite, linear, multilinear
+from symgrad.op import composite, linear, multilinear, primitive
 
 
 def _matrices(name, *ranks):
@@ -31,6 +31,37 @@ multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g
 multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
             lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, shapes=((2, 3, 4), (1, 4, 2)),
             doc="Products of matrices over broadcast leading axes.")
+
+
+def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if matrix.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
+    (n, k), (l, m) = mat1.shape, mat2.shape
+    if k != l:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {l}x{m})")
+    if input.ndim > 2:
+        raise RuntimeError(f"The number of sizes provided (2) must be greater or equal to the number of dimensions in the tensor ({input.ndim})")
+    for dim, given, size in zip((1, 0), reversed(input.shape), (m, n)):
+        if given not in (1, size):
+            raise RuntimeError(f"The expanded size of the tensor ({size}) must match the existing size ({given}) at non-singleton dimension {dim}."
+                               f"  Target sizes: {[n, m]}.  Tensor sizes: {list(input.shape)}")
+    return input, mat1, mat2, beta, alpha
+
+
+def _times(number, x):
+    return x if number == 1 else number * x
+
+
+def _addmm_vjp(xp, g, y, input, a, b, beta, alpha):
+    scaled = _times(alpha, g)
+    return _times(beta, g), xp.mm(scaled, _t(xp, b)), xp.mm(_t(xp, a), scaled)
+
+
+primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _times(alpha, xp.mm(mat1, mat2)) + _times(beta, input), arity=3,
+          prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), vjp=_addmm_vjp,
+          jvp=lambda xp, t, ta, tb, y, input, a, b, beta, alpha: _times(alpha, xp.mm(ta, b) + xp.mm(a, tb)) + _times(beta, t),
+          usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 
 
 @composite("matmul", arity=2, usage="symgrad.matmul(a, x)")

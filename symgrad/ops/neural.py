@@ -2,7 +2,8 @@
 
 import math
 
-from symgrad.op import elementwise, primitive
+from symgrad.domains import REAL, Domain, Interval
+from symgrad.op import elementwise, multilinear, primitive
 from symgrad.ops.rules import axes
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, special=((0.0,), (-0.0,)),
@@ -80,3 +81,78 @@ primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.squar
           method=False, vjp=_mse_vjp, examples=(("mean",), ("sum",), ("none",)),
           jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
           usage="symgrad.mse_loss(a, 2 * a)", doc="The mean (or sum, or each) of (input - target)².")
+
+
+PROBABILITY = Domain("PROBABILITY", (Interval(0.0, 1.0),))
+REDUCTIONS = (("mean",), ("sum",), ("none",))
+LEAST_LOG, LEAST_VARIANCE = -100.0, 1e-12  # torch's limits: a loss of a probability that is 0 stays finite, and so does its gradient
+
+
+def _entropy_vjp(rule):
+    """A pullback, from the rule for the loss of each element and its three (or four) partial derivatives."""
+    def vjp(xp, g, y, x, target, weight, *rest):
+        *positive, reduction = rest
+        each, *partials = rule(xp, x, target, *positive)
+        scaled = _weight(g, each.shape if isinstance(weight, float) else (weight * each).shape, reduction)
+        by_x, by_target, *by_positive = (scaled * weight * partial for partial in partials)
+        return by_x, by_target, scaled * each, *by_positive
+
+    return vjp
+
+
+def _entropy_jvp(rule):
+    def jvp(xp, *given):
+        count = 4 if len(given) > 8 else 3
+        tangents, (_, x, target, weight, *positive), reduction = given[:count], given[count:-1], given[-1]
+        each, *partials = rule(xp, x, target, *positive)
+        along = sum(partial * t for partial, t in zip(partials, (*tangents[:2], *tangents[3:])))
+        return _reduced(xp, weight * along + tangents[2] * each, reduction)
+
+    return jvp
+
+
+def _bernoulli(xp, x, target):
+    """-t log(x) - (1 - t) log(1 - x), and its derivatives by x and t."""
+    no, yes = xp.maximum(xp.log1p(-x), LEAST_LOG), xp.maximum(xp.log(x), LEAST_LOG)
+    return (target - 1) * no - target * yes, (x - target) / xp.maximum((1 - x) * x, LEAST_VARIANCE), no - yes
+
+
+def _logistic(xp, x, target, positive):
+    """-p t log(s(x)) - (1 - t) log(s(-x)), s the sigmoid, and its derivatives by x, t and p: without cancellation in either tail.
+
+    `positive` is p; without one it is the number 1.0, and the derivative by t is -x exactly.
+    """
+    yes, no = xp.logsigmoid(x), xp.logsigmoid(-x)
+    return ((target - 1) * no - positive * target * yes, (1 - target) * xp.sigmoid(x) - positive * target * xp.sigmoid(-x),
+            -x if isinstance(positive, float) else no - positive * yes, -target * yes)
+
+
+primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction: _reduced(xp, weight * _bernoulli(xp, input, target)[0], reduction),
+          vjp=_entropy_vjp(_bernoulli), jvp=_entropy_jvp(_bernoulli), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
+          shapes=((2, 3),) * 3, public=False, doc="The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)).")
+primitive("binary_cross_entropy_with_logits", lambda xp, input, target, weight, pos_weight, reduction:
+          _reduced(xp, weight * _logistic(xp, input, target, pos_weight)[0], reduction), vjp=_entropy_vjp(_logistic), jvp=_entropy_jvp(_logistic),
+          arity=4, domain=(REAL, PROBABILITY, REAL, REAL), examples=REDUCTIONS, shapes=((2, 2),) * 4, public=False,
+          doc="binary_cross_entropy of sigmoid(input), without cancellation; `pos_weight` weighs the targets that are 1.")
+
+
+def _picked(xp, input, weight, index, total, at):
+    """-Σ weight input[index] / total; without a total each term, `at` its place among zeros (an index, and the shape)."""
+    each = -weight * xp.getitem(input, index)
+    return xp.sum(each, (0,), False) / total if at is None else _placed(xp, each, *at)
+
+
+def _placed(xp, values, index, shape):
+    return xp.put(xp.zeros_like(values, shape), values, index, False)
+
+
+def _each_pick(xp, g, index, total, at):
+    return xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0])
+
+
+for _name, _node_name in {"nll_loss": "NllLoss", "nll_loss2d": "NllLoss2D"}.items():
+    multilinear(_name, lambda xp, input, weight, index, total, at: _picked(xp, input, weight, index, total, at),
+                lambda xp, g, x, weight, index, total, at: _placed(xp, -weight * _each_pick(xp, g, index, total, at), index, x.shape),
+                lambda xp, g, x, weight, index, total, at: -_each_pick(xp, g, index, total, at) * xp.getitem(x, index), node_name=_node_name,
+                shapes=((3, 4), (3,)), examples=((([0, 1, 2], [1, 0, 1]), 3.0, None), (([0, 1, 2], [1, 0, 1]), None, ([0, 3, 1], (4,)))),
+                public=False, doc="What a classifier loses: minus the (log-)probabilities of the true classes, weighted; their mean, sum or each.")
