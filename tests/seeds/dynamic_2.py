@@ -1,0 +1,13 @@
+# An article about the dynamic graph, section 1: the backward pass frees the graph
+import torch 
+w = torch.tensor([[3.0,1.0]],requires_grad=True)
+b = torch.tensor([[3.0]],requires_grad=True)
+X = torch.randn(10,2)
+Y = torch.randn(10,1)
+Y_hat = X@w.t() + b  # Y_hat定义后其正向传播被立即执行,与其后面的loss创建语句无关
+loss = torch.mean(torch.pow(Y_hat-Y,2))
+
+#计算图在反向传播后立即销毁,如果需要保留计算图(比如求多次反向传播), 需要设置retain_graph = True
+loss.backward()  #loss.backward(retain_graph = True) 
+
+#loss.backward() #如果再次执行反向传播将报错
