@@ -4,32 +4,32 @@ from typing import Any
 
 from symgrad import autograd
 from symgrad import expressions as _expressions
+from symgrad import random
 from symgrad import surface as _surface
 from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from symgrad.checking import Report, check, example
 from symgrad.creation import (
     arange,
     as_tensor,
+    asarray,
     empty,
     empty_like,
+    empty_strided,
     eye,
     from_numpy,
+    frombuffer,
     full,
     full_like,
-    initial_seed,
     linspace,
-    manual_seed,
-    normal,
+    logspace,
     ones,
     ones_like,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
+    range,
+    scalar_tensor,
     symbols,
     tensor,
+    tril_indices,
+    triu_indices,
     zeros,
     zeros_like,
 )
@@ -42,6 +42,26 @@ from symgrad.extending import elementwise, linear, multilinear, primitive
 from symgrad.lift import FUNCTIONS
 from symgrad.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
 from symgrad.printing import get_printoptions, set_printoptions
+from symgrad.random import (
+    Generator,
+    bernoulli,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    multinomial,
+    normal,
+    poisson,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
 from symgrad.tensor import Size, Tensor
 
 __version__ = "0.1.0"

@@ -1,33 +1,28 @@
-"""Making tensors: from data, by value, and by chance."""
+"""Making tensors: from data and by value; every function takes torch's keywords, and `symbol`, which names the new tensor."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symgrad.devices import on_cpu
-from symgrad.dtypes import dtype_of, get_default_dtype, numpy_dtype
+from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
+from symgrad.making import finished, is_integer, like, maker, placed, sizes_of
 from symgrad.tensor import Tensor, as_value, wrap
 
-__all__ = ["arange", "as_tensor", "empty", "empty_like", "eye", "from_numpy", "full", "full_like", "initial_seed", "linspace", "manual_seed",
-           "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "symbols", "tensor", "zeros",
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full", "full_like",
+           "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices", "triu_indices", "zeros",
            "zeros_like"]
 
-_random: dict[str, Any] = {"generator": np.random.default_rng(), "seed": 0}
 
+# From data
 
-def _finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
-    out = wrap(value)
-    if requires_grad and value.dtype.kind not in "fcV":
-        raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients; this one is {dtype_of(value.dtype)}: give "
-                           f"dtype=float64 or floating-point data")
-    if symbol is not None and not (isinstance(symbol, str) and symbol.isidentifier()):
-        raise ValueError(f"symbol must be a name such as 'x', not {symbol!r}")
-    if requires_grad or symbol is not None:
-        out._make_leaf(requires_grad, symbol)
-    return out
+COPY = ("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor).")
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -44,9 +39,40 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     >>> (x.sin() * x).expr
     x*sin(x)
     """
-    on_cpu(device)
-    value = as_value(data, dtype)
-    return _finished(value.copy() if isinstance(value, np.ndarray) else value, requires_grad, symbol)
+    placed(device, None, pin_memory)
+    if isinstance(data, Tensor):
+        warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=2)
+    value = read(data, dtype)
+    return finished(value.copy("K") if isinstance(value, np.ndarray) else value, requires_grad, symbol)
+
+
+def read(data: Any, dtype: Any = None) -> Any:
+    """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
+    try:
+        value = as_value(data)
+    except ValueError as error:
+        raise ValueError(f"{_ragged(data) or error}: the nested sequences are not rectangular") from None
+    if dtype is None:
+        return value
+    target = dtype_of(dtype)
+    if value.dtype.kind == "c" and not target.is_complex and not isinstance(data, (Tensor, np.ndarray)):
+        raise TypeError("must be real number, not complex")
+    if target.numpy.kind in "iu" and value.dtype.kind in "iu" and isinstance(data, int):
+        limits = np.iinfo(target.numpy)
+        if not (limits.min if target.is_signed else -(limits.max + 1)) <= data <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+    return value.astype(target.numpy, copy=False)
+
+
+def _ragged(data: Any, dim: int = 0) -> str | None:
+    """Which sequence has another length than its first neighbour."""
+    if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (list, tuple)):
+        return None
+    for row in data:
+        found = len(row) if isinstance(row, (list, tuple)) else 0
+        if found != len(data[0]):
+            return f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {found})"
+    return next(filter(None, (_ragged(row, dim + 1) for row in data)), None)
 
 
 def symbols(names: str, values: Any = None, *, requires_grad: bool = True) -> tuple[Tensor, ...]:
@@ -74,174 +100,215 @@ def _as_float(data: Any) -> Any:
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor: itself if it is one, sharing memory with an array, copied from sequences."""
+    """The data as a tensor: itself if it is one, sharing memory with an array, copied from sequences.
+
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> as_tensor(a)[0] = 5.0
+    >>> a
+    array([5., 0.])
+    """
     on_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
-    return wrap(as_value(data, dtype))
+    return wrap(read(data, dtype))
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """The data as a tensor: sharing memory with a tensor, an array or a buffer where that can be, unless a `copy` is asked for.
+
+    Raises ValueError where a copy is forbidden (`copy` False) and cannot be avoided.
+    """
+    on_cpu(device)
+    if isinstance(obj, Tensor) and not copy and (dtype is None or dtype_of(dtype) is obj.dtype):
+        if requires_grad == obj.requires_grad:
+            return obj
+        return obj.detach().requires_grad_(requires_grad)
+    value = read(obj, dtype)
+    shares = isinstance(obj, (np.ndarray, Tensor)) and isinstance(value, np.ndarray) and np.may_share_memory(value, as_value(obj))
+    if copy is False and not shares:
+        raise ValueError("can't alias arbitrary sequence into a tensor." if not hasattr(obj, "dtype") else
+                         "can't alias a tensor with another dtype; leave copy=False out")
+    return finished(value.copy("K") if copy and shares else value, requires_grad)
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor that shares memory with a NumPy array.
+    """A tensor that shares memory with a NumPy array: what is written to one is seen in the other.
 
     Raises TypeError for anything else, and for dtypes that tensors do not have.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+                         "supported.")
     dtype_of(ndarray.dtype)
     return wrap(ndarray)
 
 
-def _shape(size: tuple) -> tuple[int, ...]:
-    if len(size) == 1 and not isinstance(size[0], (int, np.integer)):
-        size = tuple(size[0])
-    for n in size:
-        if int(n) < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
-    return tuple(int(n) for n in size)
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares memory with a buffer, `count` elements (-1 for all) from the byte `offset` on.
+
+    Raises ValueError for a buffer that has no such elements.
+    """
+    return finished(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
 
 
-def _of(value: Any) -> Any:
-    return value if value.ndim else value[()]
+# By value
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
+@maker
+def zeros(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
     """A tensor of zeros."""
-    on_cpu(device)
-    return _finished(_of(np.zeros(_shape(size), numpy_dtype(dtype))), requires_grad, symbol)
+    return np.zeros(sizes_of("zeros", sizes, size), numpy_dtype(dtype))
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
+@maker
+def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
     """A tensor of ones."""
-    on_cpu(device)
-    return _finished(_of(np.ones(_shape(size), numpy_dtype(dtype))), requires_grad, symbol)
+    return np.ones(sizes_of("ones", sizes, size), numpy_dtype(dtype))
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@maker
+def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """A tensor whose elements are not set."""
-    on_cpu(device)
-    return _finished(_of(np.empty(_shape(size), numpy_dtype(dtype))), requires_grad)
+    return np.empty(sizes_of("empty", sizes, size), numpy_dtype(dtype))
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
+@maker
+def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
+    """A tensor whose elements are not set and lie `stride` elements apart along each dimension."""
+    shape, apart = sizes_of("empty_strided", (size,)), tuple(stride)
+    if len(shape) != len(apart):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(apart)})")
+    if any(n < 0 for n in apart):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(apart)}")
+    whole = np.empty(1 + sum((n - 1) * s for n, s in zip(shape, apart)) if math.prod(shape) else 0, numpy_dtype(dtype))
+    return np.ndarray(shape, whole.dtype, whole, 0, tuple(n * whole.itemsize for n in apart))
+
+
+@maker
+def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     """A tensor whose elements are all `fill_value`."""
-    on_cpu(device)
     fill = as_value(fill_value)
-    return _finished(_of(np.full(_shape((size,)), fill, fill.dtype if dtype is None else numpy_dtype(dtype))), requires_grad, symbol)
+    if fill.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
+        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
+    if isinstance(size, int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
+    return np.full(sizes_of("full", (size,)), fill, fill.dtype if dtype is None else numpy_dtype(dtype))
 
 
-def _like(make: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
-    def like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        on_cpu(device)
-        x = as_value(input)
-        return _finished(_of(make(x.shape, x.dtype if dtype is None else numpy_dtype(dtype))), requires_grad)
-
-    like.__name__ = like.__qualname__ = name
-    like.__doc__ = doc
-    return like
+@maker
+def scalar_tensor(dtype: DType | None, s: Any) -> Any:
+    """A tensor of no dimensions: a number in the default dtype, or in the one asked for."""
+    return np.array(s, numpy_dtype(dtype))
 
 
-zeros_like = _like(np.zeros, "Zeros of the shape and dtype of another tensor.", "zeros_like")
-ones_like = _like(np.ones, "Ones of the shape and dtype of another tensor.", "ones_like")
-empty_like = _like(np.empty, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
-rand_like = _like(lambda shape, dtype: np.asarray(generator().random(shape)).astype(dtype), "Uniform numbers from [0, 1) of the shape and dtype of "
-                  "another tensor.", "rand_like")
-randn_like = _like(lambda shape, dtype: np.asarray(generator().standard_normal(shape)).astype(dtype), "Normal numbers of the shape and dtype of "
-                   "another tensor.", "randn_like")
+def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
+    """Python numbers, and the dtype they are computed with."""
+    plain = [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in given]
+    kinds = {type(x) for x in plain}
+    if complex in kinds:
+        return plain, get_default_dtype().to_complex().numpy
+    return plain, get_default_dtype().numpy if float in kinds else np.dtype(np.int64)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the shape and dtype of another whose elements are all `fill_value`."""
-    x = as_value(input)
-    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
-
-
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The numbers from `start` up to, but not with, `end`."""
-    on_cpu(device)
+@maker
+def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
+    """The numbers start, start + step, ... up to, but not with, `end`; integers, if all three are."""
     if end is None:
         start, end = 0, start
+    (start, end, step), kind = _numbers(start, end, step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not all(map(math.isfinite, (start, end))):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}")
-    out = np.arange(start, end, step)
-    if dtype is None:
-        dtype = get_default_dtype() if out.dtype.kind == "f" else out.dtype
-    return _finished(out.astype(numpy_dtype(dtype)), requires_grad)
+    target = kind if dtype is None else dtype.numpy
+    if kind.kind == "i":
+        return np.arange(start, end, step).astype(target)
+    return (start + step * np.arange(math.ceil((end - start) / step))).astype(target)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` numbers, evenly spaced from `start` to `end`, both included."""
-    on_cpu(device)
+@maker
+def range(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
+    """The numbers start, start + step, ... up to, and with, `end`, in the default dtype; torch advises `arange`."""
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
+    (start, end, step), _ = _numbers(*((0, start) if end is None else (start, end)), step)
+    return (start + step * np.arange(math.floor((end - start) / step) + 1)).astype(numpy_dtype(dtype))
+
+
+def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
+    """Evenly spaced numbers, each counted from the nearer end."""
+    if not is_integer(steps):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, not {steps}")
-    return _finished(np.linspace(float(start), float(end), steps).astype(numpy_dtype(dtype)), requires_grad)
+    (start, end), kind = _numbers(start, end)
+    at, step = np.arange(steps), (end - start) / max(steps - 1, 1)
+    target = dtype or (dtype_of(kind) if kind.kind == "c" else get_default_dtype())
+    out = np.where(at < steps / 2, start + step * at, end - step * (steps - 1 - at)) if steps != 1 else np.array([start + 0 * step])
+    return out, target.numpy
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@maker
+def linspace(dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
+    """`steps` numbers, evenly spaced from `start` to `end`, both included."""
+    out, target = _spaced("linspace", dtype, start, end, steps)
+    return out.astype(target)
+
+
+@maker
+def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
+    """`steps` powers of `base`, with exponents evenly spaced from `start` to `end`, both included."""
+    out, target = _spaced("logspace", dtype, start, end, steps)
+    return (base**out).astype(target)
+
+
+@maker
+def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
     """The n by m matrix with ones on its diagonal."""
-    on_cpu(device)
-    return _finished(np.eye(*_shape((n, n if m is None else m)), dtype=numpy_dtype(dtype)), requires_grad)
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    return np.eye(n, m, dtype=numpy_dtype(dtype))
 
 
-def generator() -> np.random.Generator:
-    """The NumPy generator that random tensors are drawn from."""
-    return _random["generator"]
+def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Callable[..., Tensor]:
+    def make(dtype: DType | None, row: int, col: int, offset: int = 0) -> Any:
+        for what, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise RuntimeError(f"{what} must be non-negative, got{size}")
+        if dtype is not None and dtype.name not in ("int64", "int32"):
+            raise NotImplementedError(f'"{name}" not implemented for \'{dtype.words}\'')
+        return np.stack(indices(row, offset, col)).astype(np.int64 if dtype is None else dtype.numpy)
+
+    make.__name__, make.__doc__ = name, doc
+    return maker(make)
 
 
-_default = generator
+tril_indices = _triangle("tril_indices", np.tril_indices, "The rows and columns of the lower triangle of a row by col matrix, as a 2 by N tensor.")
+triu_indices = _triangle("triu_indices", np.triu_indices, "The rows and columns of the upper triangle of a row by col matrix, as a 2 by N tensor.")
 
 
-def manual_seed(seed: int) -> np.random.Generator:
-    """Start the generator of random tensors anew, so that a run can be repeated."""
-    _random["seed"] = int(seed)
-    _random["generator"] = np.random.default_rng(int(seed) & (2**64 - 1))
-    return generator()
+# Like another tensor
 
 
-def initial_seed() -> int:
-    """The seed that was last set."""
-    return int(_random["seed"])
+def _filler(number: Any) -> Callable[..., Any]:
+    def fill(array: np.ndarray) -> None:
+        array[...] = number
+
+    return fill
 
 
-def _drawn(value: Any, dtype: Any, requires_grad: bool) -> Tensor:
-    return _finished(_of(np.asarray(value).astype(numpy_dtype(dtype))), requires_grad)
+def _filled(array: np.ndarray, fill_value: Any) -> None:
+    array[...] = as_value(fill_value)
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform numbers from [0, 1)."""
-    on_cpu(device)
-    return _drawn((generator or _default()).random(_shape(size)), dtype, requires_grad)
+zeros_like = like(_filler(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")
+ones_like = like(_filler(1), "Ones of the shape and dtype of another tensor.", "ones_like")
+empty_like = like(lambda array: None, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
+full_like = like(_filled, "A tensor of the shape and dtype of another whose elements are all `fill_value`.", "full_like")
 
-
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Numbers from the standard normal distribution."""
-    on_cpu(device)
-    return _drawn((generator or _default()).standard_normal(_shape(size)), dtype, requires_grad)
-
-
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
-            requires_grad: bool = False) -> Tensor:
-    """Integers from `low` up to, but not with, `high`; randint(high, size) starts at 0."""
-    on_cpu(device)
-    if size is None:
-        low, high, size = 0, low, high
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _drawn((generator or _default()).integers(low, high, _shape((size,))), np.int64 if dtype is None else dtype, requires_grad)
-
-
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Numbers from normal distributions of the means and standard deviations given."""
-    mu, sigma = as_value(mean), as_value(std)
-    if np.any(sigma < 0):
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    shape = np.broadcast_shapes(mu.shape, sigma.shape) if size is None else _shape((size,))
-    return _drawn(mu + sigma * (generator or _default()).standard_normal(shape), dtype, requires_grad)
-
-
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
-    """The integers from 0 to n - 1 in random order."""
-    on_cpu(device)
-    return _drawn((generator or _default()).permutation(n), np.int64 if dtype is None else dtype, False)

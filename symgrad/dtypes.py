@@ -27,6 +27,23 @@ class DType:
     def __reduce__(self) -> Any:
         return _dtype_named, (self.name,)
 
+    @property
+    def words(self) -> str:
+        """The name that torch's older words are made of: `Float` for `FloatTensor`."""
+        return WORDS[self.name]
+
+    def to_complex(self) -> DType:
+        """The complex dtype whose parts have this one's precision, or the next there is."""
+        if self.is_complex:
+            return self
+        if not self.is_floating_point:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.words}")
+        return DTYPES["complex128" if self.name == "float64" else "complex64"]
+
+    def to_real(self) -> DType:
+        """The dtype of the parts of a complex number."""
+        return {"complex64": DTYPES["float32"], "complex128": DTYPES["float64"]}.get(self.name, self)
+
 
 def _dtype_named(name: str) -> DType:
     return DTYPES[name]
@@ -43,6 +60,8 @@ DTYPES = {name: DType(name, name) for name in ("float64", "float32", "float16", 
 DTYPES["bfloat16"] = DType("bfloat16", _bfloat16())
 ALIASES = {"double": "float64", "float": "float32", "half": "float16", "cfloat": "complex64", "cdouble": "complex128", "long": "int64",
            "int": "int32", "short": "int16"}
+WORDS = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+         "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
 _FROM_PYTHON = {float: None, int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]

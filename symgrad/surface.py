@@ -342,8 +342,8 @@ def _reversed(self: Tensor) -> Tensor:
         warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=2)
     else:
         warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
-                      "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the "
-                      "dimensions of a tensor.", UserWarning, stacklevel=2)
+                      "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+                      "reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
     return traced.permute(self, tuple(reversed(range(self.ndim))))
 
 

@@ -85,12 +85,16 @@ def test_matmul_is_reflected():
     assert isinstance(found, symgrad.Tensor) and found.tolist() == [[4.0, 6.0]] and found.requires_grad
 
 
-def test_in_place_operators_make_new_tensors():
-    """x += y is x = x + y: no other tensor sees a change."""
+def test_augmented_operators_write_in_place():
+    """x += y changes the memory that x has, whoever else looks at it, and keeps its place in the graph."""
     x = tensor([1.0, 2.0], requires_grad=True)
-    y = x
+    y = x * 1
+    z, shared = y, y.detach()
     y += 1
-    assert x.tolist() == [1.0, 2.0] and y.tolist() == [2.0, 3.0] and y.requires_grad and x.is_leaf
+    y *= 3.0
+    assert z is y and z.tolist() == shared.tolist() == [6.0, 9.0] and y.grad_fn.name() == "MulBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
 
 
 def test_python_protocols():
@@ -110,7 +114,7 @@ def test_a_tensor_is_a_key():
 
 def test_copies():
     x = tensor([1.0, 2.0])
-    for other in (copy.deepcopy(x), copy.copy(x), x.clone(), tensor(x)):
+    for other in (copy.deepcopy(x), copy.copy(x), x.clone(), tensor(x.tolist())):
         assert other.tolist() == x.tolist() and other is not x
 
 
