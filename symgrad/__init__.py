@@ -1,10 +1,11 @@
 """symgrad: numbers, formulas and proofs in one differentiable graph, behind PyTorch's names."""
 
+import importlib as _importlib
 from typing import Any
 
-from symgrad import autograd
+from symgrad import autograd, inplace
 from symgrad import expressions as _expressions
-from symgrad import random
+from symgrad import cuda, random
 from symgrad import surface as _surface
 from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from symgrad.checking import Report, check, example
@@ -36,12 +37,31 @@ from symgrad.creation import (
 from symgrad.devices import FORMATS as _FORMATS
 from symgrad.devices import LAYOUTS as _LAYOUTS
 from symgrad.devices import device, get_default_device, layout, memory_format, set_default_device
-from symgrad.dtypes import ALIASES, DTYPES, get_default_dtype, set_default_dtype
+from symgrad.dtypes import ALIASES, DTYPES, can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from symgrad.dtypes import DType as dtype
 from symgrad.extending import elementwise, linear, multilinear, primitive
+from symgrad.legacy import TYPES as _TYPES
+from symgrad.legacy import set_default_tensor_type
 from symgrad.lift import FUNCTIONS
 from symgrad.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
 from symgrad.printing import get_printoptions, set_printoptions
+from symgrad.questions import (
+    allclose,
+    broadcast_shapes,
+    broadcast_tensors,
+    equal,
+    is_complex,
+    is_conj,
+    is_floating_point,
+    is_inference,
+    is_nonzero,
+    is_same_size,
+    is_storage,
+    is_tensor,
+    numel,
+    result_type,
+    typename,
+)
 from symgrad.random import (
     Generator,
     bernoulli,
@@ -71,3 +91,12 @@ globals().update(DTYPES)
 globals().update({alias: DTYPES[name] for alias, name in ALIASES.items()})
 globals().update(_LAYOUTS)
 globals().update(_FORMATS)
+globals().update(_TYPES)
+
+_LAZY = ("nn", "optim", "utils")  # imported when they are first asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return _importlib.import_module(f"symgrad.{name}")
+    raise AttributeError(f"module 'symgrad' has no attribute {name!r}")

@@ -14,29 +14,33 @@ from typing import Any
 
 from symgrad.op import Op
 
-__all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "Node", "Released", "board", "mode", "next_sequence", "node_class", "record",
-           "upstream"]
+__all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
+           "make_node", "mode", "next_sequence", "node_class", "record", "upstream", "watch", "watched"]
 
-GRADIENT, NAMED, RELEASED = 1, 2, 4
+GRADIENT, NAMED, RELEASED, TANGENT, SHADOW = 1, 2, 4, 8, 16
+TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
-next_sequence = itertools.count().__next__
+next_sequence = itertools.count(1).__next__
 
 
 class _Mode(threading.local):
     """The modes of one thread. `branch` is told of every truth value that is asked of a recorded tensor."""
 
-    enabled = True
-    inference = False
+    grad = True  # whether operations are recorded
+    watcher: Any = None  # records in place of the hot path where every operation is to be seen
+    enabled = True  # whether the hot path records by itself: `grad`, and nobody watches
+    inference = anomaly = False
     branch: Any = None
 
 
 class _Board:
-    """What all threads share: how many switched recording off, so that the hot path asks its own thread only if some did."""
+    """What all threads share: how many do not simply record, so that the hot path asks its own thread only if some do not,
+    and the place in time of the newest write into an array."""
 
-    __slots__ = ("paused", "lock")
+    __slots__ = ("paused", "written", "lock")
 
     def __init__(self) -> None:
-        self.paused, self.lock = 0, threading.Lock()
+        self.paused, self.written, self.lock = 0, 0, threading.Lock()
 
 
 mode = _Mode()
@@ -45,12 +49,40 @@ board = _Board()
 
 def record(enabled: bool) -> bool:
     """Switch recording on or off in this thread; returns how it was."""
-    before = mode.enabled
+    before = mode.grad
     if before != enabled:
-        mode.enabled = enabled
-        with board.lock:
-            board.paused += 1 if before else -1
+        mode.grad = enabled
+        _settle()
     return before
+
+
+def watch(watcher: Any) -> Any:
+    """Let `watcher(op, args, parents, value)` make the nodes of this thread, or None the hot path; returns who did before."""
+    before = mode.watcher
+    mode.watcher = watcher
+    _settle()
+    return before
+
+
+def _settle() -> None:
+    plain = mode.grad and mode.watcher is None
+    if plain != mode.enabled:
+        mode.enabled = plain
+        with board.lock:
+            board.paused += -1 if plain else 1
+
+
+def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    """The node that the thread's watcher makes of an operation; None if nobody watches."""
+    watcher = mode.watcher
+    return None if watcher is None else watcher(op, args, parents, value)
+
+
+def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+    """A node, off the hot path."""
+    node = object.__new__(node_class(op))
+    node.args, node.parents, node.value, node.flags, node.sequence_nr = args, parents, value, flags, next_sequence()
+    return node
 
 
 class _Freed:
@@ -119,16 +151,22 @@ class Node:
         return bool(self.flags & GRADIENT)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def name(self) -> str:
         """The node's name in torch's spelling, such as `AddBackward0`."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in PREFIXED else name
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes whose outputs this one consumed, with the number of the output; None for a constant."""
-        return tuple((None if p is None or not p.requires_grad else p.origin, 0) for p in self.parents)
+        return tuple((None, 0) if p is None or not p.requires_grad else (p.origin, p.output_nr) for p in self.parents)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `origin` this node stands for."""
+        return 0
 
     @property
     def origin(self) -> Node:
@@ -176,6 +214,7 @@ class Leaf(Node):
 
 
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
+PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards")  # whose full name in torch has a namespace
 
 
 class Link(Node):
@@ -219,8 +258,11 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     key = op, op.arity != 1 if broadcasts is None else broadcasts
     if key not in _classes:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        _classes[key] = type(op.node_name, (Node,), {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves,
-                                                     "chooses": op.chooses, "__doc__": op.doc, "__module__": "symgrad"})
+        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "chooses": op.chooses, "__doc__": op.doc,
+                 "__module__": "symgrad"}
+        if op.view == "many":
+            words["output_nr"] = property(lambda self: self.args[-1])
+        _classes[key] = type(op.node_name, (Node,), words)
     return _classes[key]
 
 

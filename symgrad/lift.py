@@ -10,6 +10,7 @@ from symgrad.carriers import numeric
 from symgrad.op import REGISTRY, Op
 from symgrad.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.writing import into
 
 __all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
 
@@ -74,8 +75,10 @@ def _front(op: Op, core: Lifted) -> Lifted:
             return core(*args)
         try:
             if kwargs:
-                if kwargs.get("out", 0) is None and "out" not in names:  # as NumPy's own functions call methods
-                    del kwargs["out"]
+                if "out" in kwargs and "out" not in names:
+                    target = kwargs.pop("out")
+                    if target is not None:
+                        return into(target, op.name, function, *args, **kwargs)
                 kwargs = {words.get(key, key): value for key, value in kwargs.items()}
             if not plain and arity is not None and [type(x) for x in args[:arity]] != [Tensor] * arity:
                 args, kwargs = tensors(args, kwargs)

@@ -18,6 +18,7 @@ its argument's shape, and for complex values it reads a rule with conjugated arg
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,8 +42,10 @@ class Op:
     `prepare(xp, ...)` is the public signature where that differs from the rule's: it checks and returns the rule's arguments.
     `integers` says that integer input stays integer; `examples` are parameter tuples that tests and docs use; `special` are
     points where the op has an edge; `shapes` those of tensors that the examples go with, where not all are 3 by 4; `usage` is a
-    call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input;
-    `chooses` that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
+    call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input, "many"
+    that it is one of several such; 
+    `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
+    looking: writing one of these in place makes the pullback impossible. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
     """
 
     name: str
@@ -64,9 +67,10 @@ class Op:
     method: bool = True
     public: bool = True
     aliases: tuple[str, ...] = ()
-    view: bool = False
+    view: bool | str = False
     differentiable: bool = True
     saves: bool = True
+    saved: tuple[str, ...] | None = None
     chooses: bool = False
     usage: str = ""
     doc: str = ""
@@ -87,7 +91,7 @@ def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule |
     if name in REGISTRY:
         raise ValueError(f"{name}: an op of this name is registered already; choose another name")
     op = Op(name, kind, forward, vjp, jvp, arity, tuple(p.name for p in names[:tensors]), tuple(names[tensors:]),
-            node_name if kind == "composite" else node_name + "Backward0", doc=doc, **rest)
+            node_name if kind == "composite" or re.search(r"Backward|Copy", node_name) else node_name + "Backward0", doc=doc, **rest)
     REGISTRY[name] = op
     return op
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.structure import is_basic
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY
 from symgrad.recording import core
@@ -109,22 +110,26 @@ def __invert__(self: Tensor) -> Tensor:
     return traced.logical_not(self) if self._value.dtype == bool else wrap(np.invert(self._value))
 
 
+_select, _slice, _unsqueeze, _alias = (core(REGISTRY[f"{name}_item"]) for name in ("select", "slice", "unsqueeze", "alias"))
+ALL = slice(None)
+
+
 @_method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
-    """The elements an index names, in NumPy's and torch's ways of indexing."""
-    return traced.getitem(self, plain_index(index))
-
-
-@_method
-def __setitem__(self: Tensor, index: Any, values: Any) -> None:
-    """Write elements in place, where no graph has seen this tensor."""
-    if self._node is not None or isinstance(values, Tensor) and values._node is not None:
-        raise RuntimeError("__setitem__: a tensor in a graph cannot be written in place; use index_put or where, which return a new one")
-    value = as_value(values)
-    try:
-        self._array()[plain_index(index)] = value
-    except (IndexError, ValueError) as error:
-        raise type(error)(f"__setitem__: {error} (writing shape {list(value.shape)} into a tensor of shape {list(self.shape)})") from None
+    """The elements an index names, in NumPy's and torch's ways of indexing: a view, unless arrays or booleans name them."""
+    kind = type(index)
+    if kind is int:
+        return _select(self, index)
+    if kind is slice:
+        return (_alias if index == ALL else _slice)(self, plain_index(index))
+    index = plain_index(index)
+    if not is_basic(index):
+        return traced.getitem(self, index)
+    named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
+    last = named[-1] if named else ALL
+    if isinstance(last, slice):
+        return (_slice if named else _alias)(self, index)
+    return (_unsqueeze if last is None else _select)(self, index)
 
 
 def plain_index(index: Any) -> Any:
@@ -142,12 +147,6 @@ def plain_index(index: Any) -> Any:
     if isinstance(index, float):
         raise IndexError(f"a tensor is indexed by integers, slices, None, Ellipsis, booleans and integer tensors, not by {index!r}")
     return index
-
-
-@_method
-def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dimension."""
-    return tuple(traced.select(self, dim, i) for i in range(self.shape[dim]))
 
 
 NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",

@@ -11,22 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, freed, upstream
+from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Link, Node, board, freed, upstream
+from symgrad.saved import verify
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
+MIXED = NAMED | TANGENT  # a node with one of these may have parents that need no cotangent
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 
 
 def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = None, wanted: frozenset[Node] | None = None,
-             keep: frozenset[Node] = frozenset(), release: bool = False) -> dict[Node, Any]:
+             keep: frozenset[Node] = frozenset(), release: bool = False, detours: Mapping[Node, Any] | None = None,
+             deliver: Callable[[Node, Any], None] | None = None) -> dict[Node, Any]:
     """Carry cotangents from the seeds down to the leaves: the transpose of the derivative, applied to the seeds.
 
     `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself.
     `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
     reached with derivative zero; `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`,
-    what was not chosen never makes a NaN of a zero cotangent.
+    what was not chosen never makes a NaN of a zero cotangent. `detours` are the nodes with hooks; `deliver` gets the cotangent of
+    such a leaf as soon as it is complete.
     """
     pending: dict[Node, Any] = {}  # cotangents of nodes not yet reached, and in the end of the leaves
     heap: list[tuple[int, Node]] = []  # the nodes of `pending` that are no leaves, newest first
@@ -41,6 +45,12 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             pending[node] = g
             if node.parents:
                 heappush(heap, (-node.sequence_nr, node))
+    written = board.written
+    stops: Any = keep
+    last: dict[Node, list[Node]] = {}
+    if detours:
+        stops = keep.union(detours)
+        last = _last_consumers(seeds, wanted, detours)
     following = None
     while heap or following is not None:
         if following is None:
@@ -48,16 +58,23 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             g = pending.pop(node)
         else:
             node = following
-        if keep and node in keep:
-            out[node] = g
+        detour = None
+        if stops and node in stops:
+            detour = detours.get(node) if detours else None
+            if detour is not None:
+                g = detour.arrive(g)
+            if node in keep:
+                out[node] = g
         flags, parents = node.flags, node.parents
         if wanted is not None:
             parents = tuple([p if p in wanted else None for p in parents])
             if not any(parents):
                 following = None
                 continue
-        elif flags & NAMED:
+        elif flags & MIXED:
             parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
+        if node.sequence_nr < written and not flags & RELEASED:
+            verify(node, parents)
         if read is not None:
             y, args = read(node)
         else:
@@ -71,7 +88,10 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         if node.chooses:
             guarded = True
         following = None
-        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
+        cotangents = node.vjp(xp, g, y, args, parents)
+        if detour is not None:
+            cotangents = detour.leave(cotangents, g)
+        for p, c in zip(parents, cotangents):
             if p is None:
                 continue
             if c is None:
@@ -104,6 +124,10 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                     node.args, node.value = None, freed
             else:
                 node.release()
+        if last and node in last:
+            for leaf in last[node]:
+                if leaf in pending and leaf is not following:
+                    _arrive(leaf, pending.pop(leaf), detours, out, deliver)
         if following is not None:
             if heap and heap[0][0] < -following.sequence_nr:
                 pending[following] = ahead
@@ -111,11 +135,35 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 following = None
             else:
                 g = ahead
+    for leaf in [p for p in pending if p in detours] if detours else ():
+        _arrive(leaf, pending.pop(leaf), detours, out, deliver)
     out.update(pending)
     if stopped:
         for node in upstream(stopped, differentiable=True):
             if not node.parents or node in keep:
                 out.setdefault(node, None)
+    return out
+
+
+def _arrive(leaf: Node, g: Any, detours: Any, out: dict[Node, Any], deliver: Callable[[Node, Any], None] | None) -> None:
+    """The complete cotangent of a leaf with hooks."""
+    detour = detours[leaf]
+    out[leaf] = g = detour.arrive(g)
+    if deliver is not None:
+        deliver(leaf, out.pop(leaf))
+    detour.leave((), g)
+
+
+def _last_consumers(seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None, detours: Mapping[Node, Any]) -> dict[Node, list[Node]]:
+    """The oldest node that uses each leaf with hooks: once it is pulled through, the leaf's cotangent is complete."""
+    out: dict[Node, list[Node]] = {}
+    leaves = {node for node in detours if not node.parents}
+    for node in upstream([node for node, _ in seeds], differentiable=True) if leaves else ():
+        if wanted is None or node in wanted:
+            for p in node.parents:
+                if p in leaves:
+                    leaves.discard(p)
+                    out.setdefault(node, []).append(p)
     return out
 
 

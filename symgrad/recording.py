@@ -15,9 +15,11 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.graph import GRADIENT, NAMED, RELEASED, Node, board, freed, mode, next_sequence, node_class
+from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
 from symgrad.op import REGISTRY, Op
 from symgrad.tensor import Tensor, as_value, new, wrap
+from symgrad.views import MANY, adopt
+from symgrad.writing import into
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
@@ -93,10 +95,12 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
 
 def _binary(op: Op, call: Lifted) -> Lifted:
     make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
-    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
 
-    def function(input: Any, other: Any) -> Tensor:
+    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        if out is not None:
+            return into(out, op.name, function, input, other)
         alike: bool | None = None  # whether the operands have one shape, where that is known without asking
         if type(input) is Tensor and type(other) is Tensor:
             x, z, p, q = input._value, other._value, input._node, other._node
@@ -128,6 +132,8 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
+        elif board.paused:
+            out._node = watched(op, (x, z), (p, q), y)
         else:
             out._node = None
         return out
@@ -137,10 +143,12 @@ def _binary(op: Op, call: Lifted) -> Lifted:
 
 def _unary(op: Op, call: Lifted) -> Lifted:
     make = functools.partial(new, node_class(op))
-    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
 
-    def function(input: Any) -> Tensor:
+    def function(input: Any, *, out: Any = None) -> Tensor:
+        if out is not None:
+            return into(out, op.name, function, input)
         p: Node | None
         if type(input) is Tensor:
             x, p = input._value, input._node
@@ -160,6 +168,8 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
+        elif board.paused:
+            out._node = watched(op, (x,), (p,), y)
         else:
             out._node = None
         return out
@@ -192,16 +202,16 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> L
     plain = _unary(op, call)
     make = functools.partial(new, _node_with_residual(op, slope))
 
-    def function(input: Any) -> Tensor:
-        if type(input) is not Tensor or input._node is None:
-            return plain(input)
+    def function(input: Any, *, out: Any = None) -> Tensor:
+        if type(input) is not Tensor or input._node is None or out is not None:
+            return plain(input, out=out)
         x, p = input._value, input._node
         if x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
             return plain(input)
         y, residual = pair(x)
         node = make()
         node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (
-            (x,), (p,), y, p.flags & (GRADIENT | NAMED), next_sequence(), residual)
+            (x,), (p,), y, p.flags & TRACKED, next_sequence(), residual)
         return wrap(y, node)
 
     return function
@@ -210,7 +220,7 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> L
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
     make = functools.partial(new, node_class(op))
-    mask = GRADIENT | NAMED if op.differentiable else NAMED
+    mask = TRACKED if op.differentiable else NAMED
     forward, arity = op.forward, op.arity
 
     def function(*args: Any) -> Tensor:
@@ -233,6 +243,8 @@ def _general(op: Op) -> Lifted:
         if flags and (not board.paused or mode.enabled):
             out._node = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
+        elif board.paused:
+            out._node = watched(op, values + rest, parents, y)
         return out
 
     def alike(given: Sequence[Any]) -> bool:
@@ -255,6 +267,36 @@ def _general(op: Op) -> Lifted:
     return function
 
 
+def _view(op: Op) -> Lifted:
+    """The function of an op whose value shows the memory of its one argument."""
+    make = functools.partial(new, node_class(op))
+    forward, made = op.forward, MANY if op.view == MANY else ""
+
+    def function(input: Any, *rest: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            input = wrap(as_value(operand(op, input)))
+        x = input._value
+        if type(x) is not np.ndarray:
+            x = input._array()
+        p = input._node
+        try:
+            y = forward(numeric, x, *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise _explain(op, error, [x]) from None
+        out = make_tensor()
+        out._value = y
+        if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
+            out._node = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+        elif board.paused:
+            out._node = watched(op, (x, *rest), (p,), y)
+        else:
+            out._node = None
+        return out if y.base is None else adopt(out, input, made)
+
+    return function
+
+
 def core(op: Op) -> Lifted:
     """The function of an op that takes the rule's own arguments: the hot path."""
     if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
@@ -262,7 +304,7 @@ def core(op: Op) -> Lifted:
         if op.name in numeric.WITH_RESIDUAL:
             return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)
-    return _general(op)
+    return _view(op) if op.view else _general(op)
 
 
 _to_copy = _general(REGISTRY["to_copy"])

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.graph import Leaf, Node, mode
+from symgrad.versions import Alias, carry_over, promote, version
 
 __all__ = ["Size", "Tensor", "as_value", "wrap"]
 
@@ -50,12 +51,14 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The value alone, outside every graph, sharing memory."""
-        return wrap(self._array())
+        """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
+        return wrap(Alias.of(self._array()))
 
     @data.setter
     def data(self, other: Any) -> None:
-        self._rebind(as_value(other))
+        value, old = as_value(other), self._value
+        self._rebind(Alias.of(value if isinstance(value, np.ndarray) else np.array(value)))
+        carry_over(old, self._value)
 
     @property
     def value(self) -> Any:
@@ -80,12 +83,15 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
-        node = self._node
+        try:
+            node = object.__getattribute__(self, "_node")
+        except AttributeError:  # a view whose base was written meanwhile; asking this must not raise
+            return self._base.requires_grad  # type: ignore[attr-defined]
         return node is not None and node.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
-        self.requires_grad_(flag)
+        self.requires_grad_(flag)  # type: ignore[attr-defined]
 
     @property
     def is_leaf(self) -> bool:
@@ -102,7 +108,12 @@ class Tensor:
     @property
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
-        return 0
+        return 0 if self._node is None else self._node.output_nr
+
+    @property
+    def _version(self) -> int:
+        """How often the memory was written in place."""
+        return version(self._value)
 
     @property
     def grad(self) -> Tensor | None:
@@ -132,13 +143,9 @@ class Tensor:
             raise RuntimeError(f"assigned grad has data of a different type: {other.dtype} for a tensor of {self.dtype}")
         self._grad = other
 
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask (or stop asking) for gradients of this leaf, in place.
-
-        Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
-        """
+    def _set_requires_grad(self, requires_grad: bool) -> None:
         if requires_grad == self.requires_grad:
-            return self
+            return
         if not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
@@ -146,7 +153,6 @@ class Tensor:
             raise RuntimeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}: convert it with "
                                f".to(symgrad.float64) first")
         self._make_leaf(requires_grad, self._node.symbol if isinstance(self._node, Leaf) else None)
-        return self
 
     def _make_leaf(self, requires_grad: bool, symbol: Any = None) -> None:
         self._node = Leaf(self, self._value, requires_grad, symbol) if requires_grad or symbol is not None else None
@@ -154,7 +160,7 @@ class Tensor:
     def _array(self) -> np.ndarray:
         """The value as an array whose memory can be shared: a scalar becomes an array of no dimensions, once."""
         if not isinstance(self._value, np.ndarray):
-            self._rebind(np.array(self._value))
+            self._rebind(promote(self._value))
         return self._value
 
     def _rebind(self, value: Any) -> None:
@@ -227,7 +233,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._value.ndim:
             raise TypeError("iteration over a 0-d tensor")
-        return (self[i] for i in range(len(self._value)))
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
 
     def __bool__(self) -> bool:
         if self._value.size != 1:

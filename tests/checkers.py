@@ -223,7 +223,7 @@ def memory_layouts(x):
     """The same numbers in memory in other ways: every second element, backwards, by columns, and where writing is refused."""
     wide = np.repeat(x[..., None], 2, -1)[..., 0]
     backwards = np.flip(np.flip(x).copy())
-    columns = np.asfortranarray(x)
+    columns = np.array(x, order="F")
     locked = x.copy()
     locked.flags.writeable = False
     return {"strided": wide, "backwards": backwards, "by columns": columns, "read-only": locked}

@@ -104,7 +104,7 @@ def test_other_values(op, parameters):
         return
     names, values = [], {}
     for i, x in enumerate(given):
-        names.append(symbolic.ExactExpressions.fill([sympy.Symbol(f"{'xyz'[i]}{k}", real=True) for k in range(x.size)], x.shape))
+        names.append(symbolic.ExactExpressions.fill([sympy.Symbol(f"{'xyzuvw'[i]}{k}", real=True) for k in range(x.size)], x.shape))
         if x.dtype == bool:
             names[-1] = symbolic.lift_value(x, exact=True)
         else:

@@ -117,7 +117,7 @@ DTYPES = {
     "the length of a number": (lambda: len(tensor(1.0)), TypeError, "0-d"),
     "numpy of a leaf": (lambda: leaf(1.0).numpy(), RuntimeError, "detach()"),
     "an array of a leaf": (lambda: np.asarray(leaf(1.0)), RuntimeError, "detach()"),
-    "writing into a graph": (lambda: leaf(1.0).__setitem__(0, 2.0), RuntimeError, "in place", "index_put or where"),
+    "writing into a graph": (lambda: leaf(1.0).__setitem__(0, 2.0), RuntimeError, "in-place operation", "no_grad()"),
     "a negative size": (lambda: zeros(-1), RuntimeError, "negative dimension", "-1"),
     "steps the wrong way": (lambda: symgrad.arange(1, 5, -1), RuntimeError, "start 1", "step -1"),
 }
@@ -173,9 +173,9 @@ def test_a_graph_that_is_freed_half_way_accumulates_nothing():
 def test_a_refused_write_changes_nothing():
     x = tensor([1.0, 2.0])
     refuses(lambda: x.__setitem__(5, 1.0), IndexError, "__setitem__", "5", "[2]", unchanged=[x])
-    refuses(lambda: x.__setitem__(slice(None), tensor([1.0, 2.0, 3.0])), ValueError, "__setitem__", "[3]", "[2]", unchanged=[x])
+    refuses(lambda: x.__setitem__(slice(None), tensor([1.0, 2.0, 3.0])), RuntimeError, "expanded size", "[3]", "[2]", unchanged=[x])
     leaf_with_graph = leaf(1.0, 2.0)
-    refuses(lambda: leaf_with_graph.__setitem__(0, 9.0), RuntimeError, "in place", unchanged=[leaf_with_graph])
+    refuses(lambda: leaf_with_graph.__setitem__(0, 9.0), RuntimeError, "in-place operation", unchanged=[leaf_with_graph])
 
 
 def test_one_symbol_for_two_leaves():

@@ -58,7 +58,7 @@ class TestNodes:
         y = m + x
         assert y.grad_fn.next_functions == ((m.grad_fn, 0), (m.grad_fn.next_functions[0][0], 0))
         accumulate = m.grad_fn.next_functions[0][0]
-        assert accumulate.name() == "AccumulateGrad" and accumulate.variable is x and accumulate.next_functions == ()
+        assert accumulate.name() == "torch::autograd::AccumulateGrad" and accumulate.variable is x and accumulate.next_functions == ()
         assert m.grad_fn.next_functions[1][0].variable is z
         assert (x + 3.0).grad_fn.next_functions[1] == (None, 0) and (x + tensor(3.0)).grad_fn.next_functions[1] == (None, 0)
 

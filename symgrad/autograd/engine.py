@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, record, upstream
+from symgrad.hooks import DETOURS
 from symgrad.lift import traced
 from symgrad.passes import pullback
 from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.versions import stamp
 
 __all__ = ["backward", "grad"]
 
@@ -64,7 +67,8 @@ def read_traced(node: Node) -> tuple[Any, tuple]:
     return wrap(node.value, node), tensors + args[count:]
 
 
-def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool) -> dict[Node, Any]:
+def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
+         deliver: Any = None) -> dict[Node, Any]:
     retain = create_graph if retain_graph is None else retain_graph
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
@@ -73,7 +77,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     before = record(create_graph)
     try:
         return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
-                        not retain)
+                        not retain, DETOURS if DETOURS else None, deliver)
     finally:
         record(before)
 
@@ -94,17 +98,22 @@ def _own(g: Any, spare: int) -> Any:
     return g.copy()
 
 
+_accumulating = threading.Lock()  # threads may share leaves
+
+
 def _accumulate(t: Tensor, g: Any, create_graph: bool) -> None:
     """Add a cotangent to a tensor's `.grad`."""
-    old = getattr(t, "_grad", None)
-    if create_graph:
-        g = wrap(np.zeros_like(t._value)) if g is None else g
-        t._grad = g if old is None else old + g
-    elif old is None:
-        t._grad = wrap(np.zeros_like(t._value) if g is None else g)
-    elif g is not None:
-        array = old._array()
-        array += g
+    with _accumulating:
+        old = getattr(t, "_grad", None)
+        if create_graph:
+            g = wrap(np.zeros_like(t._value)) if g is None else g
+            t._grad = g if old is None else old + g
+        elif old is None:
+            t._grad = wrap(np.zeros_like(t._value) if g is None else g)
+        elif g is not None:
+            array = old._array()
+            array += g
+            stamp(array, "backward")
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
@@ -129,19 +138,24 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if not x.requires_grad:
             raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
     seeds = _seeds(outputs, grad_tensors, create_graph)
-    out = _run(seeds, asked, retain_graph, create_graph)
+
+    def give(t: Any, node: Any, g: Any) -> None:
+        if t is not None:
+            _accumulate(t, _linked(g, t, [node]) if create_graph else _own(g, 3), create_graph)
+            if not create_graph and node.flags & NAMED:
+                t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+
+    def deliver(leaf: Any, g: Any) -> None:
+        t = leaf.reference()
+        give(t, leaf, g)
+        for hook in list(DETOURS[leaf].accumulated.values()):
+            hook(t)
+
+    out = _run(seeds, asked, retain_graph, create_graph, deliver if asked is None else None)
     leaves: list[tuple[Any, Any]] = [(node.reference(), node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
-        if t is not None:
-            g = out.pop(node, None)
-            if create_graph:
-                g = _linked(g, t, [node])
-            else:
-                g = _own(g, 2)
-            _accumulate(t, g, create_graph)
-            if not create_graph and node.flags & NAMED:
-                t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+        give(t, node, out.pop(node, None))
 
 
 def _linked(g: Tensor | None, x: Tensor, nodes: Sequence[Node]) -> Tensor:

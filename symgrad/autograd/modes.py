@@ -23,7 +23,7 @@ class _Switch:
     def __enter__(self) -> None:
         if not hasattr(self, "_before"):
             self._before: list[tuple[bool, bool]] = []
-        self._before.append((mode.enabled, mode.inference))
+        self._before.append((mode.grad, mode.inference))
         self._set()
 
     def _set(self) -> None:
@@ -111,12 +111,12 @@ class inference_mode(_Switch):
 
 
 def _now() -> tuple[bool, bool]:
-    return mode.enabled, mode.inference
+    return mode.grad, mode.inference
 
 
 def is_grad_enabled() -> bool:
     """Whether this thread records operations."""
-    return mode.enabled
+    return mode.grad
 
 
 def is_inference_mode_enabled() -> bool:

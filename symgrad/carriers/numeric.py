@@ -68,8 +68,8 @@ from symgrad.carriers.structure import (
     einsum,
     eye_like,
     flip,
-    getitem,
     indicator,
+    is_basic,
     matmul,
     mm,
     mul,
@@ -84,6 +84,7 @@ from symgrad.carriers.structure import (
     reshape,
     roll,
     stack,
+    strided_add,
     sub,
     sum,
     sum_to_size,
@@ -312,6 +313,22 @@ def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return np.argmin(x, axis=dim, keepdims=keepdim)
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """The elements an index names; a view of the memory even where that is a single element."""
+    out = x[index]
+    if isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
+        return out
+    return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
+
+
+def strided(x: Any, geometry: Any) -> Any:
+    return geometry.read(x)
+
+
+def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
+    return geometry.write(x, piece)
 
 
 def astype(x: Any, dtype: Any) -> Any:

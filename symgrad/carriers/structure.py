@@ -71,6 +71,25 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     return out
 
 
+def strided(x: Any, geometry: Any) -> Any:
+    """The elements of `x` that a view of it shows."""
+    return x.reshape(-1)[geometry.positions]
+
+
+def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
+    """A copy of `x` with a piece written where a view of it stands."""
+    out = zeros_like(x, (x.size,)) + x.reshape(-1)
+    out[geometry.positions] = piece
+    return out.reshape(x.shape)
+
+
+def strided_add(g: Any, geometry: Any, shape: tuple[int, ...]) -> Any:
+    """The transpose of `strided`: zeros of `shape` with `g` added where the view stands."""
+    out = zeros_like(g, (geometry.size,))
+    np.add.at(out, geometry.positions, g)
+    return out.reshape(shape)
+
+
 def is_basic(index: Any) -> bool:
     """Whether an index is made of integers, slices, None and Ellipsis alone, so that it names no element twice."""
     parts = index if isinstance(index, tuple) else (index,)

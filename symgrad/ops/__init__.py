@@ -1,5 +1,5 @@
 """The rule tables. Importing this package fills the registry."""
 
-from symgrad.ops import arithmetic, elementary, indexing, linalg, neural, reduction, shape
+from symgrad.ops import arithmetic, elementary, indexing, linalg, neural, reduction, shape, writing
 
-__all__ = ["arithmetic", "elementary", "indexing", "linalg", "neural", "reduction", "shape"]
+__all__ = ["arithmetic", "elementary", "indexing", "linalg", "neural", "reduction", "shape", "writing"]

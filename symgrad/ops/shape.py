@@ -208,20 +208,42 @@ linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim),
        usage="symgrad.stack([a, a])", doc="Tensors of one shape joined along a new axis.")
 
 
+def _piece_back(xp, g, shape, index, output_nr):
+    return xp.place(g, index, shape)
+
+
+for _name in ("split", "split_with_sizes", "unbind"):
+    linear(f"{_name}_piece", lambda xp, input, index, output_nr: xp.getitem(input, index), _piece_back, public=False, view="many",
+           node_name="".join(part.capitalize() for part in _name.split("_")) + "Backward0", examples=(((slice(None), 1), 1), ((slice(0, 2),), 0)),
+           doc=f"One of the views that `{_name}` gives.")
+
+
+def _pieces(piece, input, dim, sizes):
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return tuple(piece(input, (slice(None),) * dim + (slice(at, at + size),), i) for i, (at, size) in enumerate(zip(starts, sizes)))
+
+
+@composite("split_with_sizes", usage="symgrad.split_with_sizes(a, [1, 2], dim=1)")
+def split_with_sizes(xp, input, split_sizes, dim=0):
+    """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+    dim, split_sizes = axis(dim, input.ndim), list(split_sizes)
+    n = input.shape[dim]
+    if sum(split_sizes) != n or min(split_sizes, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
+                           f"split_sizes={split_sizes}")
+    return _pieces(xp.split_with_sizes_piece, input, dim, split_sizes)
+
+
 @composite("split", usage="symgrad.split(a, [1, 2], dim=1)")
 def split(xp, tensor, split_size_or_sections, dim=0):
-    """The pieces of a tensor along `dim`: all of one size (the last may be smaller), or of the sizes given."""
-    dim, sections = axis(dim, tensor.ndim), split_size_or_sections
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
+    if not isinstance(split_size_or_sections, int):
+        return split_with_sizes(xp, tensor, split_size_or_sections, dim)
+    dim, size = axis(dim, tensor.ndim), split_size_or_sections
     n = tensor.shape[dim]
-    if isinstance(sections, int):
-        if sections <= 0:
-            raise RuntimeError(f"split expects split_size be positive, but got split_size={sections}")
-        sections = [min(sections, n - at) for at in range(0, n, sections)] or [0]
-    if sum(sections) != n or min(sections) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
-                           f"split_sizes={list(sections)}")
-    starts = [sum(sections[:i]) for i in range(len(sections))]
-    return tuple(tensor[(slice(None),) * dim + (slice(at, at + size),)] for at, size in zip(starts, sections))
+    if size < 0 or size == 0 and n:
+        raise RuntimeError(f"split expects split_size be {'positive' if size == 0 else 'non-negative'}, but got split_size={size}")
+    return _pieces(xp.split_piece, tensor, dim, [min(size, n - at) for at in range(0, n, size or 1)] or [0])
 
 
 @composite("chunk", usage="symgrad.chunk(a, 3, dim=1)")
@@ -230,6 +252,13 @@ def chunk(xp, input, chunks, dim=0):
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return split(xp, input, max(-(-input.shape[axis(dim, input.ndim)] // chunks), 1), dim)
+
+
+@composite("unbind", usage="symgrad.unbind(a, 1)")
+def unbind(xp, input, dim=0):
+    """The slices of a tensor along `dim`: views, none of which may be written in place."""
+    before = (slice(None),) * axis(dim, input.ndim)
+    return tuple(xp.unbind_piece(input, (*before, i), i) for i in range(input.shape[axis(dim, input.ndim)]))
 
 
 linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape, dims: xp.flip(g, dims), examples=(((0,),), ((0, 1),)),

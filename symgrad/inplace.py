@@ -1,0 +1,274 @@
+"""In-place operations: each op of the registry as `name_`, which writes its result into the memory of its first argument.
+
+The value is computed as it would be out of place, then written; the tensor gets the node of the result. Rules that read the old value
+get a copy of it, so a write never harms its own pullback; what other nodes saved is protected by the version of the memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.structure import is_basic
+from symgrad.graph import TRACKED, Leaf, board, mode, next_sequence, node_class
+from symgrad.hooks import DETOURS, move_retained
+from symgrad.lift import FUNCTIONS, traced
+from symgrad.op import REGISTRY, Op
+from symgrad.operators import plain_index
+from symgrad.recording import convert, core
+from symgrad.saved import saved_by
+from symgrad.tensor import Tensor, as_value, new, wrap
+from symgrad.versions import stamp
+from symgrad.views import KIN, base_of, rebase, refuse_in_place
+from symgrad.writing import check_target, refuse_overlap, write
+
+__all__ = ["in_place"]
+
+OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+
+
+def _asks(args: Any) -> bool:
+    return any(isinstance(a, Tensor) and a.requires_grad for a in args)
+
+
+def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The in-place form of a function whose first argument is the tensor that is written."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if mode.grad and _asks((self, *args, *kwargs.values())):
+            refuse_in_place(self)
+        x = self._array()
+        p = self._node
+        for a in args:
+            if isinstance(a, Tensor):
+                refuse_overlap(x, a._value)
+        tracked = p is not None and bool(p.flags & TRACKED)
+        result = function(wrap(x.copy() if tracked or _asks(args) else x, p), *args, **kwargs)
+        check_target(name, x, result._value.shape, result._value.dtype)
+        return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As `{name[:-1]}`, in place: the result is written into this tensor's memory, and the tensor is returned."
+    return method
+
+
+def _settle(self: Tensor, result: Tensor, name: str) -> Tensor:
+    """Write a result into a tensor, which takes over its place in the graph."""
+    x, node, old = self._array(), result._node, self._node
+    before = None
+    if node is not None:
+        base = base_of(self)
+        if base is not None and (base._node is None or not base._node.flags & TRACKED):
+            before = base._value.copy()
+    write(x, result._value, name)
+    if node is not None:
+        if not isinstance(node, Leaf) and node.value is result._value:
+            node.value = x
+            node.sequence_nr = next_sequence()
+        rebase(self, old, node, before)
+    return self
+
+
+def _binary(op: Op, name: str) -> Callable[..., Tensor]:
+    """The hot path of two operands of one shape and dtype; everything else goes the general way."""
+    call: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
+    general = in_place(name, FUNCTIONS[op.name])
+    make = functools.partial(new, node_class(op, broadcasts=False))
+    first, second = ("input" in names for names in saved_by(op) or ({"input"}, {"input"}))
+
+    def method(self: Tensor, other: Any, **kwargs: Any) -> Tensor:
+        x, p = self._value, self._node
+        if kwargs or type(x) is not np.ndarray or x.base is not None or board.paused:
+            return general(self, other, **kwargs)
+        if type(other) is Tensor:
+            z, q = other._value, other._node
+            if z.dtype is not x.dtype or z.shape != x.shape or z.base is not None:
+                return general(self, other)
+        elif type(other) is float and x.dtype.kind == "f":
+            z, q = other, None
+        else:
+            return general(self, other)
+        flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
+        if not flags:
+            call(x, z, out=x)
+            stamp(x, name)
+            return self
+        if type(p) is Leaf or id(self) in KIN:
+            return general(self, other)
+        old = x.copy() if first and p is not None or second and q is not None else x
+        call(x, z, out=x)
+        stamp(x, name)
+        node = make()
+        node.args, node.parents, node.value, node.flags, node.sequence_nr = (old, z), (p, q), x, flags, next_sequence()
+        if DETOURS:
+            move_retained(self, p, node)
+        self._node = node
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = general.__doc__
+    return method
+
+
+def _unary(op: Op, name: str) -> Callable[..., Tensor]:
+    """The hot path of one operand."""
+    call: Any = getattr(numeric, op.name)
+    general = in_place(name, FUNCTIONS[op.name])
+    make = functools.partial(new, node_class(op))
+    (first,) = ("input" in names for names in saved_by(op) or ({"input"},))
+
+    def method(self: Tensor) -> Tensor:
+        x, p = self._value, self._node
+        if type(x) is not np.ndarray or x.base is not None or board.paused or x.dtype.kind != "f":
+            return general(self)
+        flags = 0 if p is None else p.flags & TRACKED
+        if flags and (type(p) is Leaf or id(self) in KIN):
+            return general(self)
+        old = x.copy() if flags and first else x
+        call(x, out=x)
+        stamp(x, name)
+        if flags:
+            node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (old,), (p,), x, flags, next_sequence()
+            if DETOURS:
+                move_retained(self, p, node)
+            self._node = node
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = general.__doc__
+    return method
+
+
+def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
+    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(getattr(numeric, op.name, None), np.ufunc)
+    if hot and op.arity == 1:
+        return _unary(op, name)
+    if hot and op.arity == 2 or op.name in OPERATORS:
+        return _binary(op, name)
+    return in_place(name, FUNCTIONS[op.name])
+
+
+OTHERS = ("clamp", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter", "index_put", "index_add", "index_copy", "index_fill",
+          "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr", "baddbmm", "nan_to_num", "put", "clip")
+for _op in list(REGISTRY.values()):
+    if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
+        for _name in (_op.name, *_op.aliases):
+            setattr(Tensor, _name + "_", _method_of(_op, _name + "_"))
+
+
+def _method(function: Any) -> Any:
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+expand = FUNCTIONS["expand"]
+_overwrite, _fill, _zero = core(REGISTRY["overwrite"]), core(REGISTRY["fill"]), core(REGISTRY["zero"])
+
+
+@_method
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of another tensor, broadcast and converted to this dtype; differentiable by `src`.
+
+    Raises RuntimeError where the shapes do not broadcast, and for a leaf that requires grad.
+    """
+    source = src if isinstance(src, Tensor) else wrap(as_value(src))
+    if mode.grad and _asks((self, source)):
+        refuse_in_place(self)
+    if source is self:
+        return self
+    return _assign(self, source, "copy_", _overwrite)
+
+
+def _assign(self: Tensor, source: Tensor, name: str, op: Any) -> Tensor:
+    x = self._array()
+    if not _fits(source._value.shape, x.shape):
+        expand(source, x.shape)  # says what does not fit
+    refuse_overlap(x, source._value)
+    check_target(name, x, x.shape, x.dtype)
+    if source._value.dtype != x.dtype:
+        source = convert(source, x.dtype)
+    if source.ndim > x.ndim:
+        source = source.reshape(source.shape[source.ndim - x.ndim:])  # type: ignore[attr-defined]
+    p = self._node
+    return _settle(self, op(wrap(x, p), source), name)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    extra = len(shape) - len(target)
+    return all(n == 1 for n in shape[:max(extra, 0)]) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1]))
+
+
+@_method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number, or the element of a tensor of no dimensions, everywhere.
+
+    Raises RuntimeError for a tensor with dimensions, and for a leaf that requires grad.
+    """
+    source = value if isinstance(value, Tensor) else wrap(np.asarray(value, self._value.dtype)[()])
+    if source.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
+    if mode.grad and _asks((self, source)):
+        refuse_in_place(self)
+    return _assign(self, source, "fill_", _fill)
+
+
+@_method
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros everywhere."""
+    if mode.grad and self.requires_grad:
+        refuse_in_place(self)
+    x = self._array()
+    check_target("zero_", x, x.shape, x.dtype)
+    return _settle(self, _zero(wrap(x, self._node)), "zero_")
+
+
+@_method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    """Write elements in place; differentiable by the value that is written.
+
+    Raises IndexError for an index that does not fit, RuntimeError for values that do not broadcast, a leaf that requires grad, and
+    memory that cannot be written.
+    """
+    index = plain_index(index)
+    source = value if isinstance(value, Tensor) else wrap(as_value(value))
+    if mode.grad and _asks((self, source)):
+        refuse_in_place(self)
+    x = self._array()
+    try:
+        piece = numeric.getitem(x, index)
+    except IndexError as error:
+        raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
+    if is_basic(index):
+        _assign(traced.getitem(self, index), source, "__setitem__", _overwrite)
+        return
+    if not _fits(source._value.shape, piece.shape):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
+                           f"{list(piece.shape)}: __setitem__ writes what broadcasts to the elements that the index names")
+    check_target("__setitem__", x, x.shape, x.dtype)
+    if source._value.dtype != x.dtype:
+        source = convert(source, x.dtype)
+    if source.ndim > piece.ndim:
+        source = source.reshape(source.shape[source.ndim - piece.ndim:])  # type: ignore[attr-defined]
+    p = self._node
+    tracked = p is not None and p.flags & TRACKED or source.requires_grad
+    _settle(self, traced.put(wrap(x.copy() if tracked else x, p), source, index, False), "__setitem__")
+
+
+def _augmented(name: str, operator: str) -> None:
+    method = getattr(Tensor, name)
+    unknown = (str, bytes, dict, set, type(None))
+
+    def augmented(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, unknown) else method(self, other)
+
+    setattr(Tensor, operator, augmented)
+
+
+for _name, _operator in {"add_": "__iadd__", "sub_": "__isub__", "mul_": "__imul__", "div_": "__itruediv__", "pow_": "__ipow__",
+                         "remainder_": "__imod__"}.items():
+    _augmented(_name, _operator)

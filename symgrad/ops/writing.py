@@ -1,0 +1,28 @@
+"""What writing in place does to a graph: an old value with a piece of it replaced, and the piece read again."""
+
+from symgrad.geometry import Geometry
+from symgrad.op import elementwise, linear
+
+_diagonal = Geometry((3,), 12, (5,), 0)
+
+
+def _unread(xp, g, shape, geometry):
+    return xp.strided_add(g, geometry, shape) if geometry.overlaps else xp.strided_put(xp.zeros_like(g, shape), g, geometry)
+
+
+linear("strided", lambda xp, input, geometry: xp.strided(input, geometry), _unread, public=False, node_name="AsStridedBackward0",
+       examples=((_diagonal,), (Geometry((2, 3), 12, (0, 4), 1),)), doc="The elements of the input that a view of it shows.")
+linear("strided_put", lambda xp, input, piece, geometry: xp.strided_put(input, piece, geometry),
+       lambda xp, g, shape, geometry: xp.strided_put(g, xp.zeros_like(g, geometry.shape), geometry),
+       lambda xp, g, shape, geometry: xp.strided(g, geometry), public=False, node_name="CopySlices",
+       shapes=((3, 4), (3,)), examples=((_diagonal,),), doc="A copy of the input with `piece` written where a view of it stands.")
+linear("strided_add", lambda xp, input, geometry, shape: xp.strided_add(input, geometry, shape),
+       lambda xp, g, whole, geometry, shape: xp.strided(g, geometry), public=False, shapes=((2, 3),),
+       examples=((Geometry((2, 3), 12, (0, 4), 1), (3, 4)),), doc="Zeros of `shape` with the input added where a view shows them.")
+linear("overwrite", lambda xp, input, values: xp.copy(xp.broadcast_to(values, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
+       lambda xp, g, shape: g, public=False, node_name="CopyBackwards", shapes=((3, 4), (4,)),
+       doc="The second argument in the shape of the first: what `copy_` computes.")
+linear("fill", lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
+       lambda xp, g, shape: g, public=False, node_name="FillBackward3", shapes=((3, 4), ()),
+       doc="The second argument, a scalar, in the shape of the first.")
+elementwise("zero", lambda xp, input: xp.zeros_like(input), 0, public=False, node_name="ZeroBackward0", doc="Zeros in the shape of the input.")

@@ -1,0 +1,134 @@
+"""What a node saved: which values its rule will read, whether they are still what they were, and torch's names for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.dtypes import dtype_of
+from symgrad.graph import FREED, RELEASED, Node, mode
+from symgrad.op import Op
+from symgrad.tensor import wrap
+from symgrad.versions import Write, first_write_after
+
+__all__ = ["Changed", "changed", "saved_by", "verify"]
+
+TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short",
+         "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+
+
+class _Spy:
+    """Stands for an argument of a rule and notes that it was read, as a value and not only as a shape."""
+
+    def __init__(self, name: str, read: set[str]):
+        self.name, self.read = name, read
+
+    def __getattr__(self, name: str) -> Any:
+        return self.note
+
+    def note(self, *others: Any, **kwargs: Any) -> Any:
+        for spy in (self, *others):
+            if isinstance(spy, _Spy):
+                self.read |= {spy.name} - {""}
+        return _Spy("", self.read)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = note
+    __lt__ = __gt__ = __le__ = __ge__ = __invert__ = __and__ = __getitem__ = note
+
+
+@functools.cache
+def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
+    """For each argument, the names of the values (of arguments, or "result") that its cotangent is computed from; None for all of them."""
+    if op.saved is not None:
+        return tuple(frozenset(names.split()) for names in op.saved)
+    if not op.saves:
+        return (frozenset(),) * (op.arity or 1)
+    if op.kind != "elementwise":
+        return None
+    out = []
+    for partial in op.partials:
+        read: set[str] = set()
+        found = partial
+        if callable(partial):
+            spies = [_Spy(name, read) for name in ("result", *op.argument_names)]
+            found = partial(_Spy("", read), *spies, *(op.examples[0] if op.examples else ()))
+        out.append(frozenset(read | {found.name} - {""} if isinstance(found, _Spy) else read))
+    return tuple(out)
+
+
+def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
+    """The values that the pullback into these parents reads, by name and by place: an argument's, or -1 for the result."""
+    op, count = node.op, len(node.parents)
+    saved = saved_by(op)
+    names = op.argument_names if op.arity is not None else ("tensors",) * count
+    if saved is None:
+        return [*((name, i) for i, name in enumerate(names)), ("result", -1)]
+    needed = frozenset[str]().union(*(saved[min(i, len(saved) - 1)] for i, p in enumerate(parents) if p is not None))
+    if op.arity is None:
+        return [("tensors", i) for i in range(count)] if needed else []
+    return [(name, -1 if name == "result" else names.index(name)) for name in needed]
+
+
+class Changed(RuntimeError):
+    """A value that the pullback reads was changed after it was saved."""
+
+
+def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
+    """The error for a saved value that was written, with the line that wrote it."""
+    kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
+    origin = "" if source is None else f", which is output {source.output_nr} of {source.origin.name()},"
+    hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)." if not mode.anomaly else
+            "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+            "there or anywhere later. Good luck!")
+    return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{kind}Tensor "
+                   f"{list(value.shape)}]{origin} is at version {now}; expected version {expected} instead. {hint}\nIt was changed by "
+                   f"{write.operation} at {write.line}")
+
+
+def verify(node: Node, parents: Sequence[Node | None]) -> None:
+    """Raise if a value that the pullback promised to read was written since; make the result anew if only that was, and nobody saved it."""
+    if node.args is None or not node.parents:
+        return
+    result_needed = False
+    for name, place in _needed(node, parents):
+        value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
+        result_needed |= place < 0
+        if isinstance(value, (np.ndarray, np.generic)) and (found := first_write_after(value, node.sequence_nr)) is not None:
+            raise changed(value, *found, source)
+    if not result_needed and node.op.saves and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
+        count = len(node.parents)
+        tensors = node.args[:count]
+        node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])
+
+
+def _saved(self: Node, name: str) -> Any:
+    """torch's `_saved_self`, `_saved_other`, `_saved_result` and the parameters of an op."""
+    op = getattr(type(self), "op", None)
+    if not name.startswith("_saved_") or op is None:
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    asked = name.removeprefix("_saved_")
+    names = op.argument_names if op.arity is not None else ()
+    place = names.index("input") if asked == "self" and "input" in names else names.index(asked) if asked in names else None
+    if self.args is None or self.flags & RELEASED:
+        raise RuntimeError(FREED)
+    needed = [n for n, _ in _needed(self, tuple(p if p is not None and p.requires_grad else None for p in self.parents))]
+    if asked == "result" and "result" in needed:
+        return wrap(self.value, self)
+    if place is not None:
+        value = self.args[place]
+        if names[place] not in needed:
+            return None
+        return wrap(value, self.parents[place]) if isinstance(value, (np.ndarray, np.generic)) else value
+    parameters = {p.name: value for p, value in zip(op.parameters, self.args[len(self.parents):])}
+    if asked not in parameters:
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: its op {op.name} saves "
+                             f"{', '.join(f'_saved_{n}' for n in [*names, *parameters])}")
+    return parameters[asked]
+
+
+Node.__getattr__ = _saved  # type: ignore[attr-defined]

@@ -1,0 +1,91 @@
+"""Writing a value into the memory of a tensor, and counting it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.dtypes import dtype_of
+from symgrad.geometry import address, dense, overlaps
+from symgrad.graph import mode
+from symgrad.saved import TYPES
+from symgrad.tensor import Tensor
+from symgrad.versions import stamp
+
+__all__ = ["check_target", "into", "refuse_overlap", "write"]
+
+ORDER = "biufc"
+
+
+def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Raise torch's error if a result of this shape and dtype cannot be written into an array.
+
+    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place.
+    """
+    if shape != target.shape:
+        raise RuntimeError(f"{name}: output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
+    have, want = (dtype.kind, target.dtype.kind)
+    if ORDER.find(have) > ORDER.find(want) and want in ORDER and have in ORDER and not (want in "iu" and have in "iu"):
+        raise RuntimeError(f"result type {TYPES[dtype_of(dtype).name]} can't be cast to the desired output type {TYPES[dtype_of(target.dtype).name]}")
+    if target.base is not None and (not target.flags.writeable or overlaps(target)):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+                           "clone() the tensor before performing the operation." if overlaps(target) else
+                           f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
+
+
+def refuse_overlap(target: np.ndarray, source: Any) -> None:
+    """Raise torch's error if an operand shares a part of the memory that is written, but not all of it alike.
+
+    Memory with gaps is not examined: NumPy reads all before it writes.
+    """
+    if source is target or not isinstance(source, np.ndarray) or not np.may_share_memory(target, source):
+        return
+    if not target.size or not source.size or not dense(target) or not dense(source):
+        return
+    if address(target) == address(source) and target.nbytes == source.nbytes and target.strides == source.strides:
+        return
+    raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+                       "Please clone() the tensor before performing the operation.")
+
+
+def write(target: np.ndarray, value: Any, name: str) -> None:
+    """Write a value that fits into an array, and count it as a version."""
+    try:
+        np.copyto(target, value, casting="unsafe")
+    except ValueError as error:
+        raise RuntimeError(f"{name}: {error}; clone() the tensor first") from None
+    stamp(target, name)
+
+
+def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """Compute into a tensor that is given, as `out=` asks: it is resized if it must be, and nothing is recorded.
+
+    Raises RuntimeError where a gradient is asked of an operand or of `out`, TypeError where `out` is no Tensor.
+    """
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    operands = [*args, *kwargs.values()]
+    for x in operands if mode.grad else ():
+        if any(isinstance(t, Tensor) and t.requires_grad for t in (x if isinstance(x, (list, tuple)) else (x,))):
+            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                               f"requires grad.")
+    if out.requires_grad and mode.grad:
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           f"requires grad.")
+    value = compute(*args, **kwargs)._value
+    target = out._array()
+    if target.shape != value.shape:
+        if target.size:
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not match the "
+                          f"required output shape {list(value.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
+                          f"not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+                          f"zero elements with t.resize_(0).", UserWarning, stacklevel=3)
+        check_target(name, np.empty(value.shape, target.dtype), value.shape, value.dtype)
+        out._rebind(np.empty(value.shape, target.dtype))
+        target = out._array()
+    else:
+        check_target(name, target, value.shape, value.dtype)
+    write(target, value, name)
+    return out
