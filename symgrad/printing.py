@@ -169,7 +169,7 @@ def text(t: Tensor, name: str | None = None) -> str:
     if not _dtype_is_implied(t):
         notes.append(f"dtype={t.dtype}")
     if t.grad_fn is not None:
-        notes.append(f"grad_fn=<{t.type(grad_fn).__name__}>")
+        notes.append(f"grad_fn=<{type(t.grad_fn).__name__}>")
     elif t.requires_grad:
         notes.append("requires_grad=True")
     out = head + _contents(value, len(head))
