@@ -1,6 +1,21 @@
 """Gradients as torch asks for them."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from symgrad.autograd.engine import backward, grad
+from symgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from symgrad.autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
+if TYPE_CHECKING:
+    from symgrad.autograd import forward_ad, functional
+
+__all__ = ["backward", "enable_grad", "forward_ad", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
+
+
+def __getattr__(name: str) -> Any:
+    """The modules that are imported on first use."""
+    if name in ("forward_ad", "functional"):
+        return importlib.import_module(f"symgrad.autograd.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

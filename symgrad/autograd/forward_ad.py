@@ -1,0 +1,263 @@
+"""Forward mode in torch's words: dual tensors, each a value with a tangent, that live in a level.
+
+A dual tensor shares its primal's value and stands in the graph at a `Dual` node. What is computed from it is recorded as
+always, and its tangent is pushed forward through that graph when it is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.graph import FREED, GRADIENT, NAMED, TANGENT, Node, board, next_sequence
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.passes import pushforward
+from symgrad.saved import verify
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["Dual", "Identity", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
+           "unpack_dual"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Identity(Node):
+    """A node whose value is that of its one parent: a place in the graph of its own."""
+
+    __slots__ = ()
+    op = Op("identity", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
+            "ViewBackward0", public=False, saves=False)
+    vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
+    broadcasts = saves = chooses = False
+
+    def __init__(self, value: Any, source: Node | None, flags: int):
+        self.args, self.parents, self.value, self.flags, self.sequence_nr = (value,), (source,), value, flags, next_sequence()
+
+    def release(self) -> None:
+        """Nothing is held here but the value."""
+
+
+class Dual(Identity):
+    """Where a dual tensor enters the graph: the pushforward of its level starts here."""
+
+    __slots__ = ()
+
+
+class Primal(Identity):
+    """Where a dual tensor has been unpacked: gradients pass, the tangent of the level does not."""
+
+    __slots__ = ()
+
+
+class Pushed(Primal):
+    """A tangent as it leaves the level; a person sees the node that computed it."""
+
+    __slots__ = ()
+
+    @property
+    def origin(self) -> Node:
+        return self._source.origin
+
+    @property
+    def output_nr(self) -> int:
+        return self._source.output_nr
+
+    @property
+    def _source(self) -> Node:
+        return self.parents[0]  # type: ignore[return-value]
+
+
+Identity.__name__ = Identity.__qualname__ = Dual.__name__ = Dual.__qualname__ = "ViewBackward0"
+Primal.__name__ = Primal.__qualname__ = "Identity"
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns: the value, and the tangent (None for a tensor that depends on no dual tensor)."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class _Level(threading.local):
+    """The level of this thread. `tangents` says where tangents start, where they stop (None), and remembers some that were asked for."""
+
+    tangents: WeakKeyDictionary[Node, Tensor | None] | None = None
+
+
+_level = _Level()
+
+
+def enter_dual_level() -> int:
+    """Open the level in which dual tensors can be made; returns its number, 0.
+
+    Raises RuntimeError if one is open in this thread: levels do not nest.
+    """
+    if _level.tangents is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _level.tangents = WeakKeyDictionary()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level: all tangents of it are gone.
+
+    Raises RuntimeError if none is open, or another one than `level`.
+    """
+    if _level.tangents is None and level is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level not in (None, 0) or _level.tangents is None:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    _level.tangents = None
+
+
+class dual_level:
+    """The level in which dual tensors can be made, as a context manager or decorator; with its end their tangents are gone.
+
+    >>> import symgrad
+    >>> from symgrad.autograd import forward_ad
+    >>> x, direction = symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 0.0])
+    >>> with forward_ad.dual_level():
+    ...     y = forward_ad.make_dual(x, direction) ** 3
+    ...     forward_ad.unpack_dual(y)
+    UnpackedDualTensor(primal=tensor([1., 8.]), tangent=tensor([3., 0.]))
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exception: Any) -> None:
+        exit_dual_level()
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with dual_level():
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A dual tensor: `tensor`, sharing its memory and its place in the graph, with a tangent of the same shape.
+
+    The derivative of what is computed from it, in the direction of the tangent, is what `unpack_dual` gives. Gradients flow back
+    to `tensor` and to `tangent` if those require them.
+
+    Raises RuntimeError outside a level, for a tangent of another shape, and where either is a dual tensor already; ValueError for
+    integers and booleans; TypeError for what is no Tensor.
+
+    >>> import symgrad
+    >>> from symgrad.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(symgrad.tensor(2.0), symgrad.tensor(1.0))
+    ...     forward_ad.unpack_dual(1 / x).tangent
+    tensor(-0.2500)
+    """
+    tangents = _open(level, "make_dual")
+    if tangents is None:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    for each, name in (tensor, "primal"), (tangent, "tangent"):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"make_dual: the {name} must be a Tensor, not {type(each).__name__}")
+        if not (each.is_floating_point() or each.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+                           f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}.")
+    if unpack_dual(tensor).tangent is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+    if unpack_dual(tangent).tangent is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+    value, source = tensor._array(), tensor._node
+    node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED) | TANGENT)
+    tangents[node] = tangent
+    return wrap(value, node)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor without its tangent, and the tangent: the derivative in the direction of all dual tensors it depends on.
+
+    The tangent is None for a tensor that depends on none, and outside the level. Both can be differentiated in reverse mode
+    where the primals or the tangents they come from require it.
+
+    Raises RuntimeError for a level that is not open, TypeError for what is no Tensor.
+
+    >>> import symgrad
+    >>> from symgrad.autograd import forward_ad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> with forward_ad.dual_level():
+    ...     slope = forward_ad.unpack_dual(forward_ad.make_dual(x, symgrad.tensor(1.0)) ** 3).tangent
+    >>> symgrad.autograd.grad(slope, x)
+    (tensor(18.),)
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"unpack_dual: a Tensor is unpacked, not {type(tensor).__name__}")
+    tangents, node = _open(level, "unpack_dual"), tensor._node
+    if tangents is None or node is None or not node.flags & TANGENT:
+        return UnpackedDualTensor(tensor, None)
+    if node not in tangents:
+        recorded = node.flags & (GRADIENT | NAMED) or any(t is not None and t._node is not None for t in tangents.values())
+        t = push([tensor], tangents, bool(recorded))[0]
+        if t is not None and t._node is not None:
+            return UnpackedDualTensor(_alone(tensor, tangents), _alone(t, tangents, Pushed))  # not remembered: it refers to the node
+        tangents[node] = t
+    t = tangents[node]
+    return UnpackedDualTensor(tensor if t is None else _alone(tensor, tangents), t)
+
+
+def _open(level: int | None, asking: str) -> Any:
+    """Where the tangents of a level are; None if no level is open and none was named."""
+    if level is not None and (level != 0 or _level.tangents is None):
+        raise RuntimeError(f"Invalid level given to {asking}: {level}")
+    return _level.tangents
+
+
+def _alone(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal) -> Tensor:
+    """The tensor without a tangent."""
+    node = tensor._node
+    if node is None or not node.flags & TANGENT:
+        return tensor
+    flags = node.flags & (GRADIENT | NAMED)
+    if not flags:
+        return wrap(tensor._value)
+    stop = kind(tensor._value, node, flags)
+    tangents[stop] = None
+    return wrap(tensor._value, stop)
+
+
+def _values(node: Node) -> tuple[Any, tuple]:
+    """A node's value and arguments, as they were when it was recorded."""
+    if node.args is None:
+        raise RuntimeError(FREED)
+    if node.sequence_nr < board.written:
+        verify(node, node.parents)
+    return node.value, node.args
+
+
+def _tensors(node: Node) -> tuple[Any, tuple]:
+    """The same as Tensors that know where they came from."""
+    value, args = _values(node)
+    tensors = tuple(a if p is None and not isinstance(a, (np.ndarray, np.generic)) else wrap(a, p) for a, p in zip(args, node.parents))
+    return wrap(value, node), tensors + args[len(node.parents):]
+
+
+def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False) -> list[Tensor | None]:
+    """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape.
+
+    None where an output depends on none of the nodes. With `create_graph` the result can be differentiated again.
+    """
+    nodes = [y._node for y in outputs]
+    roots = [node for node in nodes if node is not None]
+    if create_graph:
+        out = pushforward(traced, roots, tangents, _tensors)
+        return [None if node is None else out.get(node) for node in nodes]
+    out = pushforward(numeric, roots, {node: None if t is None else t._value for node, t in tangents.items()}, _values)
+    found = [None if node is None else out.get(node) for node in nodes]
+    return [None if t is None else wrap(t.copy() if isinstance(t, np.ndarray) else t) for t in found]

@@ -1,0 +1,124 @@
+"""The Jacobian of a function at a point as matrices, found in three ways: by central differences, by pullbacks and by pushforwards.
+
+The block of an input with n elements and an output with m is an n by m matrix. Differences and pushforwards give its rows, one for
+each vector the input is moved along; pullbacks give its columns, one for each cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import grad
+from symgrad.autograd.forward_ad import make_dual, push
+from symgrad.tensor import Size, Tensor, wrap
+
+__all__ = ["Array", "Forward", "Problem", "basis", "numerical", "pulled", "random_vector"]
+
+Array = Any
+
+
+@dataclass
+class Problem:
+    """A function at a point: `leaves` are the inputs to differentiate by, `outputs` what can be differentiated.
+
+    `every` are all outputs, and `places` says where the differentiable ones are among them.
+    """
+
+    func: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    eps: float
+
+    def __post_init__(self) -> None:
+        self.leaves: list[Tensor] = [x for x in self.inputs if isinstance(x, Tensor) and x.requires_grad]
+        self.every = self.evaluate(self.inputs)
+        self.places = [i for i, y in enumerate(self.every) if y.requires_grad]
+        self.outputs = [self.every[i] for i in self.places]
+
+    def evaluate(self, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+        """The function's outputs as a tuple.
+
+        Raises TypeError for an output that is no Tensor.
+        """
+        out = self.func(*inputs)
+        outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        for i, y in enumerate(outputs):
+            if not isinstance(y, Tensor):
+                raise TypeError(f"gradcheck: func must return a Tensor or a tuple of Tensors; output {i} is {type(y).__name__}")
+        return outputs
+
+    def directions(self, j: int, fast: bool) -> list[list[Array]]:
+        """The vectors to move an input along, for its real and for its imaginary part: unit vectors, or one at random."""
+        x = self.leaves[j]
+        units = [1, 1j] if x.is_complex() else [1]
+        if not fast:
+            return [[unit * e for e in basis(x)] for unit in units]
+        generator = np.random.default_rng([0, j])
+        return [[unit * random_vector(x, generator)] for unit in units]
+
+
+def basis(x: Tensor) -> Iterator[Array]:
+    """The unit vectors of the shape of a tensor."""
+    for k in range(x.numel()):
+        e = np.zeros(x.numel(), x._value.dtype)
+        e[k] = 1
+        yield e.reshape(x.shape)
+
+
+def random_vector(x: Tensor, generator: np.random.Generator) -> Array:
+    """A vector of length one in the shape of a tensor, real and not negative, so that errors of one sign do not cancel."""
+    u = generator.random(x.shape)
+    return (u / (np.linalg.norm(u) or 1)).astype(x._value.dtype)
+
+
+def _difference(problem: Problem, x: Tensor, step: Array) -> list[Array]:
+    """(f(x + step) - f(x - step)) / 2 eps for every output, flat: the input's memory is written and put back."""
+    array = x.data._value
+    before = array.copy()
+    moved = np.argwhere(step)
+    where = f"on index {tuple(moved[0].tolist())} " if len(moved) == 1 else ""
+    ends: list[list[Array]] = []
+    try:
+        for end in before - step, before + step:
+            array[...] = end
+            ends.append([np.array(y._value) for y in problem.evaluate(problem.inputs)])
+    finally:
+        array[...] = before
+    for a, b in zip(*ends):
+        for what, one, other in ("shape", Size(a.shape), Size(b.shape)), ("dtype", wrap(a).dtype, wrap(b).dtype):
+            if one != other:
+                raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {problem.eps}, but "
+                                     f"got: {what}s {one} and {other}.")
+    return [((b - a) / (2 * problem.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
+
+
+def numerical(problem: Problem, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
+    """The derivatives of the outputs at these places along each vector, by central differences: one row per vector.
+
+    Raises AssertionError if the function's outputs change in shape or dtype.
+    """
+    rows = [_difference(problem, x, problem.eps * vector) for vector in vectors]
+    return [np.array([row[i] for row in rows]).reshape(len(rows), problem.every[i].numel()) for i in places]
+
+
+def pulled(problem: Problem, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
+    """Each cotangent of one output carried back to every input by a pullback."""
+    return [list(grad(y, problem.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True)) for v in cotangents]
+
+
+class Forward:
+    """The function's graph over dual tensors, along which any tangent can be pushed."""
+
+    def __init__(self, problem: Problem):
+        duals = [make_dual(x, wrap(np.zeros_like(x._value))) for x in problem.leaves]
+        self.nodes = [x._node for x in duals]
+        given = iter(duals)
+        every = problem.evaluate([next(given) if isinstance(x, Tensor) and x.requires_grad else x for x in problem.inputs])
+        self.outputs = [every[i] for i in problem.places]
+
+    def push(self, tangents: dict[int, Array]) -> list[Tensor | None]:
+        """The tangents of the outputs, for tangents of the inputs by their number; None for one that depends on no such input."""
+        return push(self.outputs, {self.nodes[j]: wrap(t) for j, t in tangents.items()})  # type: ignore[misc]

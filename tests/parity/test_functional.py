@@ -1,0 +1,86 @@
+"""`autograd.functional` of torch and of symgrad side by side, and torch itself against what was recorded of it."""
+
+import numpy as np
+import pytest
+import torch
+from test_functional import ERRORS, VALUES
+from torch.autograd import functional as theirs
+
+import symgrad
+from symgrad.autograd import functional as ours
+
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, of its forward mode
+
+
+@pytest.fixture(autouse=True)
+def double():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_recorded_values_are_what_torch_prints(name):
+    call, expected = VALUES[name]
+    assert repr(call(torch, theirs)) == expected
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_recorded_messages_are_what_torch_says(name):
+    call, error, message = ERRORS[name]
+    with pytest.raises(error) as caught:
+        call(torch, theirs)
+    assert str(caught.value) == message
+
+
+UNARY = ("sin", "exp", "tanh", "sigmoid", "square", "cos")
+
+
+def program(rng, scalar):
+    """A random smooth function of two tensors, as a function of the library it is written in."""
+    first, second = rng.choice(UNARY, 2)
+    weight, dim, form = rng.uniform(-1, 1, (3, 3)), int(rng.integers(2)), int(rng.integers(4))
+
+    def function(t, x, y):
+        w = t.tensor(weight)
+        a = getattr(t, first)(x @ w) * y
+        b = getattr(t, second)(a).sum(dim) if form % 2 else getattr(t, second)(a / (1 + y * y)).transpose(0, 1)
+        if scalar:
+            return (b * b).mean() + (x[0] * y[-1]).sum()
+        return (b, a[:, 1:], y.sum()) if form > 1 else b
+
+    return function
+
+
+def numbers(found):
+    """The arrays of nested tuples, and their structure with shapes."""
+    if isinstance(found, (tuple, list)):
+        parts = [numbers(each) for each in found]
+        return [array for arrays, _ in parts for array in arrays], [shape for _, shape in parts]
+    array = found.detach().numpy()
+    return [array], array.shape
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("asking", ["jacobian", "vjp", "jvp", "hessian", "vhp", "hvp", "jacobian forward", "hessian forward"])
+def test_random_programs(asking, seed):
+    rng = np.random.default_rng(seed)
+    name, _, forward = asking.partition(" ")
+    scalar = name in ("hessian", "vhp", "hvp")
+    function = program(rng, scalar)
+    x, y = rng.uniform(-1, 1, (2, 3)), rng.uniform(-1, 1, (2, 3))
+    found = []
+    for t, f in (torch, theirs), (symgrad, ours):
+        inputs = t.tensor(x), t.tensor(y)
+        outputs = function(t, *inputs)
+        like = inputs if name != "vjp" else outputs
+        draw = np.random.default_rng(seed + 100)
+        v = [t.tensor(draw.uniform(-1, 1, tuple(each.shape))) for each in (like if isinstance(like, tuple) else (like,))]
+        options = {"vectorize": True, "strategy" if name == "jacobian" else "outer_jacobian_strategy": "forward-mode"} if forward else {}
+        rest = () if name in ("jacobian", "hessian") else (tuple(v) if isinstance(like, tuple) else v[0],)
+        found.append(numbers(getattr(f, name)(lambda *xs, t=t: function(t, *xs), inputs, *rest, **options)))
+    (expected, structure), (got, our_structure) = found
+    assert str(structure) == str(our_structure)
+    for a, b in zip(expected, got):
+        np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-13)
