@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALIASES", "DTYPES", "DType", "dtype_of", "get_default_dtype", "numpy_dtype", "promoted", "set_default_dtype"]
+__all__ = ["ALIASES", "DTYPES", "DType", "dtype_of", "can_cast", "finfo", "get_default_dtype", "iinfo", "numpy_dtype", "promote_types",
+           "promoted", "set_default_dtype"]
 
 
 class DType:
@@ -60,8 +61,8 @@ DTYPES = {name: DType(name, name) for name in ("float64", "float32", "float16", 
 DTYPES["bfloat16"] = DType("bfloat16", _bfloat16())
 ALIASES = {"double": "float64", "float": "float32", "half": "float16", "cfloat": "complex64", "cdouble": "complex128", "long": "int64",
            "int": "int32", "short": "int16"}
-WORDS = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-         "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+WORDS = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat",
+         "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
 _FROM_PYTHON = {float: None, int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]
@@ -120,11 +121,104 @@ def promoted(x: Any, z: Any) -> np.dtype:
         return a
     high, low = (x, z) if _category(a) >= _category(b) else (z, x)
     if _category(a) != _category(b):
-        if high.dtype.kind == "c" and low.dtype.kind == "f":
-            return np.result_type(a, b) if low.ndim or not high.ndim else np.result_type(low.dtype, np.complex64)
+        if high.dtype.kind == "c" and _category(low.dtype) == 2 and bool(high.ndim) <= bool(low.ndim):
+            wide = _FROM_NUMPY[low.dtype].to_complex().numpy
+            return np.promote_types(high.dtype, wide) if bool(high.ndim) == bool(low.ndim) else wide
         return high.dtype
     if bool(x.ndim) != bool(z.ndim):
         return a if x.ndim else b
     if {a.name, b.name} == {"bfloat16", "float16"}:
         return np.dtype(np.float32)
     return np.promote_types(a, b)
+
+
+def promote_types(type1: DType, type2: DType) -> DType:
+    """The smallest dtype that holds what two dtypes hold, or nearly: the higher category wins, and inside one the larger.
+
+    >>> promote_types(DTYPES["int8"], DTYPES["uint8"])
+    torch.int16
+    """
+    for place, d in ((1, type1), (2, type2)):
+        if not isinstance(d, (DType, type, np.dtype)):
+            raise TypeError(f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(d).__name__}")
+    return dtype_of(promoted(np.empty(1, numpy_dtype(type1)), np.empty(1, numpy_dtype(type2))))
+
+
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether a conversion keeps the category: complex numbers never become real ones by themselves, nor floats integers, nor integers booleans.
+
+    >>> can_cast(DTYPES["float64"], DTYPES["float16"]), can_cast(DTYPES["float64"], DTYPES["int64"])
+    (True, False)
+    """
+    return _category(numpy_dtype(from_)) <= _category(numpy_dtype(to))
+
+
+class finfo:
+    """The limits of a floating-point dtype (of the default one, if none is given); of a complex one, those of its parts.
+
+    Raises TypeError for other dtypes.
+
+    >>> finfo(DTYPES["float16"])
+    finfo(resolution=0.001, min=-65504, max=65504, eps=0.000976562, smallest_normal=6.10352e-05, tiny=6.10352e-05, dtype=float16)
+    """
+
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
+    def __init__(self, type: Any = None):
+        d = (_default if type is None else dtype_of(type)).to_real()
+        if not d.is_floating_point:
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
+        info = _limits(d)
+        self.bits, self.dtype = d.itemsize * 8, d.name
+        self.eps, self.max, self.min, self.tiny = float(info.eps), float(info.max), float(info.min), float(info.tiny)
+        self.smallest_normal, self.resolution = self.tiny, float(f"1e-{info.precision}")
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+def _limits(d: DType) -> Any:
+    if d.name != "bfloat16":
+        return np.finfo(d.numpy)
+    from ml_dtypes import finfo as limits
+
+    return limits(d.numpy)
+
+
+class iinfo:
+    """The limits of an integer dtype.
+
+    Raises TypeError for other dtypes.
+
+    >>> iinfo(DTYPES["int8"])
+    iinfo(min=-128, max=127, dtype=int8)
+    """
+
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, type: Any):
+        if not isinstance(type, (DType, np.dtype)) and type is not int:
+            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+        d = dtype_of(type)
+        if d.name == "bool":
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if d.is_floating_point or d.is_complex:
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        info = np.iinfo(d.numpy)
+        self.bits, self.dtype, self.max, self.min = info.bits, d.name, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

@@ -90,6 +90,29 @@ for _name, _what in {"logical_not": "Not `input`", "isfinite": "Whether neither 
     elementwise(_name, None, None, doc=f"{_what}, elementwise.")
 
 
+def _same_dtype(name, input, other):
+    if not hasattr(other, "dtype"):
+        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype.words} did not match {other.dtype.words}: {name} compares tensors of one dtype; convert one of them with .to()")
+
+
+@composite("isclose", arity=2, usage="symgrad.isclose(x, x + 1e-9)")
+def isclose(xp, input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |input - other| <= atol + rtol |other|, elementwise; infinities are close to themselves, and NaN to NaN if `equal_nan`."""
+    _same_dtype("isclose", input, other)
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
+    close = xp.eq(input, other)
+    if equal_nan and (input.is_floating_point() or input.is_complex()):
+        close = xp.logical_or(close, xp.logical_and(xp.isnan(input), xp.isnan(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    error = xp.abs(input - other)
+    return xp.logical_or(close, xp.logical_and(xp.isfinite(error), xp.le(error, atol + xp.abs(rtol * other))))
+
+
 def _where_vjp(xp, g, y, condition, a, b):
     zero = xp.zeros_like(g)
     return None, xp.where(condition, g, zero), xp.where(condition, zero, g)

@@ -1,0 +1,69 @@
+"""GPUs, as `torch.cuda` asks about them. There is none for symgrad: questions are answered so, and requests raise what torch without CUDA raises.
+
+>>> import symgrad
+>>> symgrad.cuda.is_available(), symgrad.cuda.device_count()
+(False, 0)
+>>> symgrad.device("cuda:0" if symgrad.cuda.is_available() else "cpu")
+device(type='cpu')
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.devices import device as _device
+from symgrad.devices import missing
+from symgrad.legacy import CUDA_TYPES
+
+has_half, has_magma = False, False
+
+
+def _answers(value: Any, doc: str, *names: str) -> None:
+    for name in names:
+        def answer(*args: Any, **kwargs: Any) -> Any:
+            return [*value] if isinstance(value, list) else value
+
+        answer.__name__ = answer.__qualname__ = name
+        answer.__doc__ = doc
+        globals()[name] = answer
+
+
+_answers(False, "Whether a GPU can be used: no.", "is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
+         "is_current_stream_capturing")
+_answers(0, "How many there are: none.", "device_count", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
+         "memory_cached", "max_memory_cached")
+_answers([], "Which there are: none.", "get_arch_list", "get_gencode_flags")
+_answers(None, "Nothing to do without a GPU.", "manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache", "reset_peak_memory_stats",
+         "reset_max_memory_allocated")
+
+
+def _refuses(*names: str) -> None:
+    for name in names:
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise missing(_device("cuda"))
+
+        refuse.__name__ = refuse.__qualname__ = name
+        refuse.__doc__ = "Needs a GPU.\n\nRaises AssertionError, as torch without CUDA does."
+        globals()[name] = refuse
+
+
+_refuses("init", "current_device", "set_device", "get_device_name", "get_device_capability", "get_device_properties", "can_device_access_peer",
+         "synchronize", "current_stream", "default_stream", "set_stream", "stream", "initial_seed", "get_rng_state", "set_rng_state",
+         "get_rng_state_all", "set_rng_state_all", "mem_get_info", "memory_stats", "memory_summary", "ipc_collect", "utilization", "Stream", "Event")
+
+
+class device:
+    """The block in which a GPU is chosen; entering it raises AssertionError, unless its index is None or negative, which chooses none."""
+
+    def __init__(self, device: Any):
+        self.index = device.index if isinstance(device, _device) else device
+
+    def __enter__(self) -> None:
+        if self.index is not None and not (isinstance(self.index, int) and self.index < 0):
+            raise missing(_device("cuda"))
+
+    def __exit__(self, *exception: Any) -> None:
+        """Nothing was chosen."""
+
+
+globals().update(CUDA_TYPES)
