@@ -1,0 +1,181 @@
+"""Random programs over aliased tensors, run on torch and on symgrad side by side: `python -m tests.parity.aliases --steps 20000 --seed 0`.
+
+After every step the two libraries must agree on every tensor: its values, gradient, version, flags, base, layout, and on what the step raised. The
+first difference is printed as a small program in torch's words. What a backward pass that fails midway leaves behind is not compared: the program
+ends there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import importlib
+import random
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .draw import Drawer
+from .steps import Step, World, look, say
+
+PASSES = ("backward", "grad", "second")
+MIDWAY = re.compile(r"modified by an inplace|second time|detached in-place|moved into the graph|is a view and its base|A view was")
+# Messages that are the same word for word, up to the end of their first sentence; of the others only the type is compared.
+PROMISED = re.compile(r"leaf Variable|is a view|A view was|modified by an inplace|second time|detach|retain_grad|register a hook|"
+                      r"implicitly created|does not require grad|refer to a single memory|refers to a single memory|"
+                      r"doesn't match the broadcast shape|only change requires_grad|moved into the graph|view size is not compatible|Mismatch in shape")
+
+
+class Difference(AssertionError):
+    """Where the libraries part."""
+
+
+class Pair:
+    """One program, run on torch and on another library."""
+
+    def __init__(self, ours: Any, theirs: Any, closely: bool):
+        self.worlds, self.closely, self.program, self.over = (World(theirs), World(ours)), closely, [], False
+        self.raised: list[str] = []
+
+    def run(self, step: Step, compare: bool = True) -> None:
+        """Run a step on both; raises Difference."""
+        theirs, ours = self.worlds
+        self.program.append(step)
+        expected, got = theirs.do(step), ours.do(step)
+        if expected is not None:
+            self.raised.append(_normal(expected[1]))
+        if (expected is None) != (got is None):
+            raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
+        if expected is not None and got is not None:
+            names = [c.__name__ for c in got[0].__mro__]
+            if expected[0].__name__ not in names or (PROMISED.search(expected[1]) and not _normal(got[1]).startswith(_normal(expected[1]))):
+                raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
+            if step.form in PASSES and MIDWAY.search(expected[1]):
+                self.over = True
+                return
+        if compare:
+            self.compare(self.closely)
+
+    def compare(self, closely: bool) -> None:
+        """Look at everything on both sides."""
+        theirs, ours = self.worlds
+        if list(theirs.tensors) != list(ours.tensors):
+            raise Difference(f"names: torch {list(theirs.tensors)}; symgrad {list(ours.tensors)}")
+        for name in theirs.tensors:
+            a, b = look(theirs, name, closely), look(ours, name, closely)
+            for what in a.facts:
+                if a.facts[what] != b.facts[what]:
+                    raise Difference(f"{name}.{what}: torch {a.facts[what]}; symgrad {b.facts[what]}")
+            for what in a.numbers:
+                if not _same(a.numbers[what], b.numbers.get(what)):
+                    raise Difference(f"{name}.{what}: torch {a.numbers[what]}; symgrad {b.numbers.get(what)}")
+        if [n for n, _ in theirs.told] != [n for n, _ in ours.told] or not all(_same(a, b) for (_, a), (_, b) in zip(theirs.told, ours.told)):
+            raise Difference(f"hooks: torch {theirs.told}; symgrad {ours.told}")
+        theirs.told.clear()
+        ours.told.clear()
+
+
+def _same(a: list[float], b: list[float] | None) -> bool:
+    return b is not None and len(a) == len(b) and all(x == y or abs(x - y) <= 1e-12 * max(1.0, abs(x)) for x, y in zip(a, b))
+
+
+def _normal(message: str) -> str:
+    """The first sentence, with a pair of versions told by their distance."""
+    message = re.sub(r"is at version (\d+); expected version (\d+)", lambda m: f"is {int(m[1]) - int(m[2])} versions later", message)
+    return re.split(r"\.\s|\n|\.$", message)[0].strip()
+
+
+def _told(raised: tuple[type, str] | None) -> str:
+    return "runs it" if raised is None else f"raises {raised[0].__name__}: {raised[1].splitlines()[0][:300]}"
+
+
+def replay(program: Sequence[Step], ours: Any, theirs: Any, closely: bool) -> str | None:
+    """Run a program; the difference it shows, if any. Steps that name tensors which are not there are left out."""
+    pair = Pair(ours, theirs, closely)
+    for step in program:
+        if pair.over:
+            return None
+        if step.needs() <= pair.worlds[0].tensors.keys() and (step.form != "remove" or step.word in pair.worlds[0].handles):
+            try:
+                pair.run(step)
+            except Difference as e:
+                return str(e)
+    try:
+        pair.compare(True)
+    except Difference as e:
+        return str(e)
+    return None
+
+
+def shrink(program: list[Step], ours: Any, theirs: Any, closely: bool) -> tuple[list[Step], str]:
+    """A program with a difference from which no step can be left out."""
+    told = replay(program, ours, theirs, closely)
+    assert told is not None, "the difference does not come again"
+    size = max(1, len(program) // 2)
+    while True:
+        at = 0
+        while at < len(program):
+            shorter = program[:at] + program[at + size:]
+            found = replay(shorter, ours, theirs, closely)
+            if found is not None:
+                program, told = shorter, found
+            else:
+                at += size
+        if size == 1:
+            return program, told
+        size = max(1, size // 2)
+
+
+def one(seed: int, ours: Any, theirs: Any, length: int, without: frozenset[str]) -> tuple[Pair, str | None, bool]:
+    """One random program, its difference, and whether every step was looked at closely."""
+    source = random.Random(seed)
+    closely = source.random() < 0.5
+    pair = Pair(ours, theirs, closely)
+    drawer = Drawer(source, pair.worlds[0], without)
+    try:
+        while len(pair.program) < length and not pair.over:
+            pair.run(drawer.step())
+        if not pair.over:
+            pair.compare(True)
+    except Difference as e:
+        return pair, str(e), closely
+    return pair, None, closely
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run programs until so many steps have agreed, or print the first differences."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--length", type=int, default=40, help="the steps of a program")
+    parser.add_argument("--ours", default="symgrad", help="the library beside torch; torch itself shows that the machine is deterministic")
+    parser.add_argument("--differences", type=int, default=1, help="how many differences to show before giving up")
+    parser.add_argument("--without", default="", help="families of steps to leave out, separated by commas, such as set_data,second")
+    parser.add_argument("--statistics", action="store_true")
+    options = parser.parse_args(arguments)
+    ours, theirs = importlib.import_module(options.ours), importlib.import_module("torch")
+    words: collections.Counter[str] = collections.Counter()
+    raised: collections.Counter[str] = collections.Counter()
+    steps = programs = found = 0
+    start = time.perf_counter()
+    while steps < options.steps and found < options.differences:
+        seed = options.seed * 1_000_003 + programs
+        pair, told, closely = one(seed, ours, theirs, options.length, frozenset(options.without.split(",")))
+        programs, steps = programs + 1, steps + len(pair.program)
+        words.update(f"{s.form} {s.word}".strip() for s in pair.program)
+        raised.update(pair.raised)
+        if told is not None:
+            found += 1
+            program, told = shrink(pair.program, ours, theirs, closely)
+            print(f"seed {seed}, looked at {'after every step' if closely else 'quietly'}: {told}")
+            print("\n".join(f"    {say(step)}" for step in program), flush=True)
+    print(f"{steps} steps in {programs} programs, {found} difference(s), {time.perf_counter() - start:.0f} s")
+    if options.statistics:
+        print(", ".join(f"{w} {n}" for w, n in words.most_common()))
+        print("\n".join(f"{n:6} {m[:150]}" for m, n in raised.most_common()))
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,393 @@
+"""Draws the next step of a program over aliased tensors, from the state the program has reached in torch."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from .steps import Array, Ref, Step, World, flat
+
+UNARY = ["exp", "sin", "cos", "tanh", "sigmoid", "relu", "neg", "square", "abs", "sqrt", "reciprocal", "clone"]
+UNARY_ = ["exp_", "sin_", "cos_", "tanh_", "sigmoid_", "relu_", "neg_", "square_", "abs_", "sqrt_", "reciprocal_", "zero_"]
+BINARY = ["add", "sub", "mul", "div"]
+VIEWS = ["item", "item", "item", "view", "reshape", "t", "transpose", "permute", "expand", "unsqueeze", "squeeze", "diagonal", "select", "narrow",
+         "detach", "as_strided", "view_as", "flatten", "T", "swapaxes", "movedim", "expand_as", "squeeze_dim"]
+NUMBERS = [-2.0, -1.5, -1.0, -0.5, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3]
+SHAPES = [(), (1,), (2,), (3,), (4,), (2, 2), (2, 3), (3, 1), (1, 3), (2, 1, 2), (2, 2, 2)]
+MOST = 12  # tensors alive at once
+
+
+class Drawer:
+    """A source of steps; `random` needs `choice`, `randrange`, `random` and `uniform` (hypothesis has such a source, too)."""
+
+    def __init__(self, random: Any, world: World, without: frozenset[str] = frozenset(), start: int = 0):
+        self.random, self.world, self.names, self.hooks = random, world, itertools.count(start), itertools.count(start)
+        families = [(7, self.leaf), (10, self.unary), (12, self.binary), (5, self.reduction), (3, self.product), (3, self.joined), (24, self.view),
+                    (4, self.several), (10, self.unary_), (13, self.binary_), (11, self.assign), (5, self.augment), (3, self.requires_grad_),
+                    (2, self.detach_), (3, self.retain_grad), (3, self.hook), (1, self.remove), (2, self.data), (3, self.grad_of), (2, self.clear),
+                    (1, self.set_data), (9, self.backward), (4, self.grad), (2, self.second), (3, self.delete)]
+        self.families = [(weight, draw) for weight, draw in families if draw.__name__ not in without]
+        self.total = sum(weight for weight, _ in self.families)
+
+    def step(self) -> Step:
+        """The next step."""
+        tensors = self.world.tensors
+        if len(tensors) < 2:
+            return self.leaf()
+        if len(tensors) > MOST:
+            return self.delete()
+        while True:
+            at = self.random.randrange(self.total)
+            for weight, draw in self.families:
+                at -= weight
+                if at < 0:
+                    step = draw()
+                    break
+            if step is not None:
+                return step
+
+    # Small choices
+
+    def chance(self, p: float) -> bool:
+        return self.random.random() < p
+
+    def any(self, test: Any = None) -> tuple[Ref, Any] | tuple[None, None]:
+        """One tensor of the program that passes the test; the newest are the likeliest."""
+        found = [(Ref(n), t) for n, t in self.world.tensors.items() if test is None or test(t)]
+        if not found:
+            return None, None
+        return found[-1 - self.random.randrange(min(3, len(found)))] if self.chance(0.5) else self.random.choice(found)
+
+    def written(self, test: Any = None) -> tuple[Ref, Any] | tuple[None, None]:
+        """One tensor to write to: mostly not a leaf that requires grad, nor a view of one."""
+        fair = self.chance(0.85)
+        return self.any(lambda t: (test is None or test(t)) and not (fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None))
+
+    def tracked(self) -> Ref:
+        """One tensor that requires grad, or (now and then, or for want of one) any."""
+        a, _ = self.any(lambda t: t.requires_grad) if self.chance(0.97) else self.any()
+        return self.any()[0] if a is None else a
+
+    def number(self) -> float:
+        return self.random.choice(NUMBERS)
+
+    def fresh(self, count: int = 1) -> tuple[str, ...]:
+        return tuple(f"t{next(self.names)}" for _ in range(count))
+
+    def mode(self) -> str:
+        return "no_grad" if self.chance(0.15) else ""
+
+    def constant(self, shape: tuple[int, ...]) -> Array:
+        def fill(shape: tuple[int, ...]) -> Any:
+            return tuple(fill(shape[1:]) for _ in range(shape[0])) if shape else float(self.number())
+        return Array(fill(shape))
+
+    # Steps
+
+    def leaf(self) -> Step:
+        shape = self.random.choice(SHAPES)
+        return Step("leaf", "", (self.constant(shape).values,), self.fresh(), (("requires_grad", self.chance(0.55)),))
+
+    def unary(self) -> Step | None:
+        word = self.random.choice(UNARY)
+        a, t = self.any(lambda t: _tame(word, t))
+        if a is None:
+            return None
+        if self.chance(0.15):
+            low = round(self.random.uniform(-1, 0.5), 3)
+            return Step("call", "clamp", (a, low, round(low + self.random.uniform(0.3, 2), 3)), self.fresh(), mode=self.mode())
+        if self.chance(0.15) and _size(t) < 4:
+            return Step("call", "pow", (a, self.random.choice([2, 3])), self.fresh(), mode=self.mode())
+        return Step("call", word, (a,), self.fresh(), mode=self.mode())
+
+    def binary(self) -> Step | None:
+        word = self.random.choice(BINARY)
+        a, t = self.any(lambda t: _size(t) < 20)
+        if a is None:
+            return None
+        b = self.other(t, word)
+        return Step("call", word, (a, b), self.fresh(), mode=self.mode())
+
+    def other(self, t: Any, word: str, within: bool = False) -> Any:
+        """A number, or a tensor whose shape goes with that of `t` (now and then one whose shape does not)."""
+        if self.chance(0.35):
+            return self.number()
+        fits = _fits_in if within else _fits
+        divides = word in ("div", "div_", "itruediv")
+        b, _ = self.any(lambda s: (fits(s.shape, t.shape) or self.chance(0.03)) and _size(s) < 20 and not (divides and _least(s) < 0.2))
+        return self.number() if b is None else b
+
+    def reduction(self) -> Step | None:
+        a, t = self.any(lambda t: t.numel())
+        if a is None:
+            return None
+        args: tuple = (a,)
+        options: tuple = ()
+        if t.dim() and self.chance(0.5):
+            args += (self.random.randrange(t.dim()),)
+            options = (("keepdim", True),) if self.chance(0.3) else ()
+        word = self.random.choice(["sum", "sum", "mean", "prod"]) if _size(t) < 3 else "mean"
+        return Step("call", word, args, self.fresh(), options, self.mode())
+
+    def product(self) -> Step | None:
+        a, t = self.any(lambda t: t.dim() in (1, 2) and _size(t) < 10)
+        if a is None:
+            return None
+        b, _ = self.any(lambda s: s.dim() in (1, 2) and s.shape[0] == t.shape[-1] and _size(s) < 10)
+        return None if b is None else Step("call", "matmul", (a, b), self.fresh(), mode=self.mode())
+
+    def joined(self) -> Step | None:
+        a, t = self.any(lambda t: t.dim() and t.numel() < 12)
+        if a is None:
+            return None
+        b, _ = self.any(lambda s: s.shape == t.shape)
+        return Step("function", self.random.choice(["cat", "stack"]), ([a, b], self.random.randrange(t.dim())), self.fresh(), mode=self.mode())
+
+    def view(self) -> Step | None:
+        a, t = self.any(lambda t: t.numel() <= 24)
+        if a is None:
+            return None
+        d, out, mode = t.dim(), self.fresh(), self.mode()
+        dim = self.random.randrange(d) if d else 0
+        word = self.random.choice(VIEWS)
+        if word == "item":
+            return Step("item", "", (a, self.basic_index(t)), out, mode=mode)
+        args: tuple | None = None
+        if word in ("view", "reshape"):
+            args = (a, self.shape_of(t.numel()))
+        elif word in ("t", "T"):
+            args = (a,) if d == 2 or (word == "t" and d < 2) else None
+        elif word in ("transpose", "swapaxes", "movedim"):
+            args = (a, dim, self.random.randrange(-d, d)) if d else None
+        elif word == "permute":
+            order = list(range(d))
+            for i in range(d):
+                j = self.random.randrange(i, d)
+                order[i], order[j] = order[j], order[i]
+            args = (a, tuple(order))
+        elif word == "expand":
+            sizes = [self.random.choice([1, 2, 3]) if n == 1 else self.random.choice([n, -1]) for n in t.shape]
+            args = (a, tuple(([2] if self.chance(0.4) and t.numel() < 9 else []) + sizes)) if d or self.chance(0.5) else None
+            if args and not args[1]:
+                args = (a, (2,))
+        elif word == "unsqueeze":
+            args = (a, self.random.randrange(-d - 1, d + 1)) if d < 3 else None
+        elif word in ("squeeze", "detach", "flatten"):
+            args = (a,)
+        elif word == "squeeze_dim":
+            word, args = "squeeze", (a, dim) if d else None
+        elif word == "diagonal":
+            args = (a, self.random.choice([0, 0, 1]), *(self.random.choice([(0, 1), (1, 0)]) if d == 2 else ())) if d > 1 else None
+        elif word == "select":
+            args = (a, dim, self.random.randrange(t.shape[dim])) if d and t.shape[dim] else None
+        elif word == "narrow":
+            if d and t.shape[dim]:
+                start = self.random.randrange(t.shape[dim])
+                args = (a, dim, start, 1 + self.random.randrange(t.shape[dim] - start))
+        elif word in ("view_as", "expand_as"):
+            b, _ = self.any(lambda s: s.numel() == t.numel() if word == "view_as" else _fits_in(t.shape, s.shape))
+            args = (a, b)
+        elif word == "as_strided":
+            args = self.strided(a, t)
+        if args is None:
+            return None
+        return Step("attribute" if word == "T" else "call", word, args, out, mode=mode)
+
+    def strided(self, a: Ref, t: Any) -> tuple | None:
+        room = t.untyped_storage().nbytes() // 8
+        if not t.is_contiguous() or t.numel() < 2 or self.chance(0.5):
+            return None
+        start = self.random.randrange(room)
+        rows = 1 + self.random.randrange(2)
+        step = 1 + self.random.randrange(2)
+        count = 1 + (room - start - 1) // step
+        if count < 2 * rows:
+            return a, (count,), (step,), start
+        return a, (rows, count // rows), (step * (count // rows), step), start
+
+    def shape_of(self, count: int) -> tuple[int, ...]:
+        factors = [k for k in range(1, count + 1) if count % k == 0]
+        shapes = [s for n in (1, 2, 3) for s in itertools.product(factors, repeat=n) if _count(s) == count] or [(count,)]
+        shape = list(self.random.choice(shapes + [()] * (count == 1)))
+        if shape and count and self.chance(0.25):
+            shape[self.random.randrange(len(shape))] = -1
+        return tuple(shape)
+
+    def basic_index(self, t: Any) -> Any:
+        """An index that makes a view: integers, slices, an ellipsis, a new axis."""
+        if not t.dim():
+            return self.random.choice([Ellipsis, (), None])
+        if self.chance(0.1):
+            return self.random.choice([Ellipsis, None, (Ellipsis, None), (Ellipsis, slice(0, 1))])
+        parts = []
+        for n in t.shape[: 1 + self.random.randrange(t.dim())]:
+            if n and self.chance(0.45):
+                parts.append(self.random.randrange(-n, n))
+            elif self.chance(0.3):
+                parts.append(slice(None))
+            else:
+                start = self.random.randrange(n + 1)
+                parts.append(slice(start, start + self.random.randrange(n + 1 - start) + 1, self.random.choice([None, None, 2])))
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def several(self) -> Step | None:
+        a, t = self.any(lambda t: t.dim())
+        if a is None:
+            return None
+        word, dim = self.random.choice(["unbind", "split", "chunk", "split_sizes", "tensor_split"]), self.random.randrange(t.dim())
+        n = t.shape[dim]
+        args: Any = {"unbind": (a, dim), "split": (a, 1 + self.random.randrange(2), dim), "chunk": (a, 1 + self.random.randrange(3), dim),
+                     "split_sizes": (a, [n - n // 2, n // 2], dim), "tensor_split": (a, 2, dim)}[word]
+        return Step("call", "split" if word == "split_sizes" else word, args, self.fresh(2), mode=self.mode()) if n else None
+
+    def unary_(self) -> Step | None:
+        word = self.random.choice(UNARY_)
+        a, t = self.written(lambda t: _tame(word, t))
+        if a is None:
+            return None
+        if self.chance(0.1):
+            low = round(self.random.uniform(-1, 0.5), 3)
+            return Step("call", "clamp_", (a, low, round(low + self.random.uniform(0.3, 2), 3)), mode=self.mode())
+        if self.chance(0.1):
+            return Step("call", "fill_", (a, float(self.number())), mode=self.mode())
+        if self.chance(0.1) and _size(t) < 4:
+            return Step("call", "pow_", (a, self.random.choice([2, 3])), mode=self.mode())
+        return Step("call", word, (a,), mode=self.mode())
+
+    def binary_(self) -> Step | None:
+        word = self.random.choice(["add_", "sub_", "mul_", "div_", "copy_", "fill_"])
+        a, t = self.written(lambda t: _size(t) < 20)
+        if a is None:
+            return None
+        if word == "fill_":
+            b, _ = self.any(lambda s: not s.dim())
+            return None if b is None else Step("call", word, (a, b), mode=self.mode())
+        b = self.other(t, word, within=True)
+        if word == "copy_" and not isinstance(b, Ref):
+            b = self.constant(tuple(t.shape))
+        options = (("alpha", 2),) if word in ("add_", "sub_") and self.chance(0.1) else ()
+        return Step("call", word, (a, b), (), options, self.mode())
+
+    def assign(self) -> Step | None:
+        a, t = self.written()
+        if a is None:
+            return None
+        kind = self.random.choice(["basic", "basic", "mask", "array"])
+        if kind == "mask" and 0 < t.numel() <= 12:
+            index: Any = Array(_nested([self.chance(0.5) for _ in range(t.numel())], tuple(t.shape)))
+            return Step("assign", "", (a, index, self.number()), mode=self.mode())
+        if kind == "array" and t.dim() and t.shape[0]:
+            index = Array(tuple(self.random.randrange(t.shape[0]) for _ in range(1 + self.random.randrange(2))))
+            distinct = len(set(index.values)) == len(index.values)  # which of two writes to one place is the last is nobody's promise
+            return Step("assign", "", (a, index, self.assigned(t.detach()[list(index.values)].shape, distinct)), mode=self.mode())
+        basic = self.basic_index(t)
+        return Step("assign", "", (a, basic, self.assigned(t.detach()[basic].shape)), mode=self.mode())
+
+    def assigned(self, shape: Any, distinct: bool = True) -> Any:
+        b, _ = self.any(lambda s: _fits_in(s.shape, shape)) if distinct and self.chance(0.55) else (None, None)
+        return self.number() if b is None else b
+
+    def augment(self) -> Step | None:
+        word = self.random.choice(["iadd", "isub", "imul", "itruediv"])
+        a, t = self.written(lambda t: _size(t) < 20)
+        return None if a is None else Step("augment", word, (a, self.other(t, word, within=True)), mode=self.mode())
+
+    def requires_grad_(self) -> Step:
+        a, _ = self.any()
+        return Step("call", "requires_grad_", (a,) if self.chance(0.7) else (a, False))
+
+    def detach_(self) -> Step:
+        return Step("call", "detach_", (self.any(lambda t: self.chance(0.1) or not t._is_view())[0] or self.any()[0],))
+
+    def retain_grad(self) -> Step:
+        return Step("call", "retain_grad", (self.tracked(),))
+
+    def hook(self) -> Step:
+        name = f"h{next(self.hooks)}"
+        return Step("hook", self.random.choice(["", "", "", "double", "post"]), (self.tracked(),), (), (("name", name),))
+
+    def remove(self) -> Step | None:
+        return Step("remove", self.random.choice(sorted(self.world.handles))) if self.world.handles else None
+
+    def data(self) -> Step:
+        return Step("attribute", "data", (self.any()[0],), self.fresh())
+
+    def grad_of(self) -> Step | None:
+        a, _ = self.any(_has_grad)
+        return None if a is None else Step("attribute", "grad", (a,), self.fresh())
+
+    def clear(self) -> Step | None:
+        a, _ = self.any(_has_grad)
+        return None if a is None else Step("set", "grad", (a, None))
+
+    def set_data(self) -> Step | None:
+        a, t = self.any()
+        b, _ = self.any(lambda s: s is not t and s.shape == t.shape)
+        return None if b is None else Step("set", "data", (a, b))
+
+    def backward(self) -> Step:
+        a, options = self.tracked(), (("retain_graph", True),) if self.chance(0.5) else ()
+        if self.chance(0.5):
+            return Step("backward", "sum", (a,), (), options)
+        return Step("backward", "", (a,) if self.chance(0.1) else (a, self.constant(tuple(self.world.value(a).shape))), (), options)
+
+    def grad(self) -> Step | None:
+        a, _ = self.any(lambda t: t.requires_grad)
+        b, _ = self.any(lambda t: t.requires_grad)
+        return None if a is None else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else ())
+
+    def second(self) -> Step | None:
+        a, t = self.any(lambda t: t.requires_grad and _size(t) < 4)
+        b, _ = self.any(lambda t: t.requires_grad)
+        return None if a is None else Step("second", "", (a, b), self.fresh())
+
+    def delete(self) -> Step:
+        return Step("delete", "", (Ref(self.random.choice(list(self.world.tensors))),))
+
+
+def _nested(values: list, shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return values[0]
+    size = len(values) // shape[0]
+    return tuple(_nested(values[i * size:(i + 1) * size], shape[1:]) for i in range(shape[0]))
+
+
+def _count(shape: Any) -> int:
+    out = 1
+    for n in shape:
+        out *= n
+    return out
+
+
+def _size(t: Any) -> float:
+    return max(map(abs, flat(t)), default=0.0)
+
+
+def _least(t: Any) -> float:
+    return min(map(abs, flat(t)), default=1.0)
+
+
+def _tame(word: str, t: Any) -> bool:
+    """Whether the op keeps numbers of middling size, away from poles."""
+    word = word.rstrip("_")
+    if word == "exp":
+        return _size(t) < 2
+    if word == "square":
+        return _size(t) < 5
+    if word == "sqrt":
+        return min(flat(t), default=1.0) > 0.05
+    return word != "reciprocal" or _least(t) > 0.2
+
+
+def _fits(a: Any, b: Any) -> bool:
+    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
+
+
+def _fits_in(a: Any, b: Any) -> bool:
+    """Whether `a` broadcasts to `b`."""
+    return len(a) <= len(b) and all(m in (1, n) for m, n in zip(reversed(a), reversed(b)))
+
+
+def _has_grad(t: Any) -> bool:
+    """Whether a gradient is there, asked without disturbing a view."""
+    return not t._is_view() and (t.is_leaf or t.retains_grad) and t.grad is not None

@@ -1,0 +1,257 @@
+"""Programs over aliased tensors as data: a step, what it says in torch's words, and the interpreter that runs it on either library."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Ref(NamedTuple):
+    """A tensor of the program, by name."""
+
+    name: str
+
+
+class Array(NamedTuple):
+    """A constant tensor, written out: nested tuples of numbers (a gradient, an index or a mask)."""
+
+    values: Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statement: `form` says how `word` is applied to `args`, `out` names what comes of it, `mode` is "" or "no_grad"."""
+
+    form: str
+    word: str
+    args: tuple = ()
+    out: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    mode: str = ""
+
+    def needs(self) -> set[str]:
+        """The names the step reads."""
+        return set(_names(self.args))
+
+
+def _names(value: Any) -> list[str]:
+    if isinstance(value, Ref):
+        return [value.name]
+    if isinstance(value, (tuple, list)) and not isinstance(value, Array):
+        return [name for v in value for name in _names(v)]
+    return []
+
+
+AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ipow": "**="}
+
+
+class World:
+    """The tensors of a program in one library, and what its hooks were told."""
+
+    def __init__(self, lib: Any):
+        self.lib = lib
+        self.tensors: dict[str, Any] = {}
+        self.handles: dict[str, Any] = {}
+        self.offsets: dict[str, int] = {}
+        self.told: list[tuple[str, list]] = []
+
+    def value(self, data: Any) -> Any:
+        """What a piece of a step stands for here."""
+        if isinstance(data, Ref):
+            return self.tensors[data.name]
+        if isinstance(data, Array):
+            return self.lib.tensor(_listed(data.values))
+        if isinstance(data, tuple):
+            return tuple(self.value(d) for d in data)
+        if isinstance(data, list):
+            return [self.value(d) for d in data]
+        return data
+
+    def do(self, step: Step) -> tuple[type, str] | None:
+        """Run one step; the type and message of what it raised."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                if step.mode:
+                    with getattr(self.lib, step.mode)():
+                        result = self._apply(step)
+                else:
+                    result = self._apply(step)
+            except Exception as e:
+                return type(e), str(e)
+        if step.out:
+            results = result if isinstance(result, (tuple, list)) else (result,)
+            for name, t in zip(step.out, results):
+                if t is not None:
+                    self.tensors[name] = t
+                    self.offsets[name] = t._version if step.word == "grad" else 0
+        return None
+
+    def _apply(self, step: Step) -> Any:
+        form, word, options = step.form, step.word, dict(step.options)
+        args = tuple(self.value(a) for a in step.args)
+        if form == "leaf":
+            return self.lib.tensor(_listed(step.args[0]), dtype=self.lib.float64, requires_grad=options["requires_grad"])
+        if form == "call":
+            return getattr(args[0], word)(*args[1:], **options)
+        if form == "function":
+            return _reach(self.lib, word)(*args, **options)
+        if form == "item":
+            return args[0][args[1]]
+        if form == "assign":
+            args[0][args[1]] = args[2]
+        elif form == "augment":
+            getattr(operator, word)(args[0], args[1])
+        elif form == "attribute":
+            return getattr(args[0], word)
+        elif form == "set":
+            setattr(args[0], word, args[1])
+        elif form == "delete":
+            del self.tensors[step.args[0].name]
+        elif form == "hook":
+            self._hook(step, args[0])
+        elif form == "remove":
+            self.handles[word].remove()
+        elif form == "backward":
+            getattr(args[0], word)().backward(**options) if word else args[0].backward(*args[1:], **options)
+        elif form == "grad":
+            g = self.lib.autograd.grad(args[0].sum(), args[1], allow_unused=True, **options)[0]
+            return None if g is None else g.clone()
+        elif form == "second":
+            return self._second(*args)
+        return None
+
+    def _hook(self, step: Step, t: Any) -> None:
+        t.grad_fn  # torch crashes where a hook meets a view whose history is out of date
+        if step.word == "post":
+            self.handles[step.options[0][1]] = t.register_post_accumulate_grad_hook(lambda p: self.told.append((step.options[0][1], flat(p.grad))))
+            return
+        name, factor = step.options[0][1], 2.0 if step.word == "double" else None
+
+        def hook(g: Any) -> Any:
+            self.told.append((name, flat(g)))
+            return None if factor is None else g * factor
+
+        self.handles[name] = t.register_hook(hook)
+
+    def _second(self, y: Any, x: Any) -> Any:
+        """A second derivative; zero where the first is constant, on which the libraries agree to differ."""
+        g = self.lib.autograd.grad((y * y).sum(), x, create_graph=True, materialize_grads=True)[0]
+        h = self.lib.autograd.grad((g * g).sum(), x, allow_unused=True)[0] if g.requires_grad else None
+        return self.lib.zeros_like(x) if h is None else h.detach().clone()
+
+
+def _reach(lib: Any, path: str) -> Any:
+    for part in path.split("."):
+        lib = getattr(lib, part)
+    return lib
+
+
+def _listed(values: Any) -> Any:
+    return [_listed(v) for v in values] if isinstance(values, tuple) else values
+
+
+def flat(t: Any) -> list[float]:
+    """The elements, in order."""
+    def walk(v: Any) -> list[float]:
+        return [x for w in v for x in walk(w)] if isinstance(v, list) else [v]
+
+    return walk(t.tolist())
+
+
+def say(step: Step) -> str:
+    """The step as a statement in torch's words."""
+    words = [_written(a) for a in step.args]
+    options = [f"{k}={_written(v)}" for k, v in step.options]
+    form, word = step.form, step.word
+    name = step.options[0][1] if form == "hook" else ""
+    text = {
+        "leaf": lambda: f"torch.tensor({words[0]}, dtype=torch.float64{', requires_grad=True' if step.options[0][1] else ''})",
+        "call": lambda: f"{words[0]}.{word}({', '.join(words[1:] + options)})",
+        "function": lambda: f"torch.{word}({', '.join(words + options)})",
+        "item": lambda: f"{words[0]}[{_index(step.args[1])}]",
+        "assign": lambda: f"{words[0]}[{_index(step.args[1])}] = {words[2]}",
+        "augment": lambda: f"{words[0]} {AUGMENTED[word]} {words[1]}",
+        "attribute": lambda: f"{words[0]}.{word}",
+        "set": lambda: f"{words[0]}.{word} = {words[1]}",
+        "delete": lambda: f"del {words[0]}",
+        "hook": lambda: f"{words[0]}.grad_fn; {name} = {words[0]}.{HOOKS[word].format(name)}",
+        "remove": lambda: f"{word}.remove()",
+        "backward": lambda: f"{words[0]}{f'.{word}()' if word else ''}.backward({', '.join(words[1:] + options)})",
+        "grad": lambda: f"torch.autograd.grad({words[0]}.sum(), {words[1]}, {', '.join(['allow_unused=True'] + options)})[0].clone()",
+        "second": lambda: f"second({words[0]}, {words[1]})  # grad of (g * g).sum() for g = grad of (y * y).sum() with create_graph",
+    }[form]()
+    names = ", ".join(step.out)
+    line = f"{names}{', *_' if word in MANY and step.out else ''} = {text}" if step.out else text
+    return f"with torch.{step.mode}(): {line}" if step.mode else line
+
+
+HOOKS = {"": "register_hook(lambda g: print('{0}', g))", "double": "register_hook(lambda g: print('{0}', g) or g * 2)",
+         "post": "register_post_accumulate_grad_hook(lambda p: print('{0}', p.grad))"}
+MANY = {"unbind", "split", "chunk", "tensor_split"}
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Ref):
+        return value.name
+    if isinstance(value, Array):
+        return f"torch.tensor({_listed(value.values)})"
+    if isinstance(value, list):
+        return f"[{', '.join(_written(v) for v in value)}]"
+    if isinstance(value, tuple):
+        return repr(_listed(value)) if not _names(value) else f"({', '.join(_written(v) for v in value)})"
+    return repr(value)
+
+
+def _index(index: Any) -> str:
+    if isinstance(index, tuple) and not isinstance(index, Array):
+        return ", ".join(_index(i) for i in index) or "()"
+    if isinstance(index, slice):
+        return ":".join("" if part is None else str(part) for part in ((index.start, index.stop) if index.step is None else
+                                                                      (index.start, index.stop, index.step)))
+    return "..." if index is Ellipsis else _written(index)
+
+
+@dataclass
+class Seen:
+    """What can be asked of one tensor, as comparable data."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, list[float]] = field(default_factory=dict)
+
+
+def look(world: World, name: str, closely: bool) -> Seen:
+    """Everything about a tensor; `closely` includes what makes torch bring a view's history up to date."""
+    t, seen = world.tensors[name], Seen()
+    facts = seen.facts
+    facts["shape"], facts["requires_grad"], facts["_is_view()"] = tuple(t.shape), t.requires_grad, t._is_view()
+    facts["_version"] = t._version - world.offsets[name]
+    facts["stride()"] = [s if n > 1 else None for n, s in zip(t.shape, t.stride())] if 0 not in t.shape else None
+    facts["storage_offset()"] = t.storage_offset()
+    base = t._base
+    facts["_base"] = None if base is None else [n for n, other in world.tensors.items() if other is base]
+    facts["is"] = [n for n, other in world.tensors.items() if other is t]
+    facts["retains_grad"] = t.retains_grad
+    seen.numbers["values"] = flat(t)
+    if closely:
+        facts["is_leaf"] = _asked(lambda: t.is_leaf)
+        facts["grad_fn"] = _asked(lambda: None if t.grad_fn is None else type(t.grad_fn).__name__)
+        facts["output_nr"] = _asked(lambda: t.output_nr)
+    if closely or not t._is_view():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            g = _asked(lambda: t.grad)
+        if g is None or isinstance(g, str):
+            facts["grad"] = g
+        else:
+            facts["grad"], seen.numbers["grad"] = tuple(g.shape), flat(g)
+    return seen
+
+
+def _asked(question: Any) -> Any:
+    try:
+        return question()
+    except RuntimeError as e:
+        return f"raises {str(e).split('. ')[0]}"
