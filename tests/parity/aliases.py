@@ -22,9 +22,9 @@ from .steps import Step, World, look, say
 PASSES = ("backward", "grad", "second")
 MIDWAY = re.compile(r"modified by an inplace|second time|detached in-place|moved into the graph|is a view and its base|A view was")
 # Messages that are the same word for word, up to the end of their first sentence; of the others only the type is compared.
-PROMISED = re.compile(r"leaf Variable|is a view|A view was|modified by an inplace|second time|detach|retain_grad|register a hook|"
-                      r"implicitly created|does not require grad|refer to a single memory|refers to a single memory|"
-                      r"doesn't match the broadcast shape|only change requires_grad|moved into the graph|view size is not compatible|Mismatch in shape")
+PROMISED = re.compile(r"leaf Variable|is a view|A view was|modified by an inplace|second time|detach|retain_grad|register a hook|implicitly created|"
+                      r"does not require grad|refer to a single memory|refers to a single memory|doesn't match the broadcast shape|"
+                      r"only change requires_grad|moved into the graph|view size is not compatible|Mismatch in shape")
 
 
 class Difference(AssertionError):
