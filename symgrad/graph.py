@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from symgrad.op import Op
@@ -30,6 +30,7 @@ class _Mode(threading.local):
     watcher: Any = None  # records in place of the hot path where every operation is to be seen
     enabled = True  # whether the hot path records by itself: `grad`, and nobody watches
     inference = anomaly = False
+    complete = False  # whether nodes keep all that a formula may need
     branch: Any = None
 
 
@@ -139,6 +140,7 @@ class Node:
     broadcasts: bool
     chooses: bool
     saves: bool
+    silent = False  # whether a cotangent of None is nothing at all, where it is zero otherwise
     args: tuple | None
     parents: tuple[Node | None, ...]
     value: Any
@@ -266,13 +268,16 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     return _classes[key]
 
 
-def upstream(roots: Sequence[Node | None], differentiable: bool = False) -> list[Node]:
-    """Every node the roots depend on, oldest first; without recursion. `differentiable` keeps to edges that carry a gradient."""
+def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> list[Node]:
+    """Every node the roots depend on, oldest first; without recursion. `differentiable` keeps to edges that carry a gradient.
+
+    What nodes in `stop` depend on is left out, and they too.
+    """
     seen: set[Node] = set()
     stack = [root for root in roots if root is not None]
     while stack:
         node = stack.pop()
-        if node in seen or (differentiable and not node.flags & GRADIENT):
+        if node in seen or node in stop or (differentiable and not node.flags & GRADIENT):
             continue
         seen.add(node)
         stack.extend(p for p in node.parents if p is not None and p not in seen)

@@ -95,7 +95,8 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if p is None:
                 continue
             if c is None:
-                stopped.append(p)
+                if not node.silent:
+                    stopped.append(p)
                 continue
             if guarded:
                 c = _chosen(xp, c, g)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
-from symgrad.graph import Leaf, Node, mode
+from symgrad.graph import Leaf, Node, board, mode
 from symgrad.versions import Alias, carry_over, promote, version
 
 __all__ = ["Size", "Tensor", "as_value", "wrap"]
@@ -172,16 +172,25 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same value, sharing memory, outside the graph."""
-        return wrap(self._array())
+        return wrap(self._array(), mode.watcher.detach(self) if board.paused and hasattr(mode.watcher, "detach") else None)
+
+    def _escape(self) -> None:
+        """Tell who watches this thread that the value is read as plain numbers."""
+        if hasattr(mode.watcher, "escape"):
+            mode.watcher.escape(self)
 
     def item(self) -> Any:
         """The only element, as a Python number."""
         if self._value.size != 1:
             raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
+        if board.paused:
+            self._escape()
         return self._value.item()
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
+        if board.paused:
+            self._escape()
         return self._value.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -191,6 +200,8 @@ class Tensor:
         """
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if board.paused:
+            self._escape()
         return self._array()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

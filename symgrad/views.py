@@ -16,9 +16,9 @@ from symgrad.op import REGISTRY
 from symgrad.tensor import Tensor, new
 from symgrad.versions import tell
 
-__all__ = ["KIN", "Kin", "adopt", "base_of", "MANY", "rebase", "refuse_in_place"]
+__all__ = ["KIN", "Kin", "adopt", "base_of", "CUSTOM", "MANY", "rebase", "refuse_in_place"]
 
-NO_GRAD, MANY = "no_grad", "many"
+NO_GRAD, MANY, CUSTOM = "no_grad", "many", "custom"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
 
 
@@ -60,7 +60,7 @@ def base_of(t: Tensor) -> Tensor | None:
 def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
     kin = KIN.get(id(source))
-    if board.paused and not mode.grad:
+    if board.paused and not mode.grad and not made:
         made = NO_GRAD
     if kin is None:
         base, kin = source, Kin(source, None)
@@ -103,6 +103,10 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RuntimeError:
         message = (f"{output} of a view which was created in" if output else "A view was created in") + f" no_grad mode and {what} with grad mode enabled."
     else:
         message = f"{output} and {what}."
+    if kin.made == CUSTOM and source is not None:
+        return RuntimeError(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
+                            f"to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+                            f"gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
     if kin.made == MANY:
         return RuntimeError(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
                             f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")

@@ -3,14 +3,16 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from symgrad.autograd import function
 from symgrad.autograd.engine import backward, grad
+from symgrad.autograd.function import Function
 from symgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from symgrad.autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
 
-__all__ = ["backward", "enable_grad", "forward_ad", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
+__all__ = ["Function", "backward", "enable_grad", "forward_ad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
            "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
 

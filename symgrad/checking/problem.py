@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.autograd import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.creation import tensor
-from symgrad.graph import Leaf
+from symgrad.graph import Leaf, mode
 from symgrad.tensor import Tensor, as_value
 
 __all__ = ["Input", "NotCheckable", "Problem", "Run", "silence"]
@@ -132,9 +132,13 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        with enable_grad():
-            result = self.function(*bound.args, **bound.kwargs)
-            return Run(leaves, *_scalar(result, self.name))
+        before, mode.complete = mode.complete, True
+        try:
+            with enable_grad():
+                result = self.function(*bound.args, **bound.kwargs)
+                return Run(leaves, *_scalar(result, self.name))
+        finally:
+            mode.complete = before
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind

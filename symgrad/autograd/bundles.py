@@ -1,0 +1,76 @@
+"""Nodes with several outputs: each output has a node of its own, which passes its cotangent on in a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.graph import Node, make_node, next_sequence
+from symgrad.op import Op
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["Bundle", "Output", "once"]
+
+
+class Bundle:
+    """The cotangents of the outputs of one node, None where nothing arrived."""
+
+    __slots__ = ("parts",)
+    dtype, shape = np.dtype(np.float64), None  # what the engine asks of a cotangent; a bundle is neither summed nor conjugated
+
+    def __init__(self, parts: Sequence[Any]):
+        self.parts = tuple(parts)
+
+    def __add__(self, other: Bundle) -> Bundle:
+        return Bundle(a if b is None else b if a is None else a + b for a, b in zip(self.parts, other.parts))
+
+
+def _bundled(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+    k, count = args[-2:]
+    return (Bundle(g if i == k else None for i in range(count)),)
+
+
+OUTPUT = Op("output", "primitive", lambda xp, values, k, count: values[k], _bundled, lambda xp, tangents, y, args: tangents[0][args[-2]], 1,
+            ("values",), (), "Output", public=False, saves=False)
+
+
+class Output(Node):
+    """One output of a node with several: people see the node itself, and the number of the output."""
+
+    __slots__ = ()
+    op, vjp = OUTPUT, staticmethod(_bundled)
+    broadcasts = saves = chooses = silent = False
+
+    def __init__(self, node: Any, k: int):
+        self.args, self.parents, self.value = (None, k, len(node.value)), (node,), node.value[k]
+        self.flags, self.sequence_nr = node.flags, next_sequence()
+
+    @property
+    def origin(self) -> Node:
+        return self.parents[0]  # type: ignore[return-value]
+
+    @property
+    def output_nr(self) -> int:
+        return self.args[1]  # type: ignore[index]
+
+    def release(self) -> None:
+        """Nothing is held here but the value."""
+
+
+def _refuse(*_: Any) -> Any:
+    raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+ONCE = Op("once", "primitive", lambda xp, value, *inputs: value, _refuse, _refuse, None, ("values",), (), "DelayedErrorBackward", public=False,
+          saves=False)
+
+
+def once(y: Tensor, inputs: Sequence[Tensor]) -> Tensor:
+    """A result whose derivative by anything raises."""
+    nodes = tuple(x._node for x in inputs)
+    flags = 0
+    for p in nodes:
+        flags |= 0 if p is None else p.flags & 1
+    return wrap(y._value, make_node(ONCE, tuple(x._value for x in inputs), nodes, y._value, flags))

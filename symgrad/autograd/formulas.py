@@ -1,0 +1,112 @@
+"""A custom Function in other carriers: its recorded forward and its backward, read again with expressions or many digits."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.graph import GRADIENT, Leaf, Link, Node, record, upstream
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.passes import arguments, call_rule, pushforward
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["cotangents_in", "forward_in", "op_of"]
+
+
+def op_of(node: Any) -> Op:
+    """The op that one call of a Function is."""
+    names = [p for p in inspect.signature(node.function.forward).parameters][-len(node.needs_input_grad):] if node.needs_input_grad else []
+    tensors = tuple(names[i] if i < len(names) else f"x{i}" for i in node._places)
+    return Op(node.function.__name__, "function", lambda xp, *xs: forward_in(node, xp, xs), lambda xp, g, y, args, needs: node.vjp(xp, g, y, args, needs),
+              lambda xp, tangents, y, args: _tangent(node, xp, tangents, args), len(node.parents), tensors, (), type(node).__name__, public=False,
+              saves=False)
+
+
+def _constant(xp: Any) -> Callable[[Any], Any]:
+    """How a carrier takes a number or an array."""
+    return xp.box if hasattr(xp, "box") else getattr(xp, "lift_value", (lambda x: x) if xp is numeric else wrap)
+
+
+def forward_in(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:
+    """The forward of one call, in another carrier: as the Function declares it, or as it was recorded.
+
+    Raises RuntimeError where neither is there.
+    """
+    function = node.function
+    if hasattr(function, "symbolic"):
+        given = list(node.call) if node.call is not None else [None] * len(node.needs_input_grad)
+        for i, x in zip(node._places, tensors):
+            given[i] = x
+        return function.symbolic(xp, *given)
+    if node.inner is None or any(n is None for n in node.inner):
+        raise RuntimeError(f"{function.__name__}: this Function has no formula: its forward was not recorded with Tensors from input to output. Declare "
+                           f"one with a static method symbolic(xp, ...)")
+    memo = _known(node, tensors)
+    found = _replayed(xp, node.inner, memo)
+    return tuple(found) if node._many else found[0]
+
+
+def _known(node: Any, tensors: Sequence[Any]) -> dict[Node, Any]:
+    return {p: x for p, x in zip(node.parents, tensors) if p is not None}
+
+
+def _replayed(xp: Any, roots: Sequence[Node | None], memo: dict[Node, Any]) -> list[Any]:
+    """The values of nodes in a carrier, from those that are known."""
+    constant = _constant(xp)
+    for node in upstream(roots, stop=memo):
+        if node in memo:
+            continue
+        if isinstance(node, Leaf):
+            memo[node] = constant(node.value)
+        elif type(node) is Link:
+            memo[node] = constant(node.value) if node.parents[0] is None else memo[node.parents[0]]
+        else:
+            memo[node] = call_rule(xp, node, arguments(node, memo, constant), node.args or ())
+    return [memo[root] for root in roots if root is not None]
+
+
+def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+    """The user's backward in another carrier: recorded with numbers, then read with the carrier's values."""
+    if node._many:
+        raise RuntimeError(f"{node.function.__name__}: the formulas of a Function with several outputs are not there; check each output by itself")
+    node.promote()
+    seed = wrap(np.ones_like(node.value))
+    seed._node = leaf = Leaf(seed, seed._value, True)
+    before = record(True)
+    try:
+        found = node.pulled(seed, needs, lambda x: x)
+    finally:
+        record(before)
+    memo = {**_known(node, args), node: y, leaf: g}
+    constant = _constant(xp)
+    return tuple(None if c is None else constant(c._value) if c._node is None else _replayed(xp, [c._node], memo)[0] for c in found)
+
+
+def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
+    """The user's `jvp`, or else the pushforward through the recorded forward."""
+    from symgrad.autograd.function import Function
+
+    if node.function.jvp is not Function.jvp and xp in (numeric, traced):
+        given: list[Any] = [None] * len(node.needs_input_grad)
+        for i, t in zip(node._places, tangents):
+            given[i] = wrap(t) if t is not None and not isinstance(t, Tensor) else t
+        if xp is traced:
+            node.promote()
+        found = node.jvp(*given)
+        many = isinstance(found, tuple)
+        out = tuple(t._value if xp is numeric and t is not None else t for t in (found if many else (found,)))
+        return out if node._many else out[0]
+    if node.inner is None or any(n is None for n in node.inner):
+        return node.function.jvp(node, *tangents)
+    for n in upstream(node.inner, stop=dict.fromkeys(p for p in node.parents if p is not None)):
+        n.flags |= GRADIENT
+    moved = pushforward(xp, node.inner, {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None})
+    out = tuple(moved.get(n) for n in node.inner)
+    return out if node._many else out[0]
+
+
