@@ -5,6 +5,7 @@ from typing import Any
 
 from symgrad import autograd, inplace
 from symgrad import expressions as _expressions
+from symgrad import copying as _copying
 from symgrad import cuda, random
 from symgrad import surface as _surface
 from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
@@ -82,6 +83,7 @@ from symgrad.random import (
     seed,
     set_rng_state,
 )
+from symgrad.serialization import load, save
 from symgrad.tensor import Size, Tensor
 
 __version__ = "0.1.0"

@@ -138,7 +138,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     Raises TypeError for anything else, and for dtypes that tensors do not have.
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        kind = type(ndarray)
+        raise TypeError(f"expected np.ndarray (got {kind.__name__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__name__}'})")
     if not ndarray.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
                          "supported.")
@@ -219,6 +220,8 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
     if end is None:
         start, end = 0, start
     (start, end, step), kind = _numbers(start, end, step)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex) and all(map(math.isfinite, (start, end))):
+        (start, end, step), kind = map(int, (start, end, step)), np.dtype(np.int64)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not all(map(math.isfinite, (start, end))):
@@ -303,12 +306,16 @@ def _filler(number: Any) -> Callable[..., Any]:
     return fill
 
 
+def _untouched(array: np.ndarray) -> None:
+    pass
+
+
 def _filled(array: np.ndarray, fill_value: Any) -> None:
     array[...] = as_value(fill_value)
 
 
 zeros_like = like(_filler(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")
 ones_like = like(_filler(1), "Ones of the shape and dtype of another tensor.", "ones_like")
-empty_like = like(lambda array: None, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
+empty_like = like(_untouched, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
 full_like = like(_filled, "A tensor of the shape and dtype of another whose elements are all `fill_value`.", "full_like")
 

@@ -132,7 +132,9 @@ def _named(asked: Any) -> DType:
         if asked.is_cuda:
             on_cpu("cuda")
         return asked.dtype
-    if not isinstance(asked, (type, DType, np.dtype)):
+    if isinstance(asked, type):
+        raise ValueError(f"invalid type: {asked.__name__!r}")
+    if not isinstance(asked, (DType, np.dtype)):
         raise TypeError("dtype must be a type, str, or dtype object")
     return dtype_of(asked)
 

@@ -107,7 +107,7 @@ def maker(compute: Callable[..., Any]) -> Callable[..., Tensor]:
                       f"number of elements {value.size}. Note that this may occur as a result of rounding error. The out tensor will be resized "
                       f"to a tensor of shape ({value.size},).")
         into(name, out, value, warned)
-        return out.requires_grad_() if requires_grad else out
+        return out.requires_grad_(requires_grad)
 
     own = list(inspect.signature(compute).parameters.values())[1:]
     taken = {p.name for p in own}
@@ -143,6 +143,7 @@ def is_integer(n: Any) -> bool:
 def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
     """The function that makes a tensor of the shape, dtype and memory order of another: `fill(array, ...)` writes its elements."""
     own = list(inspect.signature(fill).parameters.values())[1:]
+    fill.__name__ = fill.__qualname__ = name  # for the errors of its arguments
 
     def make(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False, memory_format: Any = None, symbol: str | None = None, **rest: Any) -> Tensor:

@@ -14,7 +14,7 @@ from symgrad.op import REGISTRY
 from symgrad.recording import convert, core
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["UntypedStorage", "strides"]
+__all__ = ["UntypedStorage", "owner", "strides"]
 
 _copied = core(REGISTRY["to_copy"])
 
@@ -109,19 +109,14 @@ _Device = device
 
 # Memory
 
-RANKS = {"channels_last": (4, (0, 2, 3, 1), (0, 3, 1, 2)), "channels_last_3d": (5, (0, 2, 3, 4, 1), (0, 4, 1, 2, 3))}
+IMAGES = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
 
 def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
     """The tensor with its elements in the order of a memory format: itself, where they are."""
     if memory_format is None or memory_format is FORMATS["preserve_format"] or is_contiguous(t, memory_format):
         return t
-    if memory_format is FORMATS["contiguous_format"]:
-        return traced.clone(t, memory_format=memory_format)
-    rank, there, back = RANKS[memory_format.name]
-    if t.ndim != rank:
-        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
-    return traced.permute(traced.clone(traced.permute(t, there), memory_format=FORMATS["contiguous_format"]), back)
+    return traced.clone(t, memory_format=memory_format)
 
 
 @_method
@@ -134,9 +129,9 @@ def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) 
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
     """Whether the elements lie in memory in order: row by row, or in the order of a `memory_format`."""
     value = np.asarray(self._value)
-    if memory_format.name in RANKS:
-        rank, there, _ = RANKS[memory_format.name]
-        return value.ndim == rank and bool(value.transpose(there).flags.c_contiguous)
+    if memory_format.name in IMAGES:
+        order = IMAGES[memory_format.name]
+        return value.ndim == len(order) and bool(value.transpose(order).flags.c_contiguous)
     return bool(value.flags.c_contiguous)
 
 
@@ -183,7 +178,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     return self.shape[dim]
 
 
-def _owner(array: Any) -> Any:
+def owner(array: Any) -> Any:
     """The object whose memory an array looks into: the last one along `base`."""
     while (base := getattr(array, "base", None)) is not None and not isinstance(base, (bytes, memoryview)):
         if not hasattr(base, "__array_interface__") and getattr(base, "base", None) is None:
@@ -257,7 +252,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     >>> x[1:3].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
     (True, 32)
     """
-    return UntypedStorage(_owner(self._array()))
+    return UntypedStorage(owner(self._array()))
 
 
 @_method
@@ -270,7 +265,7 @@ def data_ptr(self: Tensor) -> int:
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage the tensor begins."""
     array = self._array()
-    return (array.__array_interface__["data"][0] - UntypedStorage(_owner(array)).data_ptr()) // array.itemsize if array.size else 0
+    return (array.__array_interface__["data"][0] - UntypedStorage(owner(array)).data_ptr()) // array.itemsize if array.size else 0
 
 
 @_method
@@ -349,6 +344,10 @@ def _reversed(self: Tensor) -> Tensor:
 
 def _matrix(name: str, batches: bool) -> Any:
     def transposed(self: Tensor) -> Tensor:
+        if not self.ndim:
+            advice = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
+            warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=2)
+            return traced.conj(self) if name.endswith("H") else self
         if self.ndim < 2 or self.ndim > 2 and not batches:
             hint = ". For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "."
             allowed = "or batches of matrices" if batches else "(2-D tensors)"

@@ -256,18 +256,23 @@ class Tensor:
         return truth
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only())
 
     def __int__(self) -> int:
         return int(self.item())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
+    def _only(self) -> Any:
+        if self._value.size != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
+        return self._value.item()
+
 
     def __index__(self) -> int:
         if self._value.dtype.kind not in "iub" or self._value.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
+        return int(self._only())
 
     def __contains__(self, element: Any) -> bool:
         return bool(np.any(self._value == as_value(element)))
@@ -305,8 +310,8 @@ def _from_python(data: Any) -> Any:
         raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
     if value.dtype == np.float64 or not value.size:
         value = value.astype(get_default_dtype().numpy, copy=False)
-    elif value.dtype == np.complex128 and get_default_dtype().name == "float32":
-        value = value.astype(np.complex64)
+    elif value.dtype == np.complex128:
+        value = value.astype(get_default_dtype().to_complex().numpy, copy=False)
     return value if value.ndim else value[()]
 
 

@@ -12,7 +12,10 @@ import numpy as np
 Axes = int | tuple[int, ...] | None
 
 
-def copy(x: Any, order: str = "K") -> Any:
+def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
+    """A copy whose elements lie in the order of `x` ("K"), row by row ("C"), or row by row once its axes are in an order."""
+    if isinstance(order, tuple):
+        return x.transpose(order).copy("C").transpose(tuple(order.index(i) for i in range(x.ndim)))
     return x.copy(order)
 
 

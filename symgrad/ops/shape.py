@@ -45,12 +45,32 @@ def view(xp, input, *shape):
     return out
 
 
+@composite("view_as", usage="a.view_as(a.reshape(-1))")
+def view_as(xp, input, other):
+    """The same elements in the shape of another tensor, sharing memory."""
+    return view(xp, input, *other.shape)
+
+
+@composite("reshape_as", usage="a.reshape_as(a.t())")
+def reshape_as(xp, input, other):
+    """The same elements in the shape of another tensor."""
+    return xp.reshape(input, tuple(other.shape))
+
+
+@composite("expand_as", usage="x.expand_as(a)")
+def expand_as(xp, input, other):
+    """The input stretched to the shape of another tensor."""
+    return xp.expand(input, tuple(other.shape))
+
+
 @composite("flatten", usage="symgrad.flatten(a)")
 def flatten(xp, input, start_dim=0, end_dim=-1):
     """The axes from `start_dim` to `end_dim` merged into one."""
     start, end = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if start == end and input.ndim:
+        return input
     shape = input.shape or (1,)
     return xp.reshape(input, (*shape[:start], math.prod(shape[start:end + 1]), *shape[end + 1:]))
 
@@ -286,12 +306,20 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
 
 
 
+IMAGES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
+
+
 def _order_of(xp, input, *, memory_format=None):
-    return input, "C" if str(memory_format) == "torch.contiguous_format" else "K"
+    name = str(memory_format)
+    if name in IMAGES:
+        if input.ndim != len(IMAGES[name]):
+            raise RuntimeError(f"required rank {len(IMAGES[name])} tensor to use {name[6:]} format")
+        return input, IMAGES[name]
+    return input, "C" if name == "torch.contiguous_format" else "K"
 
 
-linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of, examples=(("K",), ("C",)),
+linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of, examples=(("K",), ("C",), ((1, 0),)),
        usage="symgrad.clone(a)", doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
-          jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), public=False, examples=(("float64",),),
+          jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), public=False, node_name="ToCopyBackward0", examples=(("float64",),),
           doc="The input in another dtype.")
