@@ -11,9 +11,9 @@ NO_GRADIENTS = ("Output 0 of the user-provided function does not require gradien
                 "input when running in strict mode.")
 OUTPUT_INDEPENDENT = f"The output of the user-provided function is independent of input 0. {STRICT}."
 JACOBIAN_CONSTANT = f"The jacobian of the user-provided function is independent of input 0. {STRICT} when create_graph=True."
-GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input 0 is independent of the "
-                     f"input. {STRICT}. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
-                     "would be violated by a linear function for example).")
+GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input 0 is independent of "
+                     f"the input. {STRICT}. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs "
+                     "(this would be violated by a linear function for example).")
 
 
 def point(t):
@@ -84,7 +84,8 @@ VALUES = {
     "vjp of integers": (lambda t, f: f.vjp(lambda x: x.argmax(), point(t)), "(tensor(1), tensor([0., 0.]))"),
     "vjp to differentiate": (lambda t, f: f.vjp(lambda x: x**2, leaf(t), direction(t), create_graph=True),
                              "(tensor([1., 4.], grad_fn=<PowBackward0>), tensor([ 6., 16.], grad_fn=<MulBackward0>))"),
-    "jvp": (lambda t, f: f.jvp(lambda x: (x**2, x.sum()), point(t), direction(t)), "((tensor([1., 4.]), tensor(3.)), (tensor([ 6., 16.]), tensor(7.)))"),
+    "jvp": (lambda t, f: f.jvp(lambda x: (x**2, x.sum()), point(t), direction(t)),
+            "((tensor([1., 4.]), tensor(3.)), (tensor([ 6., 16.]), tensor(7.)))"),
     "jvp of inputs": (lambda t, f: f.jvp(lambda x, a: a @ x, pair(t), (direction(t), matrix(t))),
                       "(tensor([ 5.0000, -1.5000]), tensor([16., -4.]))"),
     "jvp without v": (lambda t, f: f.jvp(lambda x: (x, x**2), t.tensor([3.0])), "((tensor([3.]), tensor([9.])), (tensor([1.]), tensor([6.])))"),
@@ -117,8 +118,10 @@ ERRORS = {
     "outputs in a list": (lambda t, f: f.jvp(lambda x: [x * x], point(t), point(t)), TypeError,
                           f"The outputs of the user-provided function given to jvp {GIVEN} given outputs of the user-provided function has type "
                           "<class 'list'>."),
-    "a number for v": (lambda t, f: f.hvp(lambda x: x.sum(), point(t), 1.0), TypeError, f"The v given to hvp {GIVEN} given v has type <class 'float'>."),
-    "v for one tensor": (lambda t, f: f.jvp(lambda x: x, point(t), (point(t), point(t))), RuntimeError, "The given v should contain a single Tensor."),
+    "a number for v": (lambda t, f: f.hvp(lambda x: x.sum(), point(t), 1.0), TypeError,
+                       f"The v given to hvp {GIVEN} given v has type <class 'float'>."),
+    "v for one tensor": (lambda t, f: f.jvp(lambda x: x, point(t), (point(t), point(t))), RuntimeError,
+                         "The given v should contain a single Tensor."),
     "v of another length": (lambda t, f: f.jvp(lambda x, a: a @ x, pair(t), point(t)), RuntimeError,
                             "v is a tuple of invalid length: should be 2 but got 1."),
     "v of another shape": (lambda t, f: f.vjp(lambda x: x, point(t), t.ones(3)), RuntimeError,
@@ -192,8 +195,8 @@ ERRORS |= {
     "strict jacobian of two outputs": (lambda t, f: f.jacobian(lambda x: (x**2, leaf(t) * 2), point(t), strict=True), RuntimeError,
                                        f"Output 1 of the user-provided function is independent of input 0. {STRICT}."),
     "strict jvp of two outputs": (lambda t, f: f.jvp(lambda x: (x**2, leaf(t) * 2), point(t), direction(t), strict=True), RuntimeError,
-                                  "The gradient with respect to the input is independent of entry 1 in the grad_outputs when using the double backward "
-                                  f"trick to compute forward mode gradients. {STRICT}."),
+                                  "The gradient with respect to the input is independent of entry 1 in the grad_outputs when using the double "
+                                  f"backward trick to compute forward mode gradients. {STRICT}."),
     "strict hvp of two inputs": (lambda t, f: f.hvp(lambda x, y: (x**2).sum(), (point(t), point(t)), (point(t), point(t)), strict=True), RuntimeError,
                                  f"The output of the user-provided function is independent of input 1. {STRICT}."),
     "strict vhp of two inputs": (lambda t, f: f.vhp(lambda x, y: (x**2).sum() + y.sum(), (point(t), point(t)), (point(t), point(t)), strict=True),
@@ -323,3 +326,24 @@ def test_formulas_pass_through():
     x = tensor(2.0, symbol="x", requires_grad=True)
     found = functional.jacobian(lambda x: x.sin() * x, x, create_graph=True)
     assert str(found.expr) in ("x*cos(x) + sin(x)", "sin(x) + x*cos(x)")
+
+
+def test_a_function_without_a_forward_rule_is_pulled_back_twice():
+    class Cube(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * grad * x**2
+
+    x, v = leaf(symgrad), direction(symgrad)
+    assert functional.jvp(lambda x: (Cube.apply(x), x * 2), x, v)[1][0].tolist() == [9.0, 48.0]
+    assert functional.jvp(lambda x: (x.detach() * 2, Cube.apply(x)), x, v)[1][0].tolist() == [0.0, 0.0]
+    assert functional.jacobian(Cube.apply, x, strategy="forward-mode").tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    assert functional.hvp(lambda x: Cube.apply(x).sum(), x, v)[1].tolist() == [18.0, 48.0]
+    again = functional.jvp(Cube.apply, x, v, create_graph=True)[1]
+    assert autograd.grad(again.sum(), x)[0].tolist() == [18.0, 48.0]

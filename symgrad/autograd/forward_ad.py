@@ -1,7 +1,7 @@
 """Forward mode in torch's words: dual tensors, each a value with a tangent, that live in a level.
 
-A dual tensor shares its primal's value and stands in the graph at a `Dual` node. What is computed from it is recorded as
-always, and its tangent is pushed forward through that graph when it is asked for.
+A dual tensor shares its primal's memory and stands in the graph at a `Dual` node. What is computed from it is recorded while the level
+is open, also where gradients are not; its tangent is pushed forward through that graph when it is asked for.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.graph import FREED, GRADIENT, NAMED, TANGENT, Node, board, next_sequence
+from symgrad.graph import FREED, GRADIENT, NAMED, TANGENT, TRACKED, Node, board, make_node, mode, next_sequence, upstream, watch
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.passes import pushforward
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["Dual", "Identity", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
+__all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
            "unpack_dual"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Identity(Node):
-    """A node whose value is that of its one parent: a place in the graph of its own."""
+class Dual(Node):
+    """Where a dual tensor enters the graph: the pushforward of its level starts here."""
 
     __slots__ = ()
-    op = Op("identity", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
+    op = Op("dual", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
             "ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
     broadcasts = saves = chooses = False
@@ -44,13 +44,7 @@ class Identity(Node):
         """Nothing is held here but the value."""
 
 
-class Dual(Identity):
-    """Where a dual tensor enters the graph: the pushforward of its level starts here."""
-
-    __slots__ = ()
-
-
-class Primal(Identity):
+class Primal(Dual):
     """Where a dual tensor has been unpacked: gradients pass, the tangent of the level does not."""
 
     __slots__ = ()
@@ -74,7 +68,7 @@ class Pushed(Primal):
         return self.parents[0]  # type: ignore[return-value]
 
 
-Identity.__name__ = Identity.__qualname__ = Dual.__name__ = Dual.__qualname__ = "ViewBackward0"
+Dual.__name__ = Dual.__qualname__ = "ViewBackward0"
 Primal.__name__ = Primal.__qualname__ = "Identity"
 
 
@@ -89,9 +83,44 @@ class _Level(threading.local):
     """The level of this thread. `tangents` says where tangents start, where they stop (None), and remembers some that were asked for."""
 
     tangents: WeakKeyDictionary[Node, Tensor | None] | None = None
+    before: Any = None  # who watched the operations of this thread before
 
 
 _level = _Level()
+
+
+def _watch(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    """The node of an operation in a level: tangents pass where gradients are not recorded, too.
+
+    Where nothing but a tangent passes, it is computed at once, and what it was computed from need not be kept.
+    """
+    flags = 0
+    for p in parents:
+        if p is not None:
+            flags |= p.flags
+    flags &= (TRACKED if op.differentiable else NAMED) if mode.grad else TANGENT if op.differentiable and not mode.inference else 0
+    if not flags:
+        return None
+    node = make_node(op, args, parents, value, flags)
+    if flags == TANGENT and ((t := _tangent(node)) is None or t._node is None):
+        node.args = node.parents = ()
+    return node
+
+
+def _tangent(node: Node) -> Tensor | None:
+    """The tangent of a node in the open level."""
+    tangents: Any = _level.tangents
+    if node in tangents:
+        return tangents[node]
+    known = {each: tangents[each] for each in upstream([node]) if each in tangents}
+    starts = [t for t in known.values() if t is not None]
+    recorded = node.flags & (GRADIENT | NAMED) or any(t._node is not None for t in starts)
+    t = push([wrap(node.value, node)], known, bool(recorded))[0] if starts else None
+    if t is None and starts:
+        t = wrap(numeric.zeros_like(node.value))
+    if t is None or t._node is None:
+        tangents[node] = t  # others are not remembered: they refer to the node
+    return t
 
 
 def enter_dual_level() -> int:
@@ -101,7 +130,7 @@ def enter_dual_level() -> int:
     """
     if _level.tangents is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _level.tangents = WeakKeyDictionary()
+    _level.tangents, _level.before = WeakKeyDictionary(), watch(_watch)
     return 0
 
 
@@ -114,7 +143,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0) or _level.tangents is None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    _level.tangents = None
+    watch(_level.before)
+    _level.tangents = _level.before = None
 
 
 class dual_level:
@@ -202,14 +232,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tangents, node = _open(level, "unpack_dual"), tensor._node
     if tangents is None or node is None or not node.flags & TANGENT:
         return UnpackedDualTensor(tensor, None)
-    if node not in tangents:
-        recorded = node.flags & (GRADIENT | NAMED) or any(t is not None and t._node is not None for t in tangents.values())
-        t = push([tensor], tangents, bool(recorded))[0]
-        if t is not None and t._node is not None:
-            return UnpackedDualTensor(_alone(tensor, tangents), _alone(t, tangents, Pushed))  # not remembered: it refers to the node
-        tangents[node] = t
-    t = tangents[node]
-    return UnpackedDualTensor(tensor if t is None else _alone(tensor, tangents), t)
+    t = _tangent(node)
+    return UnpackedDualTensor(tensor, None) if t is None else UnpackedDualTensor(_alone(tensor, tangents), _alone(t, tangents, Pushed))
 
 
 def _open(level: int | None, asking: str) -> Any:
@@ -237,7 +261,7 @@ def _values(node: Node) -> tuple[Any, tuple]:
     if node.args is None:
         raise RuntimeError(FREED)
     if node.sequence_nr < board.written:
-        verify(node, node.parents)
+        verify(node, tuple(p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents))
     return node.value, node.args
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import Identity, push
+from symgrad.autograd.forward_ad import push
 from symgrad.autograd.modes import enable_grad, set_grad_enabled
 from symgrad.carriers import numeric
 from symgrad.graph import GRADIENT, Link, Node
@@ -39,8 +39,8 @@ def _tupled(given: Any, what: str, asking: str) -> tuple[Tensors, bool]:
 
 def _watched(xs: Tensors, create_graph: bool) -> Tensors:
     """The inputs at places of their own in the graph, so that what a function captured is told apart from what it was given."""
-    return tuple(wrap(x._value, Identity(x._value, x._node, x._node.flags)) if create_graph and x._node is not None and x.requires_grad
-                 else x.detach().requires_grad_() for x in xs)
+    with enable_grad():
+        return tuple(traced.view(x, x.shape) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in xs)
 
 
 def _evaluated(func: Callable, inputs: Tensors, strict: bool, asking: str) -> tuple[Tensors, bool]:
@@ -116,12 +116,26 @@ def _pulled(outputs: Sequence[Tensor], inputs: Tensors, vs: Sequence[Tensor | No
 def _pushed(outputs: Sequence[Tensor], inputs: Tensors, ts: Sequence[Tensor | None], create_graph: bool) -> list[Tensor | None]:
     """Σ ∂y/∂xᵢ · tᵢ for each output, None for one that depends on no input."""
     nodes = [x._node for x in inputs if x._node is not None]
-    tangents = {node: wrap(numeric.ones_like(node.value)) if t is None else t for node, t in zip(nodes, ts)}
+    filled = [wrap(numeric.ones_like(x._value)) if t is None else t for x, t in zip(inputs, ts)]
     with set_grad_enabled(create_graph):
-        found = push(outputs, tangents, create_graph)
+        try:
+            found = push(outputs, dict(zip(nodes, filled)), create_graph)
+        except NotImplementedError:
+            return _pulled_twice(outputs, inputs, filled, create_graph)
     if not create_graph:
         return found
     return [None if t is None else wrap(t._value, Link(t._value, t._node, nodes)) for t in found]
+
+
+def _pulled_twice(outputs: Sequence[Tensor], inputs: Tensors, ts: Sequence[Tensor], create_graph: bool) -> list[Tensor | None]:
+    """The same where a Function can only be pulled back: the pullback is linear in its cotangents, and its transpose is the pushforward."""
+    vs = [_zeros(y).requires_grad_() if y.requires_grad else None for y in outputs]
+    pulled = [(g, t) for g, t in zip(_pulled(outputs, inputs, vs, True), ts) if g is not None]
+    if not pulled:
+        return [None] * len(outputs)
+    wanted = [v for v in vs if v is not None]
+    found = iter(grad([g for g, _ in pulled], wanted, [t for _, t in pulled], True, create_graph, allow_unused=True))
+    return [None if v is None else next(found) for v in vs]
 
 
 def _sources(outputs: Sequence[Tensor | None]) -> set[Node]:

@@ -71,7 +71,7 @@ def basis(x: Tensor) -> Iterator[Array]:
 def random_vector(x: Tensor, generator: np.random.Generator) -> Array:
     """A vector of length one in the shape of a tensor, real and not negative, so that errors of one sign do not cancel."""
     u = generator.random(x.shape)
-    return (u / (np.linalg.norm(u) or 1)).astype(x._value.dtype)
+    return np.asarray(u / (np.linalg.norm(u) or 1)).astype(x._value.dtype)
 
 
 def _difference(problem: Problem, x: Tensor, step: Array) -> list[Array]:

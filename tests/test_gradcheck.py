@@ -1,0 +1,349 @@
+"""`gradcheck` and `gradgradcheck`: what passes, what fails, and in which words (recorded from torch 2.13, with one line more)."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, tensor
+from symgrad.autograd import gradcheck, gradgradcheck
+from symgrad.autograd.gradcheck import GradcheckError
+
+X = [[1.0, 2.0], [3.0, 4.0]]
+Z = [1 + 2j, 2 - 1j]
+
+
+def leaf(data, **rest):
+    return tensor(data, requires_grad=True, **rest)
+
+
+@pytest.fixture
+def bad(declare):
+    """x², whose derivative is said to be 3x."""
+    return declare("bad", lambda xp, x: x * x, lambda xp, y, x: 3 * x)
+
+
+def failure(function, inputs, check=gradcheck, **options):
+    """The message of a check that fails; it is False where no exception is wanted."""
+    with pytest.raises(GradcheckError) as caught:
+        check(function, inputs, **options)
+    assert check(function, inputs, raise_exception=False, **options) is False
+    return str(caught.value)
+
+
+NUMERICAL = """tensor([[2.0000, 0.0000, 0.0000, 0.0000],
+        [0.0000, 4.0000, 0.0000, 0.0000],
+        [0.0000, 0.0000, 6.0000, 0.0000],
+        [0.0000, 0.0000, 0.0000, 8.0000]])"""
+ANALYTICAL = """tensor([[ 3.,  0.,  0.,  0.],
+        [ 0.,  6.,  0.,  0.],
+        [ 0.,  0.,  9.,  0.],
+        [ 0.,  0.,  0., 12.]])"""
+MATRICES = f"\nnumerical:{NUMERICAL}\nanalytical:{ANALYTICAL}\n\n"
+WORST = "The largest disagreement is that of output 0[1, 1] with respect to input 0[1, 1]: numerical 8.000000000230045, analytical 12.0"
+
+
+def test_the_message_of_a_wrong_gradient(bad):
+    assert failure(bad, leaf(X)) == "Jacobian mismatch for output 0 with respect to input 0," + MATRICES + WORST
+
+
+def test_the_message_of_a_wrong_tangent(bad):
+    message = failure(bad, leaf(X), check_forward_ad=True, check_backward_ad=False)
+    assert message == "Jacobian computed with forward mode mismatch for output 0 with respect to input 0," + MATRICES + WORST
+
+
+@pytest.mark.parametrize("options, form", [({}, "numerical:5"), ({"check_forward_ad": True, "check_backward_ad": False}, "numerical:tensor([")])
+def test_the_message_of_fast_mode(bad, options, form):
+    message = failure(bad, leaf(X), fast_mode=True, **options)
+    first, slow = message.split("\n\n", 1)
+    forward = "computed with forward mode " if options else ""
+    assert first.startswith(f"Jacobian {forward}mismatch for output 0 with respect to input 0,\nnumerical:") and "\nanalytical:" in first
+    assert slow == ("The above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we recompute numerical "
+                    f"and analytical jacobians in slow mode:\n\nNumerical:\n {NUMERICAL}\nAnalytical:\n{ANALYTICAL}\n\n"
+                    f"The max per-element difference (slow mode) is: 3.9999999997699547.\n\n{WORST}")
+
+
+COMPLEX = {
+    "backward": ({}, """While considering the imaginary part of complex outputs only, Jacobian mismatch for output 0 with respect to input 0,
+numerical:tensor([[ 4.0000+2.0000j,  0.0000+0.0000j],
+        [ 0.0000+0.0000j, -2.0000+4.0000j]])
+analytical:tensor([[ 6.+3.j,  0.+0.j],
+        [ 0.+0.j, -3.+6.j]])
+"""),
+    "forward": ({"check_forward_ad": True, "check_backward_ad": False},
+                """While considering the imaginary part of complex inputs only, Jacobian computed with forward mode mismatch for output 0 with """
+                """respect to input 0,
+numerical:tensor([[-4.0000+2.0000j,  0.0000+0.0000j],
+        [ 0.0000+0.0000j,  2.0000+4.0000j]])
+analytical:tensor([[-6.+3.j,  0.+0.j],
+        [ 0.+0.j,  3.+6.j]])
+"""),
+}
+
+
+@pytest.mark.parametrize("mode", COMPLEX)
+def test_the_message_of_complex_numbers(bad, mode):
+    options, expected = COMPLEX[mode]
+    message = failure(bad, leaf(Z), **options)
+    assert message.startswith(expected + "\nThe largest disagreement is that of output 0[")
+    fast = failure(bad, leaf(Z), fast_mode=True, **options)
+    assert fast.startswith(expected[:expected.index("\nnumerical")]) and "in slow mode" in fast
+
+
+def test_the_message_names_input_output_and_entry(bad):
+    a, b = leaf(X), leaf([[1.0, 1.0], [1.0, 5.0]])
+    message = failure(lambda a, b: (a * b, bad(b).sum()), (a, b))
+    assert message.startswith("Jacobian mismatch for output 1 with respect to input 1,")
+    assert message.splitlines()[-1].startswith("The largest disagreement is that of output 1 with respect to input 1[1, 1]: numerical 10.0000")
+    assert message.splitlines()[-1].endswith("analytical 15.0")
+
+
+def test_a_derivative_that_is_no_number_disagrees_most(declare):
+    lost = declare("lost", lambda xp, x: x * x, lambda xp, y, x: 2 * x + 0 * x / (x - 2))
+    with np.errstate(invalid="ignore"):
+        message = failure(lambda x, y: (x * 1.5, lost(y)), (leaf(1.0), leaf(2.0)))
+    assert message.splitlines()[-1].startswith("The largest disagreement is that of output 1 with respect to input 1: numerical 4.0000")
+    assert message.endswith("analytical nan")
+
+
+SMOOTH = {
+    "one input": (lambda x: symgrad.tanh(x) * x, (X,)),
+    "a scalar": (lambda x: x.sin() * x, (0.5,)),
+    "two inputs, two outputs": (lambda x, y: (x @ y, (x * y).sum(0)), (X, [[0.5, 1.0], [-1.0, 2.0]])),
+    "complex": (lambda z: z * z * tensor([1 + 2j]), (Z,)),
+    "a complex scalar": (lambda z: (z * z).exp(), (0.5 + 0.25j,)),
+    "real and complex": (lambda x, z: (x * z, x.exp(), z * tensor([2 - 1j])), ([0.5, 1.0], Z)),
+    "an output twice": (lambda x: (x, x * 2), (X,)),
+    "an unused input": (lambda x, y: x * x, (X, [1.0])),
+    "a transposed output": (lambda x: (x * x).t(), (X,)),
+    "no elements": (lambda x: x[:0] * 2, ([1.0],)),
+    "a slice of the input": (lambda x: x[0], (X,)),
+}
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_right_derivatives_pass(name, fast_mode):
+    function, data = SMOOTH[name]
+    inputs = tuple(leaf(each) for each in data)
+    assert gradcheck(function, inputs, fast_mode=fast_mode, check_forward_ad=True, check_grad_dtypes=True)
+    assert gradgradcheck(function, inputs, fast_mode=fast_mode, check_fwd_over_rev=True, check_grad_dtypes=True)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_a_wrong_second_derivative_fails_only_the_second_check(declare, fast_mode):
+    """The derivative of x³ is a helper, whose own derivative is wrong."""
+    declare("helper", lambda xp, x: 3 * x * x, lambda xp, y, x: 5 * x)
+    cube = declare("cube_of", lambda xp, x: x * x * x, lambda xp, y, x: xp.helper(x) if hasattr(xp, "helper") else 3 * x * x)
+    x = leaf([0.5, 1.5])
+    assert gradcheck(cube, x, fast_mode=fast_mode)
+    message = failure(cube, x, gradgradcheck, fast_mode=fast_mode)
+    assert message.startswith("Jacobian mismatch for output 0 with respect to input 0,")
+    assert failure(cube, x, gradgradcheck, check_rev_over_rev=False, check_fwd_over_rev=True, check_undefined_grad=False).startswith(
+        "Jacobian computed with forward mode mismatch")
+
+
+def test_a_small_error_hides_below_the_tolerance_and_shows_above_it(declare):
+    nearly = declare("nearly", lambda xp, x: x * x, lambda xp, y, x: 2.001 * x)
+    assert gradcheck(nearly, leaf([1.0]))
+    assert failure(nearly, leaf([1.0]), rtol=1e-4)
+
+
+def function(forward, backward):
+    """A Function of these two, which both take `ctx`."""
+    return type("Own", (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+
+
+def test_a_backward_that_is_random():
+    noise = iter(range(1, 1000))
+    shaky = function(lambda ctx, x: 2 * x, lambda ctx, g: g * (2 + next(noise) * 1e-9))
+    message = failure(shaky, leaf([1.0]))
+    assert message.startswith("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                              "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was 0.0.\n")
+    assert gradcheck(shaky, leaf([1.0]), nondet_tol=1e-6)
+
+
+def test_a_backward_that_ignores_its_cotangent():
+    assert failure(function(lambda ctx, x: x.sum(), lambda ctx, g: symgrad.ones(2, 2)), leaf(X)) == "backward not multiplied by grad_output"
+
+
+def test_a_backward_of_another_shape():
+    with pytest.raises(RuntimeError, match="returned an invalid gradient at index 0 - got .3. but expected shape compatible with .2, 2."):
+        gradcheck(function(lambda ctx, x: x * 2, lambda ctx, g: symgrad.ones(3)), leaf(X))
+
+
+def twice_and_thrice(ctx, x):
+    ctx.set_materialize_grads(False)
+    return x * 2, x * 3
+
+
+def test_a_gradient_that_is_missing():
+    def proud(ctx, g, h):
+        return g * 2 + h * 3
+
+    def modest(ctx, g, h):
+        return h * 3 if g is None else g * 2 if h is None else g * 2 + h * 3
+
+    def wrong(ctx, g, h):
+        return symgrad.ones(2) if g is not None and h is None and (g == 0).all() else modest(ctx, g, h)
+
+    x = leaf([1.0, 2.0])
+    assert gradcheck(function(twice_and_thrice, modest), x)
+    with pytest.raises(TypeError):
+        gradcheck(function(twice_and_thrice, proud), x)
+    assert failure(function(twice_and_thrice, wrong), x) == (
+        "Expected all input grads to be undefined or zero when all output grads are undefined or zero. Without a gradient for output 1 they were "
+        "not.")
+    assert gradcheck(function(twice_and_thrice, wrong), x, check_undefined_grad=False)
+
+
+def test_a_backward_that_breaks_without_a_gradient():
+    def brittle(ctx, g, h):
+        if g is not None and h is None and (g == 0).all():
+            raise ArithmeticError("no h")
+        return h * 3 if g is None else g * 2 if h is None else g * 2 + h * 3
+
+    message = failure(function(twice_and_thrice, brittle), leaf([1.0, 2.0]))
+    assert message == "Expected backward function to handle undefined output grads. Without a gradient for output 1 it raised ArithmeticError: no h"
+
+
+def save(ctx, x):
+    ctx.save_for_backward(x)
+    ctx.save_for_forward(x)
+    return x * x
+
+
+def test_a_function_with_a_wrong_backward():
+    wrong = function(save, lambda ctx, g: 3 * g * ctx.saved_tensors[0])
+    assert failure(wrong, leaf(X)) == "Jacobian mismatch for output 0 with respect to input 0," + MATRICES + WORST
+    assert gradcheck(function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0]), leaf(X))
+
+
+def test_a_function_whose_backward_forgets_its_input():
+    forgetful = function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0].detach())
+    assert gradcheck(forgetful, leaf(X))
+    assert failure(forgetful, leaf(X), gradgradcheck).startswith("Jacobian mismatch for output 0 with respect to input 0,")
+
+
+def test_a_function_that_keeps_an_intermediate():
+    def stash(ctx, x):
+        ctx.square = x * x
+        return ctx.square * x
+
+    assert gradgradcheck(function(stash, lambda ctx, g: 3 * g * ctx.square), leaf(X))
+
+
+def test_a_function_with_a_rule_for_tangents():
+    class Square(autograd.Function):
+        factor = 2
+        forward = staticmethod(save)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+        @classmethod
+        def jvp(cls, ctx, t):
+            return cls.factor * t * ctx.saved_for_forward[0]
+
+    class Wrong(Square):
+        factor = 3
+
+    assert gradcheck(Square.apply, leaf(X), check_forward_ad=True) and gradgradcheck(Square.apply, leaf(X), check_fwd_over_rev=True)
+    assert gradcheck(Wrong.apply, leaf(X))
+    message = failure(Wrong.apply, leaf(X), check_forward_ad=True)
+    assert message == "Jacobian computed with forward mode mismatch for output 0 with respect to input 0," + MATRICES + WORST
+
+
+def test_without_a_differentiable_output_the_differences_must_be_zero():
+    x = leaf(X)
+    assert gradcheck(lambda x: x.detach() * 0, x) and gradcheck(lambda x: x.detach() * 0, x, fast_mode=True)
+    for fast_mode in (False, True):
+        assert failure(lambda x: x.detach() * 2, x, fast_mode=fast_mode) == "Numerical gradient for function expected to be zero"
+
+
+def test_integer_outputs_are_not_differentiated():
+    assert gradcheck(lambda x: (x * x, x.argmax(), x > 0), leaf(X), check_forward_ad=True)
+
+
+def test_captured_and_constant_inputs():
+    x, w = leaf(X), tensor(X)
+    assert gradcheck(lambda y, n: y * w * n, (x, 2)) and gradcheck(lambda y, v: x * v, (x, w))
+
+
+def test_the_point_is_put_back():
+    x = leaf(X)
+
+    def breaks(y):
+        if y[0, 0].item() != 1.0:
+            raise ArithmeticError("moved")
+        return y * 2
+
+    with pytest.raises(ArithmeticError, match="moved"):
+        gradcheck(breaks, x)
+    assert x.tolist() == X and x._version == 0
+    assert gradcheck(lambda y: y.exp(), x) and x.tolist() == X and x._version == 0 and x.grad is None
+
+
+def test_the_step():
+    x = leaf([1.0])
+    assert failure(lambda x: x**3, x, eps=0.5, rtol=1e-3).splitlines()[-1].endswith("numerical 3.25, analytical 3.0")
+    assert gradcheck(lambda x: x**3, x, eps=0.5, rtol=0.1)
+
+
+def test_bad_arguments():
+    x = leaf(X)
+    with pytest.raises(ValueError, match="^gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=T"):
+        gradcheck(lambda x: x, tensor(X))
+    with pytest.raises(RuntimeError, match="^The 0th input has a dimension with stride 0. gradcheck only supports inputs that are non-"):
+        gradcheck(lambda x: x, leaf([1.0]).expand(3))
+    with pytest.raises(TypeError, match="func must return a Tensor or a tuple of Tensors; output 1 is NoneType"):
+        gradcheck(lambda x: (x, None), x)
+    for options, message in (({"check_backward_ad": False}, "Expected at least one of check_forward_ad or check_backward_ad to be True"),
+                             ({"check_batched_grad": True, "check_forward_ad": True, "check_backward_ad": False},
+                              "Setting check_batched_grad=True requires check_backward_ad to be True"),
+                             ({"check_batched_forward_grad": True}, "Setting check_batched_forward_grad=True requires check_forward_ad to be True")):
+        with pytest.raises(AssertionError, match=message):
+            gradcheck(lambda x: x, x, **options)
+    for options, message in (({"check_rev_over_rev": False}, "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"),
+                             ({"check_rev_over_rev": False, "check_fwd_over_rev": True},
+                              "Setting check_undefined_grad=True requires check_rev_over_rev to be True"),
+                             ({"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False, "check_batched_grad": True},
+                              "Setting check_batched_grad=True requires check_rev_over_rev to be True")):
+        with pytest.raises(AssertionError, match=message):
+            gradgradcheck(lambda x: x, x, **options)
+    with pytest.raises(NotImplementedError, match="check_batched_grad=True needs vmap"):
+        gradcheck(lambda x: x, x, check_batched_grad=True)
+
+
+def test_outputs_that_change_with_the_point():
+    with pytest.raises(AssertionError) as caught:
+        gradcheck(lambda x: x[x > 1 - 1e-9], leaf(X))
+    assert str(caught.value) == ("Expected `func` to return outputs with the same shape when inputs are perturbed on index (0, 0) by 1e-06, but got: "
+                                 "shapes torch.Size([3]) and torch.Size([4]).")
+    with pytest.raises(AssertionError, match="the same dtype when inputs are perturbed by 1e-06, but got: dtypes torch.float64 and torch.float32."):
+        gradcheck(lambda x: x if x[0, 0] <= 1 else x.float(), leaf(X), fast_mode=True)
+
+
+def test_single_precision_is_warned_of():
+    with pytest.warns(UserWarning, match="^Input #0 requires gradient and is not a double precision floating point or complex. This check") as caught:
+        gradcheck(lambda x: x * x, leaf([1.0], dtype=symgrad.float32), raise_exception=False)
+    assert caught[0].filename == __file__
+
+
+def test_given_cotangents():
+    x, g = leaf(X), leaf([[0.5, 1.0], [1.5, 2.0]])
+    assert gradgradcheck(symgrad.exp, x, g) and gradgradcheck(symgrad.exp, x, (g,))
+    assert gradgradcheck(lambda x: x.exp() * 2, x, gen_non_contig_grad_outputs=True)
+    assert gradgradcheck(lambda z: z * z * z, leaf(Z), gen_non_contig_grad_outputs=True)
+
+
+def test_signatures_are_torchs():
+    import inspect
+
+    assert list(inspect.signature(gradcheck).parameters) == [
+        "func", "inputs", "eps", "atol", "rtol", "raise_exception", "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad",
+        "check_batched_forward_grad", "check_forward_ad", "check_backward_ad", "fast_mode", "masked"]
+    assert list(inspect.signature(gradgradcheck).parameters) == [
+        "func", "inputs", "grad_outputs", "eps", "atol", "rtol", "gen_non_contig_grad_outputs", "raise_exception", "nondet_tol",
+        "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_fwd_over_rev", "check_rev_over_rev", "fast_mode", "masked"]
+    assert autograd.gradcheck is gradcheck and callable(symgrad.autograd.gradcheck)
