@@ -12,8 +12,8 @@ from symgrad.autograd.modes import enable_grad, inference_mode, is_grad_enabled,
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
 
-__all__ = ["Function", "backward", "enable_grad", "forward_ad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "enable_grad", "forward_ad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode",
+           "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
 
 def __getattr__(name: str) -> Any:
