@@ -56,6 +56,8 @@ class World:
         self.handles: dict[str, Any] = {}
         self.offsets: dict[str, int] = {}
         self.told: list[tuple[str, list]] = []
+        self.recorded: set[int] = set()  # memory that a graph may have saved
+        self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
 
     def value(self, data: Any) -> Any:
         """What a piece of a step stands for here."""
@@ -81,13 +83,31 @@ class World:
                     result = self._apply(step)
             except Exception as e:
                 return type(e), str(e)
+        self._follow(step, result)
         if step.out:
             results = result if isinstance(result, (tuple, list)) else (result,)
             for name, t in zip(step.out, results):
                 if t is not None:
                     self.tensors[name] = t
-                    self.offsets[name] = t._version if step.word == "grad" else 0
+                    self.offsets[name] = t._version if step.word == "grad" else self._inherited(step, t)
         return None
+
+    def _inherited(self, step: Step, t: Any) -> int:
+        """A gradient's version starts anywhere, and what shares its memory shares that."""
+        source = step.args[0].name if step.args and isinstance(step.args[0], Ref) else None
+        return self.offsets.get(source, 0) if t._is_view() or step.word == "detach" else 0
+
+    def loose(self, t: Any) -> bool:
+        """Whether writes to `t` may go unseen by graphs that saved its memory: then what is saved is a matter of each rule."""
+        return t.untyped_storage().data_ptr() in self.recorded & self.unguarded
+
+    def _follow(self, step: Step, result: Any) -> None:
+        held = [self.tensors[n] for n in step.needs() if n in self.tensors]
+        if step.word == "data":
+            self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
+        elif any(t.requires_grad for t in held):
+            held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
+            self.recorded.update(t.untyped_storage().data_ptr() for t in held)
 
     def _apply(self, step: Step) -> Any:
         form, word, options = step.form, step.word, dict(step.options)
@@ -131,6 +151,8 @@ class World:
         name, factor = step.options[0][1], 2.0 if step.word == "double" else None
 
         def hook(g: Any) -> Any:
+            if g is None:  # torch calls a hook also where nothing arrived at one output of several
+                return None
             self.told.append((name, flat(g)))
             return None if factor is None else g * factor
 
@@ -168,7 +190,7 @@ def say(step: Step) -> str:
     form, word = step.form, step.word
     name = step.options[0][1] if form == "hook" else ""
     text = {
-        "leaf": lambda: f"torch.tensor({words[0]}, dtype=torch.float64{', requires_grad=True' if step.options[0][1] else ''})",
+        "leaf": lambda: f"torch.tensor({_listed(step.args[0])}, dtype=torch.float64{', requires_grad=True' if step.options[0][1] else ''})",
         "call": lambda: f"{words[0]}.{word}({', '.join(words[1:] + options)})",
         "function": lambda: f"torch.{word}({', '.join(words + options)})",
         "item": lambda: f"{words[0]}[{_index(step.args[1])}]",
@@ -201,7 +223,7 @@ def _written(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_written(v) for v in value)}]"
     if isinstance(value, tuple):
-        return repr(_listed(value)) if not _names(value) else f"({', '.join(_written(v) for v in value)})"
+        return f"({', '.join(_written(v) for v in value)}{',' * (len(value) == 1)})"
     return repr(value)
 
 
@@ -229,7 +251,7 @@ def look(world: World, name: str, closely: bool) -> Seen:
     facts["shape"], facts["requires_grad"], facts["_is_view()"] = tuple(t.shape), t.requires_grad, t._is_view()
     facts["_version"] = t._version - world.offsets[name]
     facts["stride()"] = [s if n > 1 else None for n, s in zip(t.shape, t.stride())] if 0 not in t.shape else None
-    facts["storage_offset()"] = t.storage_offset()
+    facts["storage_offset()"] = t.storage_offset() if t.numel() else None
     base = t._base
     facts["_base"] = None if base is None else [n for n, other in world.tensors.items() if other is base]
     facts["is"] = [n for n, other in world.tensors.items() if other is t]
