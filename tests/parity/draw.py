@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
-from .steps import Array, Ref, Step, World, flat
+from .asked import fits_in, fits_with, has_grad, least, nested, size, tame, unordered
+from .steps import Array, Ref, Step, World
 
 UNARY = ["exp", "sin", "cos", "tanh", "sigmoid", "relu", "neg", "square", "abs", "sqrt", "reciprocal", "clone"]
 UNARY_ = ["exp_", "sin_", "cos_", "tanh_", "sigmoid_", "relu_", "neg_", "square_", "abs_", "sqrt_", "reciprocal_", "zero_"]
@@ -95,19 +97,19 @@ class Drawer:
 
     def unary(self) -> Step | None:
         word = self.random.choice(UNARY)
-        a, t = self.any(lambda t: _tame(word, t))
+        a, t = self.any(lambda t: tame(word, t))
         if a is None:
             return None
         if self.chance(0.15):
             low = round(self.random.uniform(-1, 0.5), 3)
             return Step("call", "clamp", (a, low, round(low + self.random.uniform(0.3, 2), 3)), self.fresh(), mode=self.mode())
-        if self.chance(0.15) and _size(t) < 4:
+        if self.chance(0.15) and size(t) < 4:
             return Step("call", "pow", (a, self.random.choice([2, 3])), self.fresh(), mode=self.mode())
         return Step("call", word, (a,), self.fresh(), mode=self.mode())
 
     def binary(self) -> Step | None:
         word = self.random.choice(BINARY)
-        a, t = self.any(lambda t: _size(t) < 20)
+        a, t = self.any(lambda t: size(t) < 20)
         if a is None:
             return None
         b = self.other(t, word)
@@ -117,10 +119,10 @@ class Drawer:
         """A number, or a tensor whose shape goes with that of `t` (now and then one whose shape does not)."""
         if self.chance(0.35):
             return self.number()
-        fits = _fits_in if within else _fits
+        fits = fits_in if within else fits_with
         divides = word in ("div", "div_", "itruediv")
-        b, _ = self.any(lambda s: (fits(s.shape, t.shape) or self.chance(0.03)) and _size(s) < 20 and not (divides and _least(s) < 0.2)
-                        and not (within and _unordered(s, t)))
+        b, _ = self.any(lambda s: (fits(s.shape, t.shape) or self.chance(0.03)) and size(s) < 20 and not (divides and least(s) < 0.2)
+                        and not (within and unordered(s, t)))
         return self.number() if b is None else b
 
     def reduction(self) -> Step | None:
@@ -132,14 +134,14 @@ class Drawer:
         if t.dim() and self.chance(0.5):
             args += (self.random.randrange(t.dim()),)
             options = (("keepdim", True),) if self.chance(0.3) else ()
-        word = self.random.choice(["sum", "sum", "mean", "prod"]) if _size(t) < 3 else "mean"
+        word = self.random.choice(["sum", "sum", "mean", "prod"]) if size(t) < 3 else "mean"
         return Step("call", word, args, self.fresh(), options, self.mode())
 
     def product(self) -> Step | None:
-        a, t = self.any(lambda t: t.dim() in (1, 2) and _size(t) < 10)
+        a, t = self.any(lambda t: t.dim() in (1, 2) and size(t) < 10)
         if a is None:
             return None
-        b, _ = self.any(lambda s: s.dim() in (1, 2) and s.shape[0] == t.shape[-1] and _size(s) < 10)
+        b, _ = self.any(lambda s: s.dim() in (1, 2) and s.shape[0] == t.shape[-1] and size(s) < 10)
         return None if b is None else Step("call", "matmul", (a, b), self.fresh(), mode=self.mode())
 
     def joined(self) -> Step | None:
@@ -191,7 +193,7 @@ class Drawer:
                 start = self.random.randrange(t.shape[dim])
                 args = (a, dim, start, 1 + self.random.randrange(t.shape[dim] - start))
         elif word in ("view_as", "expand_as"):
-            b, _ = self.any(lambda s: s.numel() == t.numel() if word == "view_as" else _fits_in(t.shape, s.shape))
+            b, _ = self.any(lambda s: s.numel() == t.numel() if word == "view_as" else fits_in(t.shape, s.shape))
             args = (a, b)
         elif word == "as_strided":
             args = self.strided(a, t)
@@ -213,7 +215,7 @@ class Drawer:
 
     def shape_of(self, count: int) -> tuple[int, ...]:
         factors = [k for k in range(1, count + 1) if count % k == 0]
-        shapes = [s for n in (1, 2, 3) for s in itertools.product(factors, repeat=n) if _count(s) == count] or [(count,)]
+        shapes = [s for n in (1, 2, 3) for s in itertools.product(factors, repeat=n) if math.prod(s) == count] or [(count,)]
         shape = list(self.random.choice(shapes + [()] * (count == 1)))
         if shape and count and self.chance(0.25):
             shape[self.random.randrange(len(shape))] = -1
@@ -248,7 +250,7 @@ class Drawer:
 
     def unary_(self) -> Step | None:
         word = self.random.choice(UNARY_)
-        a, t = self.written(lambda t: _tame(word, t))
+        a, t = self.written(lambda t: tame(word, t))
         if a is None:
             return None
         if self.chance(0.1):
@@ -256,13 +258,13 @@ class Drawer:
             return Step("call", "clamp_", (a, low, round(low + self.random.uniform(0.3, 2), 3)), mode=self.mode())
         if self.chance(0.1):
             return Step("call", "fill_", (a, float(self.number())), mode=self.mode())
-        if self.chance(0.1) and _size(t) < 4:
+        if self.chance(0.1) and size(t) < 4:
             return Step("call", "pow_", (a, self.random.choice([2, 3])), mode=self.mode())
         return Step("call", word, (a,), mode=self.mode())
 
     def binary_(self) -> Step | None:
         word = self.random.choice(["add_", "sub_", "mul_", "div_", "copy_", "fill_"])
-        a, t = self.written(lambda t: _size(t) < 20)
+        a, t = self.written(lambda t: size(t) < 20)
         if a is None:
             return None
         if word == "fill_":
@@ -280,7 +282,7 @@ class Drawer:
             return None
         kind = self.random.choice(["basic", "basic", "mask", "array"])
         if kind == "mask" and 0 < t.numel() <= 12:
-            index: Any = Array(_nested([self.chance(0.5) for _ in range(t.numel())], tuple(t.shape)))
+            index: Any = Array(nested([self.chance(0.5) for _ in range(t.numel())], tuple(t.shape)))
             return Step("assign", "", (a, index, self.number()), mode=self.mode())
         if kind == "array" and t.dim() and t.shape[0]:
             index = Array(tuple(self.random.randrange(t.shape[0]) for _ in range(1 + self.random.randrange(2))))
@@ -290,12 +292,12 @@ class Drawer:
         return Step("assign", "", (a, basic, self.assigned(t.detach()[basic])), mode=self.mode())
 
     def assigned(self, t: Any, distinct: bool = True) -> Any:
-        b, _ = self.any(lambda s: _fits_in(s.shape, t.shape) and not _unordered(s, t)) if distinct and self.chance(0.55) else (None, None)
+        b, _ = self.any(lambda s: fits_in(s.shape, t.shape) and not unordered(s, t)) if distinct and self.chance(0.55) else (None, None)
         return self.number() if b is None else b
 
     def augment(self) -> Step | None:
         word = self.random.choice(["iadd", "isub", "imul", "itruediv"])
-        a, t = self.written(lambda t: _size(t) < 20)
+        a, t = self.written(lambda t: size(t) < 20)
         return None if a is None else Step("augment", word, (a, self.other(t, word, within=True)), mode=self.mode())
 
     def requires_grad_(self) -> Step:
@@ -319,11 +321,11 @@ class Drawer:
         return Step("attribute", "data", (self.any()[0],), self.fresh())
 
     def grad_of(self) -> Step | None:
-        a, _ = self.any(_has_grad)
+        a, _ = self.any(has_grad)
         return None if a is None else Step("attribute", "grad", (a,), self.fresh())
 
     def clear(self) -> Step | None:
-        a, _ = self.any(_has_grad)
+        a, _ = self.any(has_grad)
         return None if a is None else Step("set", "grad", (a, None))
 
     def set_data(self) -> Step | None:
@@ -345,68 +347,9 @@ class Drawer:
         return None if a is None else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else ())
 
     def second(self) -> Step | None:
-        a, t = self.any(lambda t: t.requires_grad and _size(t) < 4)
+        a, t = self.any(lambda t: t.requires_grad and size(t) < 4)
         b, _ = self.any(lambda t: t.requires_grad)
         return None if a is None else Step("second", "", (a, b), self.fresh())
 
     def delete(self) -> Step:
         return Step("delete", "", (Ref(self.random.choice(list(self.world.tensors))),))
-
-
-def _nested(values: list, shape: tuple[int, ...]) -> Any:
-    if not shape:
-        return values[0]
-    size = len(values) // shape[0]
-    return tuple(_nested(values[i * size:(i + 1) * size], shape[1:]) for i in range(shape[0]))
-
-
-def _count(shape: Any) -> int:
-    out = 1
-    for n in shape:
-        out *= n
-    return out
-
-
-def _size(t: Any) -> float:
-    return max(map(abs, flat(t)), default=0.0)
-
-
-def _least(t: Any) -> float:
-    return min(map(abs, flat(t)), default=1.0)
-
-
-def _tame(word: str, t: Any) -> bool:
-    """Whether the op keeps numbers of middling size, away from poles."""
-    word = word.rstrip("_")
-    if word == "exp":
-        return _size(t) < 2
-    if word == "square":
-        return _size(t) < 5
-    if word == "sqrt":
-        return min(flat(t), default=1.0) > 0.05
-    return word != "reciprocal" or _least(t) > 0.2
-
-
-def _places(t: Any) -> list[int]:
-    """Where in its memory the elements lie."""
-    return [t.storage_offset() + sum(i * s for i, s in zip(index, t.stride())) for index in itertools.product(*map(range, t.shape))]
-
-
-def _unordered(a: Any, b: Any) -> bool:
-    """Whether writing `a` into `b` would read what was just written, unseen by torch's test for overlap, which knows only memory without gaps."""
-    p, q = _places(a), _places(b)
-    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and p != q and bool(set(p) & set(q)) and any(max(x) - min(x) + 1 != len(x) for x in (p, q))
-
-
-def _fits(a: Any, b: Any) -> bool:
-    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
-
-
-def _fits_in(a: Any, b: Any) -> bool:
-    """Whether `a` broadcasts to `b`."""
-    return len(a) <= len(b) and all(m in (1, n) for m, n in zip(reversed(a), reversed(b)))
-
-
-def _has_grad(t: Any) -> bool:
-    """Whether a gradient is there, asked without disturbing a view."""
-    return not t._is_view() and (t.is_leaf or t.retains_grad) and t.grad is not None
