@@ -89,11 +89,11 @@ class World:
             for name, t in zip(step.out, results):
                 if t is not None:
                     self.tensors[name] = t
-                    self.offsets[name] = t._version if step.word == "grad" else self._inherited(step, t)
+                    self.offsets[name] = t._version if step.word in ("grad", "matmul") else self._inherited(step, t)
         return None
 
     def _inherited(self, step: Step, t: Any) -> int:
-        """A gradient's version starts anywhere, and what shares its memory shares that."""
+        """The version of a gradient or a product starts anywhere, and what shares its memory shares that."""
         source = step.args[0].name if step.args and isinstance(step.args[0], Ref) else None
         return self.offsets.get(source, 0) if t._is_view() or step.word == "detach" else 0
 
