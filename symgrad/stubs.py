@@ -177,6 +177,7 @@ def _package_stub() -> str:
     imports = ["from symgrad.dtypes import DType", "from symgrad.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
                for alias in node.names]
+    imports += [f"from symgrad import {name} as {name}" for name in symgrad._LAZY]
     lines = ["", "__version__: str"]
     for name, member in public.items():
         home = getattr(member, "__module__", "")

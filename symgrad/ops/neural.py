@@ -3,7 +3,7 @@
 import math
 
 from symgrad.domains import REAL, Domain, Interval
-from symgrad.op import elementwise, multilinear, primitive
+from symgrad.op import elementwise, linear, multilinear, primitive
 from symgrad.ops.rules import axes
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, special=((0.0,), (-0.0,)),
@@ -85,7 +85,7 @@ primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.squar
 
 PROBABILITY = Domain("PROBABILITY", (Interval(0.0, 1.0),))
 REDUCTIONS = (("mean",), ("sum",), ("none",))
-LEAST_LOG, LEAST_VARIANCE = -100.0, 1e-12  # torch's limits: a loss of a probability that is 0 stays finite, and so does its gradient
+LEAST_LOG, LEAST_VARIANCE = -100.0, 9.999999960041972e-13  # torch's limits (the second as float32 has it), so that nothing is infinite at 0
 
 
 def _entropy_vjp(rule):
@@ -136,23 +136,28 @@ primitive("binary_cross_entropy_with_logits", lambda xp, input, target, weight, 
           doc="binary_cross_entropy of sigmoid(input), without cancellation; `pos_weight` weighs the targets that are 1.")
 
 
-def _picked(xp, input, weight, index, total, at):
-    """-Σ weight input[index] / total; without a total each term, `at` its place among zeros (an index, and the shape)."""
-    each = -weight * xp.getitem(input, index)
-    return xp.sum(each, (0,), False) / total if at is None else _placed(xp, each, *at)
-
-
 def _placed(xp, values, index, shape):
     return xp.put(xp.zeros_like(values, shape), values, index, False)
 
 
-def _each_pick(xp, g, index, total, at):
-    return xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0])
+def _gathered(xp, each, total, at):
+    """-Σ each / total; without a total each of them, `at` its place among zeros (an index, and the shape)."""
+    return xp.sum(-each, (0,), False) / total if at is None else _placed(xp, -each, *at)
 
 
+def _dealt(xp, g, index, total, at):
+    """The transpose of `_gathered`: a cotangent for each of the elements that `index` names."""
+    return -(xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0]))
+
+
+_ROWS = ([0, 1, 2], [1, 0, 1])
 for _name, _node_name in {"nll_loss": "NllLoss", "nll_loss2d": "NllLoss2D"}.items():
-    multilinear(_name, lambda xp, input, weight, index, total, at: _picked(xp, input, weight, index, total, at),
-                lambda xp, g, x, weight, index, total, at: _placed(xp, -weight * _each_pick(xp, g, index, total, at), index, x.shape),
-                lambda xp, g, x, weight, index, total, at: -_each_pick(xp, g, index, total, at) * xp.getitem(x, index), node_name=_node_name,
-                shapes=((3, 4), (3,)), examples=((([0, 1, 2], [1, 0, 1]), 3.0, None), (([0, 1, 2], [1, 0, 1]), None, ([0, 3, 1], (4,)))),
-                public=False, doc="What a classifier loses: minus the (log-)probabilities of the true classes, weighted; their mean, sum or each.")
+    linear(_name, lambda xp, input, index, total, at: _gathered(xp, xp.getitem(input, index), total, at),
+           lambda xp, g, shape, index, total, at: _placed(xp, _dealt(xp, g, index, total, at), index, shape), node_name=_node_name,
+           examples=((_ROWS, 3.0, None), (_ROWS, None, ([0, 3, 1], (4,)))), public=False,
+           doc="What a classifier loses: minus the (log-)probabilities of the true classes; their mean, sum or each.")
+    multilinear(f"weighted_{_name}", lambda xp, input, weight, index, total, at: _gathered(xp, weight * xp.getitem(input, index), total, at),
+                lambda xp, g, x, weight, index, total, at: _placed(xp, weight * _dealt(xp, g, index, total, at), index, x.shape),
+                lambda xp, g, x, weight, index, total, at: _dealt(xp, g, index, total, at) * xp.getitem(x, index), node_name=_node_name,
+                shapes=((3, 4), (3,)), examples=((_ROWS, 3.0, None), (_ROWS, None, ([0, 3, 1], (4,)))), public=False,
+                doc="As nll_loss, with a weight for each of the true classes.")

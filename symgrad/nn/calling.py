@@ -1,0 +1,100 @@
+"""Calling a module: the hooks before and after its forward, and those that see the gradients on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from symgrad.hooks import RemovableHandle
+from symgrad.nn.watching import Watch
+
+__all__ = ["Called"]
+
+
+class Entry(NamedTuple):
+    """A forward hook, and how it wants to be called."""
+
+    hook: Callable[..., Any]
+    with_kwargs: bool
+    always_call: bool = False
+
+    def __call__(self, module: Called, args: tuple, kwargs: dict[str, Any], *result: Any) -> Any:
+        return self.hook(module, args, kwargs, *result) if self.with_kwargs else self.hook(module, args, *result)
+
+
+class Called:
+    """The part of `Module` that is about being called."""
+
+    _forward_pre_hooks: dict[int, Entry]
+    _forward_hooks: dict[int, Entry]
+    _backward_pre_hooks: dict[int, Callable[..., Any]]
+    _backward_hooks: dict[int, Callable[..., Any]]
+
+    def forward(self, *input: Any) -> Any:
+        """What the module computes; every subclass has its own."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks):
+            return self.forward(*args, **kwargs)
+        return self._called_with_hooks(args, kwargs)
+
+    def _called_with_hooks(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        for entry in tuple(self._forward_pre_hooks.values()):
+            found = entry(self, args, kwargs)
+            if found is None:
+                continue
+            if not entry.with_kwargs:
+                args = found if isinstance(found, tuple) else (found,)
+            elif isinstance(found, tuple) and len(found) == 2:
+                args, kwargs = found
+            else:
+                raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {found}.")
+        watch = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            watch = Watch(self, tuple(self._backward_pre_hooks.values()), tuple(self._backward_hooks.values()))
+            args = watch.enter(args)
+        waiting = dict(self._forward_hooks)
+        result = None
+        try:
+            result = self.forward(*args, **kwargs)
+            for key, entry in tuple(waiting.items()):
+                del waiting[key]
+                found = entry(self, args, kwargs, result)
+                result = result if found is None else found
+            return result if watch is None else watch.exit(result)
+        except Exception:
+            for entry in waiting.values():
+                if entry.always_call:
+                    entry(self, args, kwargs, result)
+            raise
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+        """Call hook(module, args) before each forward; what it returns, if anything, replaces the arguments.
+
+        With `with_kwargs` it is called as hook(module, args, kwargs) and may return a pair of both; with `prepend` it comes first.
+        """
+        return RemovableHandle(self._forward_pre_hooks, Entry(hook, with_kwargs), prepend)  # type: ignore[arg-type]
+
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
+                              always_call: bool = False) -> RemovableHandle:
+        """Call hook(module, args, output) after each forward; what it returns, if anything, replaces the output.
+
+        With `with_kwargs` it is called as hook(module, args, kwargs, output); with `prepend` it comes first; with `always_call` it is
+        called, without an output, even if the forward raised.
+        """
+        return RemovableHandle(self._forward_hooks, Entry(hook, with_kwargs, always_call), prepend)  # type: ignore[arg-type]
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call hook(module, grad_output) before the pullback of each call; what it returns, if anything, replaces grad_output.
+
+        grad_output is a tuple with one gradient, or None, for each output. With `prepend` the hook comes first.
+        """
+        return RemovableHandle(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call hook(module, grad_input, grad_output) after the pullback of each call; what it returns, if anything, replaces grad_input.
+
+        Both are tuples with one gradient, or None, for each positional argument and each output. With `prepend` the hook comes first.
+        """
+        return RemovableHandle(self._backward_hooks, hook, prepend)

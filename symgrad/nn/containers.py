@@ -1,0 +1,308 @@
+"""Modules that hold others: in order, in a list, by name; and a list of parameters."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from symgrad.nn.module import Module
+from symgrad.nn.parameter import Parameter
+from symgrad.tensor import Tensor
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+
+
+def _position(index: Any, length: int) -> int:
+    """An index from 0 on. Raises IndexError where there is nothing at it."""
+    at = operator.index(index)
+    if not -length <= at < length:
+        raise IndexError(f"index {at} is out of range")
+    return at % length
+
+
+def _iterable(container: Any, method: str, values: Any, what: str = "an iterable") -> None:
+    if not isinstance(values, Iterable) or isinstance(values, Tensor):
+        raise TypeError(f"{type(container).__name__}.{method} should be called with {what}, but got {type(values).__name__}")
+
+
+class _Ordered(Module):
+    """What `Sequential` and `ModuleList` share: modules in order, with their numbers for names unless they were given others."""
+
+    def _names(self) -> list[str]:
+        return list(self._modules)
+
+    def _renamed(self, modules: Iterable[Any]) -> None:
+        """Hold these modules, under the numbers of their places."""
+        given = list(modules)
+        self._modules.clear()
+        for i, module in enumerate(given):
+            self.add_module(str(i), module)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._part(list(self._modules.items())[index])
+        return self._modules[self._names()[_position(index, len(self))]]
+
+    def _part(self, items: list[tuple[str, Any]]) -> Self:
+        raise NotImplementedError
+
+    def __setitem__(self, index: Any, module: Module) -> None:
+        setattr(self, self._names()[_position(index, len(self))], module)
+
+    def __delitem__(self, index: Any) -> None:
+        names = self._names()
+        for name in names[index] if isinstance(index, slice) else [names[_position(index, len(self))]]:
+            delattr(self, name)
+        self._renamed(self._modules.values())
+
+    def pop(self, index: Any) -> Any:
+        """Take a module out and return it."""
+        module = self[index]
+        del self[index]
+        return module
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end. Raises TypeError for what is no module."""
+        self.add_module(str(len(self)), module)
+        return self
+
+
+class Sequential(_Ordered):
+    """Modules one after another: each is called with what the one before it returned.
+
+    Give them in order, or as an OrderedDict with names.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> nn.Sequential(nn.ReLU(), nn.Flatten(0))(symgrad.tensor([[-1.0, 2.0]]))
+    tensor([0., 2.])
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__()
+        given = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else ((str(i), module) for i, module in enumerate(args))
+        for name, module in given:
+            self.add_module(name, module)
+
+    def forward(self, input: Any) -> Any:
+        """The input through all modules in order."""
+        for module in self:
+            input = module(input)
+        return input
+
+    def _part(self, items: list[tuple[str, Any]]) -> Self:
+        return type(self)(dict(items))
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Any) -> Self:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return self.extend(other)
+
+    def _times(self, other: Any) -> list[Any]:
+        if not isinstance(other, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+        if other <= 0:
+            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+        return [module for _ in range(other) for module in self]
+
+    def __mul__(self, other: Any) -> Sequential:
+        return Sequential(*self._times(other))
+
+    def __rmul__(self, other: Any) -> Sequential:
+        return self * other
+
+    def __imul__(self, other: Any) -> Self:
+        return self.extend(self._times(other)[len(self):])
+
+    def extend(self, sequential: Iterable[Module]) -> Self:
+        """Add modules at the end."""
+        for module in list(sequential):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Put a module before the one at an index. Raises IndexError for an index out of range."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self)
+        modules.insert(index, module)
+        self._renamed(modules)
+        return self
+
+
+class ModuleList(_Ordered):
+    """A list of modules, whose parameters are parameters of the module the list is assigned to."""
+
+    def __init__(self, modules: Iterable[Module] | None = None):
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def _part(self, items: list[tuple[str, Any]]) -> Self:
+        return type(self)(module for _, module in items)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList(itertools.chain(self, other))
+
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end. Raises TypeError for what is no iterable of modules."""
+        _iterable(self, "extend", modules)
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> None:
+        """Put a module before the one at an index."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._renamed(modules)
+
+    def _child_lines(self) -> list[str]:
+        lines, start = [], 0
+        for text, run in itertools.groupby(map(repr, self)):
+            count = len(list(run))
+            where, times = (f"({start})", "") if count == 1 else (f"({start}-{start + count - 1})", f"{count} x ")
+            lines.append(f"{where}: {times}" + text.replace("\n", "\n  "))
+            start += count
+        return lines
+
+
+class ModuleDict(Module):
+    """Modules by name, in the order they were added, whose parameters are parameters of the module the dictionary is assigned to."""
+
+    def __init__(self, modules: Any = None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Take a module out and return it. Raises KeyError where there is none of that name."""
+        return self._modules.pop(key)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> Any:
+        """The names with their modules."""
+        return self._modules.items()
+
+    def values(self) -> Any:
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        """Add modules by name, from a mapping or from pairs. Raises TypeError and ValueError for what is neither."""
+        _iterable(self, "update", modules, "an iterable of key/value pairs")
+        if isinstance(modules, (Mapping, ModuleDict)):
+            pairs: Iterable[Any] = modules.items()
+        else:
+            pairs = list(modules)
+            for i, pair in enumerate(pairs):
+                if not isinstance(pair, Iterable):
+                    raise TypeError(f"ModuleDict update sequence element #{i} should be Iterable; is{type(pair).__name__}")
+                if len(list(pair)) != 2:
+                    raise ValueError(f"ModuleDict update sequence element #{i} has length {len(list(pair))}; 2 is required")
+        for name, module in pairs:
+            self[name] = module
+
+
+class ParameterList(Module):
+    """A list of parameters, which are parameters of the module the list is assigned to. Tensors in it become parameters."""
+
+    def __init__(self, values: Iterable[Any] | None = None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(self[i] for i in range(*index.indices(len(self))))
+        return getattr(self, str(_position(index, len(self))))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        is_plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
+        setattr(self, str(_position(index, len(self))), Parameter(value) if is_plain else value)
+
+    def append(self, value: Any) -> Self:
+        """Add a parameter at the end."""
+        self._size += 1
+        self[-1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Add parameters at the end. Raises TypeError for what is no iterable of them."""
+        _iterable(self, "extend", values)
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Any]) -> Self:
+        return self.extend(values)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterList should not be called.")
+
+    def extra_repr(self) -> str:
+        """The dtype and the sizes of each parameter."""
+        lines = []
+        for i, value in enumerate(self):
+            if isinstance(value, Tensor):
+                what = "Parameter" if isinstance(value, Parameter) else "Tensor"
+                lines.append(f"  ({i}): {what} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]")
+            else:
+                lines.append(f"  ({i}): Object of type: {type(value).__name__}")
+        return "\n".join(lines)

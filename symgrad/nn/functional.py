@@ -1,0 +1,168 @@
+"""The functions that the modules of `nn` are made of: linear maps, activations and losses, with torch's names."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.lift import traced
+from symgrad.nn.likelihood import cross_entropy, nll_loss
+from symgrad.nn.reductions import legacy, reduced, same_size, valid
+from symgrad.op import REGISTRY
+from symgrad.recording import core
+from symgrad.tensor import Tensor
+
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "l1_loss", "linear", "log_softmax", "logsigmoid", "mse_loss",
+           "nll_loss", "relu", "relu_", "sigmoid", "softmax", "softplus", "tanh"]
+
+_mm, _addmm, _square_error = core(REGISTRY["mm"]), core(REGISTRY["addmm"]), core(REGISTRY["mse_loss"])
+_entropy, _logit_entropy = core(REGISTRY["binary_cross_entropy"]), core(REGISTRY["binary_cross_entropy_with_logits"])
+
+logsigmoid, softplus = traced.logsigmoid, traced.softplus
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weightᵀ + bias over the last axis: (..., in) with a weight (out, in) gives (..., out).
+
+    Raises RuntimeError for shapes that do not fit together.
+
+    >>> import symgrad
+    >>> linear(symgrad.tensor([[1.0, 2.0]]), symgrad.tensor([[3.0, 4.0]]), symgrad.tensor([0.5]))
+    tensor([[11.5000]])
+    """
+    if not input.ndim or not weight.ndim:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+    if weight.ndim == 1:
+        return traced.matmul(input, weight) if bias is None else traced.addmm(bias, input, weight)
+    n, k = math.prod(input.shape[:-1]), input.shape[-1]
+    if k != weight.shape[1]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {weight.shape[1]}x{weight.shape[0]})")
+    rows = input if input.ndim == 2 else input.reshape(n, k)
+    out = _mm(rows, weight.t()) if bias is None else _addmm(bias, rows, weight.t(), 1, 1)
+    return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0), written into the input itself if `inplace`."""
+    return input.relu_() if inplace else traced.relu(input)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """max(input, 0), written into the input itself."""
+    return input.relu_()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return traced.tanh(input)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input))."""
+    return traced.sigmoid(input)
+
+
+def _axis(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
+    """The axis to normalise over; torch's old choice, with its warning, where none is given."""
+    if dim is not None:
+        return dim
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning,
+                  stacklevel=stacklevel)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(input) / Σ exp(input) along `dim`, in another dtype if one is given.
+
+    >>> import symgrad
+    >>> softmax(symgrad.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return traced.softmax(input, _axis("softmax", input, dim, _stacklevel), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """log(softmax(input)) along `dim`, without cancellation, in another dtype if one is given."""
+    return traced.log_softmax(input, _axis("log_softmax", input, dim, _stacklevel), dtype)
+
+
+def _weighted(errors: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    """Errors times weights; their mean is that of the weights too."""
+    if errors.shape != weight.shape:
+        raise ValueError("Weights and input must have the same size.")
+    each = errors * weight
+    return each.sum() / weight.sum() if reduction == "mean" else reduced(each, reduction)
+
+
+def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+             weight: Tensor | None = None) -> Tensor:
+    """The mean (or sum, or each) of (input - target)²; with weights the weighted mean.
+
+    Sizes that differ broadcast, with a warning. Raises ValueError for an unknown reduction and for weights of another size.
+
+    >>> import symgrad
+    >>> mse_loss(symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    same_size(input, target)
+    if weight is not None:
+        return _weighted((input - target) ** 2, weight, valid(reduction))
+    return _square_error(input, target, valid(reduction))
+
+
+def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+            weight: Tensor | None = None) -> Tensor:
+    """The mean (or sum, or each) of |input - target|; with weights the weighted mean.
+
+    Sizes that differ broadcast, with a warning. Raises ValueError for an unknown reduction and for weights of another size.
+
+    >>> import symgrad
+    >>> l1_loss(symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    same_size(input, target)
+    errors = (input - target).abs()
+    return reduced(errors, valid(reduction)) if weight is None else _weighted(errors, weight, valid(reduction))
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)), logarithms no less than -100.
+
+    Raises ValueError for sizes that differ and for an unknown reduction, RuntimeError for values outside [0, 1].
+
+    >>> import symgrad
+    >>> binary_cross_entropy(symgrad.tensor([0.5, 1.0]), symgrad.tensor([1.0, 1.0]), reduction="none")
+    tensor([0.6931, 0.0000])
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    valid(reduction)
+    if target.shape != input.shape:
+        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
+                         f"they have the same size.")
+    for name, values in (("input", input), ("target", target)):
+        if not np.all((values.value >= 0) & (values.value <= 1)):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    return _entropy(input, target, 1.0 if weight is None else weight.expand(np.broadcast_shapes(target.shape, weight.shape)), reduction)
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                                     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+    """binary_cross_entropy of sigmoid(input), without cancellation or overflow; `pos_weight` weighs the targets that are 1.
+
+    Raises ValueError for sizes that differ and for an unknown reduction.
+
+    >>> import symgrad
+    >>> binary_cross_entropy_with_logits(symgrad.tensor([0.0, 800.0]), symgrad.tensor([1.0, 0.0]), reduction="none")
+    tensor([6.9315e-01, 8.0000e+02])
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    valid(reduction)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    return _logit_entropy(input, target, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight, reduction)

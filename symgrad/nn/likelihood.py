@@ -1,0 +1,160 @@
+"""The losses of classifiers: the negative log likelihood, and the cross entropy of logits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.lift import traced
+from symgrad.nn.reductions import legacy, valid
+from symgrad.op import REGISTRY
+from symgrad.recording import core
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+_nll = {(name, weighted): core(REGISTRY["weighted_" * weighted + name]) for name in ("nll_loss", "nll_loss2d") for weighted in (False, True)}
+
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+             reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """-Σ weight[target] input[target] / Σ weight[target]: what a classifier with log-probabilities `input` loses.
+
+    The input has classes in its second axis, (N, C) or (N, C, d1, ...), or is a vector (C,); the target holds their numbers, (N,) or
+    (N, d1, ...). Targets that are `ignore_index` do not count. The reduction may also be "sum" or "none".
+
+    Raises IndexError for a target that is no class, ValueError and RuntimeError for shapes and dtypes that do not fit.
+
+    >>> import symgrad
+    >>> nll_loss(symgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), symgrad.tensor([0, 1]))
+    tensor(2.5000)
+    """
+    reduction = valid(legacy(size_average, reduce, reduction))
+    _check(input, target, weight)
+    index, at, chosen = _picks(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
+    loss = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
+    given = (input,) if weight is None else (input, wrap(weight.value[chosen]))
+    if reduction == "none" and input.ndim > 1:
+        return loss(*given, index, None, (at, target.shape))
+    total = len(chosen) if weight is None else weight.value[chosen].sum()
+    return loss(*given, index, float(total) if reduction == "mean" else 1.0, None)
+
+
+def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
+    """Where in the input the true classes stand, where in the target, and which they are."""
+    counted = truth != ignore_index
+    chosen = truth[counted].astype(np.intp)
+    outside = chosen[(chosen < 0) | (chosen >= shape[1 if len(shape) > 1 else 0])]
+    if outside.size:
+        raise IndexError(f"Target {outside[0]} is out of bounds.")
+    if len(shape) == 1:
+        return (chosen,), (), chosen
+    at = np.nonzero(counted)
+    return (at[0], chosen, *at[1:]), at, chosen
+
+
+def _kind(t: Tensor) -> str:
+    """The dtype in the word torch's errors have for it, such as Long."""
+    return t.type()[len("torch."):-len("Tensor")]  # type: ignore[attr-defined, no-any-return]
+
+
+def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Raise, as torch does, where the shapes and dtypes of a classifier's output and of the true classes do not fit."""
+    rank, sizes = input.ndim, list(target.shape)
+    if not rank:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if rank > 1:
+        if input.shape[0] != (sizes[0] if sizes else 0):
+            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({sizes[0] if sizes else 0}).")
+    wanted = [*input.shape[:1], *input.shape[2:]]
+    if rank < 3 and len(sizes) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if rank == 1 and sizes not in ([], [1]):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {sizes[0]}")
+    if rank == 4 and len(sizes) != 3:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(sizes)}")
+    if rank == 4 and sizes != wanted:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {sizes}")
+    if rank > 2 and sizes != wanted:
+        raise RuntimeError(f"Expected target size {wanted}, got {sizes}")
+    if target.value.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_kind(target)}")
+    _check_weight(input, weight, "")
+
+
+def _check_weight(input: Tensor, weight: Tensor | None, name: str) -> None:
+    classes = input.shape[_class_axis(input)]
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(f"{name}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                           f"{list(weight.shape)}")
+
+
+def _class_axis(input: Tensor) -> int:
+    return 0 if input.ndim == 1 else 1
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+                  reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """The mean (or sum, or each) of -Σ target log(softmax(input)) over the classes, which stand in the second axis (or the only one).
+
+    The target holds the numbers of the true classes, or, in the shape of the input, their probabilities. `weight` has one number for
+    each class; classes that are `ignore_index` do not count; `label_smoothing` mixes so much of the uniform distribution into the target.
+
+    Raises IndexError for a target that is no class, ValueError and RuntimeError for shapes, dtypes and numbers that do not fit.
+
+    >>> import symgrad
+    >>> logits = symgrad.tensor([[2.0, 0.0], [0.0, 2.0]])
+    >>> cross_entropy(logits, symgrad.tensor([0, 1]))
+    tensor(0.1269)
+    >>> cross_entropy(logits, symgrad.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor(0.1269)
+    """
+    reduction = valid(legacy(size_average, reduce, reduction))
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    axis, probabilities = _class_axis(input), input.shape == target.shape
+    if probabilities:
+        if not target.is_floating_point():
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_kind(target)}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        _check_weight(input, weight, "cross_entropy: ")
+    logs = traced.log_softmax(input, axis)
+    if probabilities:
+        return _of_probabilities(logs, target, _laid_out(weight, logs), axis, reduction, label_smoothing)
+    loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    return loss if not label_smoothing else _smoothed(loss, logs, target, weight, ignore_index, axis, reduction, label_smoothing)
+
+
+def _laid_out(weight: Tensor | None, logs: Tensor) -> Tensor | None:
+    """One number for each class, in the axis the classes have."""
+    return weight if weight is None or logs.ndim == 1 else weight.reshape(-1, *[1] * (logs.ndim - 2))
+
+
+def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis: int, reduction: str, smoothing: float) -> Tensor:
+    classes = logs.shape[axis]
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    terms = logs * target if weight is None else logs * target * weight
+    if reduction == "none":
+        return -terms.sum(axis)
+    total = -terms.sum()
+    return total if reduction == "sum" else total / (math.prod(logs.shape) / classes)
+
+
+def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,
+              smoothing: float) -> Tensor:
+    """The loss with a part of what the uniform distribution over the classes loses."""
+    weights = _laid_out(weight, logs)
+    spread = -(logs if weights is None else logs * weights).sum(axis)
+    ignored = target == ignore_index
+    if ignored.any():
+        spread = spread.masked_fill(ignored.reshape(spread.shape), 0.0)
+    if reduction == "mean":
+        counted = target.value[~ignored.value]
+        spread = spread.sum() / float(len(counted) if weight is None else weight.value[counted].sum())
+    elif reduction == "sum":
+        spread = spread.sum()
+    return (1 - smoothing) * loss + spread * (smoothing / logs.shape[axis])

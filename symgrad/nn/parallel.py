@@ -1,0 +1,103 @@
+"""`DataParallel`: a batch split over threads that share one module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.lift import FUNCTIONS
+from symgrad.nn.module import Module
+from symgrad.tensor import Tensor
+
+__all__ = ["DataParallel", "gather", "scatter"]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def scatter(inputs: Any, parts: int, dim: int = 0) -> list[Any]:
+    """Nested arguments in as many parts as there are pieces of their tensors along `dim`; what is no tensor goes into each.
+
+    >>> import symgrad
+    >>> scatter((symgrad.arange(3), "same"), 2)
+    [(tensor([0, 1]), 'same'), (tensor([2]), 'same')]
+    """
+    if isinstance(inputs, Tensor):
+        return list(FUNCTIONS["chunk"](inputs, parts, dim))
+    if isinstance(inputs, tuple) and hasattr(inputs, "_fields"):
+        return [type(inputs)(*part) for part in _zipped(inputs, parts, dim)]
+    if isinstance(inputs, (tuple, list)) and inputs:
+        return [type(inputs)(part) for part in _zipped(inputs, parts, dim)]
+    if isinstance(inputs, dict) and inputs:
+        return [type(inputs)(zip(inputs, part)) for part in _zipped(list(inputs.values()), parts, dim)]
+    return [inputs] * parts
+
+
+def _zipped(values: Sequence[Any], parts: int, dim: int) -> list[tuple[Any, ...]]:
+    return list(zip(*(scatter(value, parts, dim) for value in values)))
+
+
+def gather(outputs: Sequence[Any], dim: int = 0) -> Any:
+    """Nested results of the parts as one: tensors joined along `dim`, numbers (tensors of no dimensions) as a vector.
+
+    >>> import symgrad
+    >>> gather([(symgrad.ones(1), symgrad.tensor(2.0)), (symgrad.zeros(2), symgrad.tensor(3.0))])
+    (tensor([1., 0., 0.]), tensor([2., 3.]))
+    """
+    first = outputs[0]
+    if isinstance(first, Tensor):
+        return FUNCTIONS["cat"](list(outputs), dim) if first.ndim else FUNCTIONS["stack"](list(outputs))
+    if first is None:
+        return None
+    if isinstance(first, Mapping):
+        if any(len(out) != len(first) for out in outputs):
+            raise ValueError("All dicts must have the same number of keys")
+        return type(first)((key, gather([out[key] for out in outputs], dim)) for key in first)  # type: ignore[call-arg]
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(gather(parts, dim) for parts in zip(*outputs)))
+    return type(first)(gather(parts, dim) for parts in zip(*outputs))
+
+
+class DataParallel(Module):
+    """A module whose input is split along `dim` over threads; its outputs are joined, its gradients are those of the module itself.
+
+    `device_ids` is a number of threads, or a list with one "cpu" for each; without it there is one thread for each core. The threads
+    share the module and its parameters. On one device the module itself is called.
+
+    Raises ValueError for no devices at all and for a device that is not the CPU. An exception of a thread reaches the caller.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> model = nn.DataParallel(nn.Flatten(), device_ids=2)
+    >>> model(symgrad.zeros(3, 2, 2)).shape
+    torch.Size([3, 4])
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
+        super().__init__()
+        count = _cores() if device_ids is None else device_ids if isinstance(device_ids, int) else len(device_ids)
+        if count < 1:
+            raise ValueError("DataParallel needs at least one device: give device_ids a number of threads, or leave it out")
+        for device in () if device_ids is None or isinstance(device_ids, int) else device_ids:
+            if str(device).partition(":")[0] != "cpu":
+                raise ValueError(f"DataParallel computes on the CPU, with one thread for each device; the device {device} is not there")
+        self.module, self.dim, self.device_ids = module, dim, ["cpu"] * count
+        self.output_device = "cpu" if output_device is None else output_device
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the module returns for the inputs, computed in parts."""
+        parts = [part for part in scatter((inputs, kwargs), len(self.device_ids), self.dim)] if len(self.device_ids) > 1 else []
+        if len(parts) < 2:
+            return self.module(*inputs, **kwargs)
+        recording = is_grad_enabled()
+
+        def run(part: tuple[tuple, dict[str, Any]]) -> Any:
+            with set_grad_enabled(recording):
+                return self.module(*part[0], **part[1])
+
+        with ThreadPoolExecutor(len(parts)) as pool:
+            return gather(list(pool.map(run, parts)), self.dim)

@@ -1,0 +1,83 @@
+"""`Parameter` and `Buffer`: tensors that a module notices when they are assigned to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.creation import empty
+from symgrad.graph import Leaf
+from symgrad.printing import text
+from symgrad.tensor import Tensor, new
+
+__all__ = ["Buffer", "Parameter"]
+
+
+def _sharing(cls: type, data: Any, requires_grad: bool) -> Any:
+    """A tensor of a class with the memory, and the symbol, of another."""
+    if data is None:
+        data = empty(0)
+    out = new(cls)
+    out._value, out._node = data.detach()._array(), None
+    if requires_grad and not (out.is_floating_point() or out.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    symbol = data._node.symbol if isinstance(data._node, Leaf) else None
+    if requires_grad or symbol is not None:
+        out._make_leaf(requires_grad, symbol)
+    return out
+
+
+def _rebuilt(cls: type, *given: Any) -> Any:
+    return cls(*given)
+
+
+class Parameter(Tensor):
+    """A tensor that a module learns: assigned to a module, it is among its `parameters()`.
+
+    It shares memory with `data` and requires a gradient unless told otherwise. What is computed from it is a plain Tensor.
+
+    Raises RuntimeError for integers that should require gradients.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> nn.Parameter(symgrad.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        return _sharing(cls, data, requires_grad)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (type(self), self.data, self.requires_grad)
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + text(self, "tensor")
+
+    __str__ = __repr__
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to a module but is not learned: assigned to a module, it is among its `buffers()`.
+
+    `persistent` says whether it is part of the module's `state_dict`.
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+        self = _sharing(cls, data, data is not None and data.requires_grad)
+        self.persistent = persistent
+        return self  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (type(self), self.data)
+
+    def __repr__(self) -> str:
+        return text(self, "tensor")
+
+    __str__ = __repr__

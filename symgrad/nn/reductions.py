@@ -1,0 +1,37 @@
+"""What all losses share: how their terms become one number."""
+
+from __future__ import annotations
+
+import warnings
+
+from symgrad.tensor import Tensor
+
+__all__ = ["legacy", "reduced", "same_size", "valid"]
+
+
+def valid(reduction: str) -> str:
+    """The reduction itself. Raises ValueError for one that is not there."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that torch's two old arguments stand for, with its warning; without them the one given."""
+    if size_average is None and reduce is None:
+        return reduction
+    meant = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.", UserWarning, stacklevel=3)
+    return meant
+
+
+def same_size(input: Tensor, target: Tensor) -> None:
+    """Warn where two tensors that should have one size will broadcast."""
+    if input.shape != target.shape:
+        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+                      f"incorrect results due to broadcasting. Please ensure they have the same size.", UserWarning, stacklevel=3)
+
+
+def reduced(each: Tensor, reduction: str) -> Tensor:
+    """The mean or the sum of the terms, or the terms."""
+    return each.mean() if reduction == "mean" else each.sum() if reduction == "sum" else each

@@ -1,0 +1,98 @@
+"""Helpers for the parameters of a network and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from symgrad.autograd import no_grad
+from symgrad.creation import tensor
+from symgrad.lift import FUNCTIONS
+from symgrad.questions import typename
+from symgrad.tensor import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+
+Parameters = Tensor | Iterable[Tensor]
+
+
+def _listed(parameters: Parameters) -> list[Tensor]:
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+
+def _gradients(parameters: list[Tensor]) -> list[Tensor]:
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(tensors: Parameters, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+    """The norm of all tensors as one vector: (Σ |x|^p)^(1/p), the largest |x| for p = inf.
+
+    Raises RuntimeError for a norm that is not finite, if `error_if_nonfinite`.
+
+    >>> import symgrad
+    >>> get_total_norm([symgrad.tensor([3.0]), symgrad.tensor([4.0])])
+    tensor(5.)
+    """
+    with no_grad():
+        norms = [FUNCTIONS["norm"](t, float(norm_type)) for t in _listed(tensors)]
+        total = FUNCTIONS["norm"](FUNCTIONS["stack"](norms), float(norm_type)) if norms else tensor(0.0)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+                           f"disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
+    return total  # type: ignore[no-any-return]
+
+
+def clip_grads_with_norm_(parameters: Parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Scale the gradients, in place, by max_norm / (total_norm + 1e-6) where that is less than 1."""
+    with no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for gradient in _gradients(_listed(parameters)):
+            gradient.mul_(factor.to(gradient.dtype))
+
+
+def clip_grad_norm_(parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                    foreach: bool | None = None) -> Tensor:
+    """Scale the gradients, in place, so that their norm as one vector is at most `max_norm`; returns what it was.
+
+    Raises RuntimeError for a norm that is not finite, if `error_if_nonfinite`.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor([3.0, 4.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> clip_grad_norm_(x, 1.0)
+    tensor(10.)
+    >>> x.grad
+    tensor([0.6000, 0.8000])
+    """
+    given = _listed(parameters)
+    total = get_total_norm(_gradients(given), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(given, max_norm, total)
+    return total
+
+
+def clip_grad_value_(parameters: Parameters, clip_value: float, foreach: bool | None = None) -> None:
+    """Limit each element of the gradients, in place, to [-clip_value, clip_value]."""
+    with no_grad():
+        for gradient in _gradients(_listed(parameters)):
+            gradient.clamp_(min=-float(clip_value), max=float(clip_value))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters as one vector, differentiably.
+
+    >>> import symgrad
+    >>> parameters_to_vector([symgrad.ones(2, 2), symgrad.zeros(1)])
+    tensor([1., 1., 1., 1., 0.])
+    """
+    return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])  # type: ignore[attr-defined, no-any-return]
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give the parameters the values of one vector, whose memory they share from then on. Raises TypeError for what is no Tensor."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
+    start: Any = 0
+    for parameter in parameters:
+        parameter.data = vec[start:start + parameter.numel()].view(parameter.shape).data  # type: ignore[attr-defined]
+        start += parameter.numel()

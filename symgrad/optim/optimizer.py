@@ -1,0 +1,255 @@
+"""`Optimizer`: groups of parameters with options, a state for each parameter, and the step that a subclass makes of them.
+
+A step's rule is written once, with in-place arithmetic that NumPy arrays and Tensors share. It is read with arrays, without a graph; with
+`differentiable` it is read with Tensors, so that the step itself can be differentiated.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd import enable_grad
+from symgrad.carriers import numeric
+from symgrad.hooks import RemovableHandle
+from symgrad.lift import traced
+from symgrad.questions import typename
+from symgrad.tensor import Tensor, wrap
+from symgrad.versions import stamp
+
+__all__ = ["Group", "Optimizer", "ways"]
+
+Group = dict[str, Any]
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A `step` with the hooks around the outermost call; like torch's, they are given the optimizer among the arguments too."""
+    @functools.wraps(step)
+    def hooked(*args: Any, **kwargs: Any) -> Any:
+        self: Optimizer = args[0]
+        if self._stepping or not (self._step_pre_hooks or self._step_post_hooks):
+            return step(*args, **kwargs)
+        self._stepping = True
+        try:
+            for hook in tuple(self._step_pre_hooks.values()):
+                found = hook(self, args, kwargs)
+                if found is not None:
+                    if not (isinstance(found, tuple) and len(found) == 2):
+                        raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {found}.")
+                    args, kwargs = found
+            out = step(*args, **kwargs)
+            for hook in tuple(self._step_post_hooks.values()):
+                hook(self, args, kwargs)
+            return out
+        finally:
+            self._stepping = False
+
+    return hooked
+
+
+class Optimizer:
+    """The base of every optimizer: give it parameters, or groups of them with options of their own, and what the options default to.
+
+    A subclass has a rule `_update(xp, p, g, state, group)` that changes p in place, or a `step` of its own.
+
+    Raises TypeError for what is no iterable of Tensors, ValueError for none at all, for one that was computed, and for one given twice.
+    """
+
+    defaults: Group
+    param_groups: list[Group]
+    state: defaultdict[Tensor, dict[str, Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+
+    def __init__(self, params: Any, defaults: Group):
+        if isinstance(params, Tensor):
+            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}")
+        self.defaults = defaults
+        self._hooks()
+        self.state, self.param_groups = defaultdict(dict), []
+        given = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def _hooks(self) -> None:
+        self._step_pre_hooks: dict[int, Callable[..., Any]] = {}
+        self._step_post_hooks: dict[int, Callable[..., Any]] = {}
+        self._stepping = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_stepping" not in self.__dict__:
+            self._hooks()
+
+    def __repr__(self) -> str:
+        groups = ["".join([f"\nParameter Group {i}\n", *(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")])
+                  for i, group in enumerate(self.param_groups)]
+        return f"{type(self).__name__} (" + "".join(groups) + ")"
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add parameters with options of their own; options that are left out have their defaults.
+
+        Raises TypeError and ValueError as the constructor does.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
+                            "between runs. Please use a list instead.")
+        members = [params] if isinstance(params, Tensor) else list(params)
+        param_group["params"] = members
+        named = [isinstance(member, tuple) for member in members]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            param_group["param_names"] = [name for name, _ in members]
+            param_group["params"] = members = [p for _, p in members]
+        for p in members:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):  # type: ignore[attr-defined]
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
+        if len(set(members)) != len(members):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+                          "github.com/pytorch/pytorch/issues/40967 for more information", UserWarning, stacklevel=3)
+        if not set(chain.from_iterable(group["params"] for group in self.param_groups)).isdisjoint(members):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in self.param_groups[0]) != ("param_names" in param_group):
+            with_names = "param_names" in param_group
+            raise ValueError(f"all optimizer param groups should be with/without names. cannot add param group {'with' if with_names else 'without'} "
+                             f"names to the optimizer")
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradient of every parameter, or make it zero, in place and outside its graph, if not `set_to_none`."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None or set_to_none:
+                    p.grad = None
+                    continue
+                if p.grad.grad_fn is not None:
+                    p.grad.detach_()
+                else:
+                    p.grad.requires_grad_(False)
+                p.grad.zero_()
+
+    def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        """Change a parameter by its gradient, in place; arrays of the parameter's shape in `state` are changed in place too."""
+        raise NotImplementedError
+
+    @_with_hooks
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient, in place; a closure computes the loss and the gradients first, and its loss is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            moving = [p for p in group["params"] if p.grad is not None]
+            if group.get("differentiable"):
+                with enable_grad():
+                    for p in moving:
+                        self._update(traced, p, p.grad, self.state[p], group)
+            else:
+                numbers = {name: value.item() if isinstance(value, Tensor) else value for name, value in group.items() if name != "params"}
+                for p in moving:
+                    self._update_arrays(p, numbers)
+        return loss
+
+    def _update_arrays(self, p: Tensor, group: Group) -> None:
+        """Make the step of one parameter with arrays; complex numbers are pairs of real ones."""
+        kept = self.state.get(p, {})
+        array, split = p._array(), _pairs if p.is_complex() else np.asarray
+        state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in kept.items()}
+        self._update(numeric, split(array), split(p.grad._value), state, group)  # type: ignore[union-attr]
+        for name, value in state.items():
+            if name not in kept:
+                self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _pairs and value.ndim else value)
+        for _ in range(self._writes(group)):
+            stamp(array, f"{type(self).__name__}.step")
+
+    def _writes(self, group: Group) -> int:
+        """How many versions of a parameter a step makes."""
+        return 1
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(optimizer, args, kwargs) before each step; it may return new args and kwargs."""
+        return RemovableHandle(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(optimizer, args, kwargs) after each step."""
+        return RemovableHandle(self._step_post_hooks, hook)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, by the number of each parameter, and the options of the groups; the tensors are the optimizer's own."""
+        numbers: dict[int, int] = {}
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+        groups = [{**{key: value for key, value in group.items() if key != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
+                  for group in self.param_groups]
+        return {"state": {numbers[id(p)] if isinstance(p, Tensor) else p: value for p, value in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take a copy of a state that `state_dict` gave.
+
+        Raises ValueError where the groups have other numbers of parameters.
+        """
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(mine["params"]) != len(given["params"]) for mine, given in zip(groups, saved)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        parameters = dict(zip(chain.from_iterable(given["params"] for given in saved), chain.from_iterable(mine["params"] for mine in groups)))
+        state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in parameters:
+                p = parameters[key]
+                state[p] = {name: _fitted(name, v, p) for name, v in value.items()}
+            else:
+                state[key] = deepcopy(value)
+        for mine, given in zip(groups, saved):
+            names = {"param_names": mine["param_names"]} if "param_names" in mine else {}
+            given.pop("param_names", None)
+            given["params"] = mine["params"]
+            given.update(names)
+        self.__setstate__({"state": state, "param_groups": saved})
+
+
+def _fitted(name: str, value: Any, p: Tensor) -> Any:
+    """A copy of a saved value, in the dtype of the parameter it belongs to."""
+    if not isinstance(value, Tensor):
+        return deepcopy(value)
+    value = value.detach().clone()  # type: ignore[attr-defined]
+    return value if name == "step" or not p.is_floating_point() else value.to(p.dtype)
+
+
+def _pairs(x: Any) -> Any:
+    """Complex numbers as pairs of real ones along a new last axis, in the same memory."""
+    return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x
+
+
+def ways(foreach: Any, fused: Any, differentiable: Any) -> None:
+    """Raise for ways of computing a step that exclude each other in torch; here one way gives the numbers of all."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

@@ -1,0 +1,59 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.optim.optimizer import Group, Optimizer, ways
+from symgrad.tensor import Tensor
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """p ← p - lr b, with b ← momentum b + (1 - dampening) g and g the gradient plus weight_decay p.
+
+    With `nesterov` the step is along g + momentum b; with `maximize` it goes uphill. The state of a parameter is its `momentum_buffer`,
+    which the first step sets to g. `foreach` and `fused` change nothing here.
+
+    Raises ValueError for numbers that are negative, and for Nesterov's step without momentum or with dampening.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> optimizer = SGD([x], lr=0.25)
+    >>> (x * x).backward()
+    >>> optimizer.step()
+    >>> x
+    tensor(1.5000, requires_grad=True)
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float | Tensor = 0,
+                 nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
+                 fused: bool | None = None):
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name, value in {"learning rate": lr, "momentum value": momentum, "weight_decay value": weight_decay}.items():
+            if value < 0.0:
+                raise ValueError(f"Invalid {name}: {value}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
+                                      foreach=foreach, differentiable=differentiable, fused=fused))
+        ways(foreach, fused, differentiable)
+
+    def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
+        momentum = group["momentum"]
+        if group["maximize"]:
+            g = -g
+        if group["weight_decay"] != 0:
+            g = g + group["weight_decay"] * p
+        if momentum != 0:
+            b = state.get("momentum_buffer")
+            if b is None:
+                b = state["momentum_buffer"] = xp.zeros_like(p)
+                b += g
+            else:
+                b *= momentum
+                b += (1 - group["dampening"]) * g
+            g = g + momentum * b if group["nesterov"] else b
+        p += -group["lr"] * g

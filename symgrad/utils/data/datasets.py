@@ -1,0 +1,143 @@
+"""Data sets: what gives an example for an index, and what gives examples one after another."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Generic, TypeVar
+
+from symgrad.random import randperm
+from symgrad.tensor import Tensor
+
+__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
+
+Example = TypeVar("Example", covariant=True)
+
+
+class Dataset(Generic[Example]):
+    """Examples by index: a subclass has `__getitem__`, and `__len__` where their number is known."""
+
+    def __getitem__(self, index: Any) -> Example:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[Example], Iterable[Example]):
+    """Examples one after another: a subclass has `__iter__`."""
+
+    def __add__(self, other: Any) -> Any:
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """The slices of tensors along their first axis: example i is (t[i] for each tensor t).
+
+    Raises AssertionError for tensors of different lengths.
+
+    >>> import symgrad
+    >>> TensorDataset(symgrad.tensor([1.0, 2.0]), symgrad.tensor([3, 4]))[1]
+    (tensor(2.), tensor(4))
+    """
+
+    def __init__(self, *tensors: Tensor):
+        if any(t.shape[0] != tensors[0].shape[0] for t in tensors):
+            raise AssertionError("Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(t[index] for t in self.tensors)  # type: ignore[index]
+
+    def __len__(self) -> int:
+        return self.tensors[0].shape[0]
+
+
+class ConcatDataset(Dataset[Any]):
+    """Data sets one after another. Raises AssertionError for none at all, and for those without indices."""
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        if index < 0:
+            if -index > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            index += len(self)
+        which = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class ChainDataset(IterableDataset[Any]):
+    """Data sets without indices, one after another."""
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(len(dataset) for dataset in self.datasets)
+
+
+class Subset(Dataset[Any]):
+    """The examples of a data set that stand at some indices."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]):
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The examples at several indices."""
+        chosen = [self.indices[i] for i in indices]
+        several = getattr(self.dataset, "__getitems__", None)
+        return list(several(chosen)) if callable(several) else [self.dataset[i] for i in chosen]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
+    """A data set dealt out at random into subsets of lengths that are given, or of fractions that add up to 1.
+
+    What the fractions leave over is dealt to the first subsets, one each.
+
+    Raises ValueError for lengths that do not add up, and for fractions outside [0, 1].
+
+    >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]
+    [8, 2]
+    """
+    count = len(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        for i, fraction in enumerate(lengths):
+            if not 0 <= fraction <= 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+        sizes = [math.floor(count * fraction) for fraction in lengths]
+        for i in range(count - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+        for i, size in enumerate(sizes):
+            if not size:
+                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", UserWarning, stacklevel=2)
+    else:
+        sizes = list(lengths)  # type: ignore[arg-type]
+    if sum(sizes) != count:
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = randperm(count, generator=generator).tolist()
+    return [Subset(dataset, order[end - size:end]) for size, end in zip(sizes, accumulate(sizes))]
