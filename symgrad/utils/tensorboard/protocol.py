@@ -1,0 +1,44 @@
+"""The parts of the package `tensorboard` that are used here, imported when the first of them is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["protocol"]
+
+PLACES = {
+    "EventFileWriter": "tensorboard.summary.writer.event_file_writer",
+    "Event": "tensorboard.compat.proto.event_pb2",
+    "SessionLog": "tensorboard.compat.proto.event_pb2",
+    "Summary": "tensorboard.compat.proto.summary_pb2",
+    "SummaryMetadata": "tensorboard.compat.proto.summary_pb2",
+    "HistogramProto": "tensorboard.compat.proto.summary_pb2",
+    "TensorProto": "tensorboard.compat.proto.tensor_pb2",
+    "TensorShapeProto": "tensorboard.compat.proto.tensor_shape_pb2",
+    "TextPluginData": "tensorboard.plugins.text.plugin_data_pb2",
+    "GraphDef": "tensorboard.compat.proto.graph_pb2",
+    "NodeDef": "tensorboard.compat.proto.node_def_pb2",
+    "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
+    "VersionDef": "tensorboard.compat.proto.versions_pb2",
+}
+
+
+class _Protocol:
+    """TensorBoard's messages and its writer of event files, by name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in PLACES:
+            raise AttributeError(name)
+        try:
+            found = getattr(importlib.import_module(PLACES[name]), name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("tensorboard", "google"):
+                raise
+            raise ImportError("SummaryWriter writes with the package tensorboard, which is not installed: pip install 'symgrad[tensorboard]'",
+                              name="tensorboard") from error
+        setattr(self, name, found)
+        return found
+
+
+protocol: Any = _Protocol()

@@ -1,0 +1,278 @@
+"""What a module computes, as a picture: every operation of one forward pass with the module it belongs to and where its operands came from.
+
+A watcher sees each operation as it is recorded, whether or not it requires grad, and makes the very node that the hot path would have
+made. An operand is known by its node or, where it has none, by the identity of its value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from symgrad.graph import NAMED, TRACKED, Leaf, Node, make_node, mode, next_sequence, watch
+from symgrad.nn.module import Module
+from symgrad.nn.parallel import DataParallel
+from symgrad.op import REGISTRY, Op
+from symgrad.tensor import Tensor
+from symgrad.versions import Write, _known, first_write_after
+
+__all__ = ["Vertex", "trace"]
+
+IO, CONSTANT = "IO Node", "Constant"
+MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
+WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # writes that an operation came before
+
+
+class Vertex:
+    """One thing in the picture: an operation, or an input, output, parameter, buffer or constant.
+
+    `label` is unique and short; `path` is the scope, and what the vertex is called in it. `operands` are the vertices or the plain values
+    of the tensor arguments, `rest` the other arguments of the rule by name.
+    """
+
+    __slots__ = ("kind", "path", "label", "value", "node", "operands", "op", "rest")
+
+    def __init__(self, kind: str, path: str, label: str, value: Any, node: Node | None = None, operands: tuple[Vertex, ...] = (),
+                 op: Op | None = None, rest: Mapping[str, Any] | None = None):
+        self.kind, self.path, self.label, self.value, self.node = kind, path, label, value, node
+        self.operands, self.op, self.rest = operands, op, rest or {}
+
+    def __repr__(self) -> str:
+        what = f"{self.value.dtype.name}{list(self.value.shape)}" if hasattr(self.value, "dtype") else repr(self.value)
+        return f"%{self.path} : {what} = {self.kind}({', '.join(f'%{v.path}' for v in self.operands)})"
+
+
+class Picture:
+    """The vertices of one forward pass; as the thread's watcher, it grows by each operation."""
+
+    def __init__(self, root: str):
+        self.vertices: list[Vertex] = []
+        self.scopes = [root]
+        self.nodes: dict[Node, Vertex] = {}
+        self.values: dict[int, tuple[Any, Vertex, int]] = {}  # by identity; the value is held, so that no other can take its place
+        self.operations: list[tuple[int, Vertex]] = []  # each with its place in time
+        self.labels: dict[str, int] = {}
+        self.start = next_sequence()
+
+    # What the picture is made of
+
+    def add(self, kind: str, value: Any, node: Node | None, *, name: str = "", scope: str | None = None, **rest: Any) -> Vertex:
+        """A new vertex under a fresh label; operands are members of its scope by their label, members of modules by their own name."""
+        label = self._fresh(name or kind.lower())
+        scope = self.scopes[-1] if scope is None else scope
+        vertex = Vertex(kind, f"{scope}/{name.rpartition('.')[2] if kind in MEMBERS else label}", label, value, node, **rest)
+        self.vertices.append(vertex)
+        return vertex
+
+    def end(self, kind: str, value: Any, node: Node | None, name: str = "", scope: str | None = None) -> Vertex:
+        """A new vertex for a value that was not computed here."""
+        vertex = self.add(kind, value, node, name=name, scope=scope)
+        self.know(vertex, value, node)
+        return vertex
+
+    def _fresh(self, name: str) -> str:
+        count = self.labels.get(name, 0)
+        self.labels[name] = count + 1
+        return self._fresh(f"{name}_{count}") if count else name
+
+    def know(self, vertex: Vertex, value: Any, node: Node | None) -> None:
+        """Note that a node and a value, as it is now, are what a vertex computed."""
+        if node is not None:
+            self.nodes[node] = vertex
+        if isinstance(value, np.ndarray) or isinstance(value, np.generic) and not isinstance(value, np.bool_):  # True and False are shared
+            self.values[id(value)] = value, vertex, next_sequence()
+
+    # The watcher
+
+    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        flags = 0
+        for p in parents:
+            flags |= 0 if p is None else p.flags
+        flags &= TRACKED if op.differentiable else NAMED
+        node = make_node(op, args, parents, value, flags) if flags and mode.grad else None
+        count = len(parents)
+        operands = [self.source(a, p) for a, p in zip(args, parents)]
+        operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # such as an index that was an input
+        rest = dict(zip([p.name for p in op.parameters], args[count:]))
+        vertex = self.add(op.name, value, node, operands=tuple(operands), op=op, rest=rest)
+        self.know(vertex, None if any(a is value for a in args) else value, node)  # what is handed on stays what it was
+        self.operations.append((next_sequence(), vertex))
+        return node
+
+    def source(self, value: Any, node: Node | None) -> Vertex:
+        """The vertex that a value with its node comes from; a new one for what was there before the forward pass."""
+        if node is not None:
+            if node in self.nodes:
+                return self._settled(self.nodes[node], value)
+            if node.sequence_nr > self.start and node.parents:
+                return self.unseen(node)
+        found = self.known(value)
+        if found is not None:
+            return found
+        symbol = node.symbol if isinstance(node, Leaf) else None
+        return self.end("Leaf" if isinstance(node, Leaf) else CONSTANT, value, node, symbol or "")
+
+    def _settled(self, vertex: Vertex, value: Any) -> Vertex:
+        """The vertex, whose result may have been written into a value since: what that was before is the operand then, not a copy of it."""
+        if value is not vertex.value and id(value) in self.values:
+            vertex.value = value
+            if vertex.operands and vertex.operands[0].kind == CONSTANT:
+                vertex.operands = (self.values[id(value)][1], *vertex.operands[1:])
+        return vertex
+
+    def known(self, value: Any) -> Vertex | None:
+        """The vertex of a value that has no node: what computed it or wrote it last, or that of the value it shows the memory of."""
+        since, vertex, place = self.start, None, value
+        while place is not None and vertex is None:
+            if id(place) in self.values:
+                _, vertex, since = self.values[id(place)]
+            place = getattr(place, "base", None)
+        if vertex is None and isinstance(value, np.ndarray) and not value.ndim:
+            vertex = next((v for scalar, v, _ in self.values.values() if _is_promoted(scalar, value)), None)
+        write = _last_write(value, since)
+        if write is not None:
+            vertex = self._writer(write) or self.end(CONSTANT, value, None)
+            self.know(vertex, value, None)
+        return vertex
+
+    def _writer(self, write: Write) -> Vertex | None:
+        """The operation whose result was written: the one before the write, which it takes its name from."""
+        if write.operation.strip("_") not in WRITERS:
+            return None
+        return next((vertex for time, vertex in reversed(self.operations) if time < write.sequence_nr), None)
+
+    def unseen(self, node: Node) -> Vertex:
+        """The vertex of a node that no watcher is told of: a custom Function, or what a write into a view makes of its base."""
+        origin = node.origin
+        if origin not in self.nodes:
+            name = type(origin).__name__.partition("Backward")[0]
+            operands = tuple(self.source(a, p) for a, p in zip(origin.args or (), origin.parents))
+            self.know(self.add(name, node.value, origin, name=name, operands=operands), node.value, origin)
+        self.nodes[node] = self.nodes[origin]
+        return self.nodes[node]
+
+
+def _last_write(value: Any, since: int) -> Write | None:
+    last = None
+    while (found := first_write_after(value, since)) is not None:
+        last = found[0]
+        since = last.sequence_nr + 1
+    return last
+
+
+def _is_promoted(scalar: Any, array: np.ndarray) -> bool:
+    """Whether an array of no dimensions stands in the place of a NumPy scalar."""
+    storage = _known(array)
+    return storage is not None and isinstance(scalar, np.generic) and _known(scalar) is storage
+
+
+def _arrays(x: Any) -> Iterator[np.ndarray]:
+    if isinstance(x, np.ndarray):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for element in x:
+            yield from _arrays(element)
+
+
+def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The tensors and arrays in nested containers, with dotted names."""
+    if isinstance(x, (Tensor, np.ndarray)):
+        yield name, x
+    elif isinstance(x, Mapping):
+        for key, element in x.items():
+            yield from _leaves(element, f"{name}.{key}" if name else str(key))
+    elif isinstance(x, (tuple, list)):
+        for i, element in enumerate(x):
+            yield from _leaves(element, f"{name}.{i}" if name else str(i))
+
+
+def _value(x: Any) -> tuple[Any, Node | None]:
+    return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
+
+
+def _names(function: Callable[..., Any], args: tuple) -> list[str]:
+    """What the parameters of a function call these arguments."""
+    out: list[str] = []
+    for p in inspect.signature(function).parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            out += [f"{p.name}.{i}" for i in range(len(args) - len(out))]
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            out.append(p.name)
+    return out
+
+
+def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
+    """The picture of one call of a module, in evaluation mode, or of any function of tensors.
+
+    Operations come in the order in which they ran, parameters and buffers before the first that uses them. The scopes of a module's operations
+    are named after its types and names: `Net/Sequential[layers]/Linear[0]`. Raises what the call raises.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> trace(nn.Tanh(), (symgrad.zeros(2),))
+    [%input/input : float64[2] = IO Node(), %Tanh/tanh : float64[2] = tanh(%input/input), %output/output.1 : float64[2] = IO Node(%Tanh/tanh)]
+    """
+    picture = Picture(type(model).__name__ if isinstance(model, Module) else getattr(model, "__name__", "function").strip("<>"))
+    for arg, given in zip(args, _names(model.forward if isinstance(model, Module) else model, args)):
+        for name, x in _leaves(arg, given):
+            picture.end(IO, *_value(x), name, "input")
+    with contextlib.ExitStack() as stack:
+        if isinstance(model, Module):
+            stack.enter_context(_evaluating(model))
+            stack.enter_context(_scoped(model, picture))
+        stack.callback(watch, watch(picture))
+        output = model(*args)
+    for i, (_, y) in enumerate(_leaves(output, "")):
+        value, node = _value(y)
+        picture.add(IO, value, None, name=f"output.{i + 1}", scope="output", operands=(picture.source(value, node),))
+    used = {v for vertex in picture.vertices for v in vertex.operands}
+    return [v for v in picture.vertices if v in used or v.operands or v.op is not None]
+
+
+@contextlib.contextmanager
+def _evaluating(model: Module) -> Iterator[None]:
+    """Every module in evaluation mode, and in this thread; then each as it was."""
+    training = {module: module.training for module in model.modules()}
+    devices = {module: module.device_ids for module in training if isinstance(module, DataParallel)}
+    model.eval()
+    try:
+        for parallel, ids in devices.items():
+            parallel.device_ids = ids[:1]
+        yield
+    finally:
+        model.train(model.training)
+        for module, flag in training.items():
+            module.training = flag
+        for parallel, ids in devices.items():
+            parallel.device_ids = ids
+
+
+@contextlib.contextmanager
+def _scoped(model: Module, picture: Picture) -> Iterator[None]:
+    """Tell a picture of the modules' tensors and, as they are called, of the modules."""
+    scopes: dict[str, str] = {}
+    handles = []
+    for name, module in model.named_modules():
+        parent, _, last = name.rpartition(".")
+        scopes[name] = scope = f"{scopes[parent]}/{type(module).__name__}[{last}]" if name else picture.scopes[0]
+        for kind, members in ((PARAMETER, module._parameters), (BUFFER, module._buffers), (ATTRIBUTE, vars(module))):
+            for key, t in members.items():
+                if isinstance(t, Tensor):
+                    picture.end(kind, *_value(t), f"{name}.{key}" if name else key, scope)
+
+        def enter(module: Module, args: tuple, scope: str = scope) -> None:
+            picture.scopes.append(scope)
+
+        def leave(module: Module, args: tuple, output: Any) -> None:
+            picture.scopes.pop()
+
+        handles += [module.register_forward_pre_hook(enter, prepend=True), module.register_forward_hook(leave, always_call=True)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

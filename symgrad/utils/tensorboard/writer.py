@@ -1,0 +1,186 @@
+"""`SummaryWriter`: what a run tells TensorBoard, as files of events in a folder."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import socket
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from symgrad.tensor import Tensor
+from symgrad.utils.tensorboard.protocol import protocol
+
+__all__ = ["SummaryWriter"]
+
+SMALLEST, LARGEST, GROWTH = 1e-12, 1e20, 1.1  # of TensorFlow's bins for histograms
+
+
+def _array(x: Any) -> np.ndarray:
+    """A number, tensor or array as an array."""
+    if isinstance(x, Tensor):
+        return np.asarray(x._value)
+    if isinstance(x, (np.ndarray, np.generic, int, float, complex, list)):
+        return np.asarray(x)
+    raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
+
+
+class SummaryWriter:
+    """Writes graphs, numbers, histograms and texts into a folder that TensorBoard watches.
+
+    Without `log_dir` the folder is runs/DATE_TIME_HOST with `comment` at its end. Events with a step from `purge_step` on that are there
+    already are hidden. Events wait in a queue of `max_queue`, are written at least every `flush_secs` seconds, and are all there after
+    `flush` or `close`; in a `with` block, the end of the block closes.
+
+    Raises ImportError where the package `tensorboard` is not installed.
+
+    >>> import tempfile
+    >>> import symgrad
+    >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+    ...     writer.add_graph(symgrad.nn.Linear(2, 1), symgrad.zeros(3, 2))
+    ...     writer.add_scalar("loss", symgrad.tensor(0.5), global_step=1)
+    """
+
+    def __init__(self, log_dir: str | os.PathLike[str] | None = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+                 flush_secs: int = 120, filename_suffix: str = ""):
+        if not log_dir:
+            now = datetime.datetime.now().strftime("%b%d_%H-%M-%S")
+            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+        self.log_dir = os.fspath(log_dir)
+        self.purge_step, self.max_queue, self.flush_secs, self.filename_suffix = purge_step, max_queue, flush_secs, filename_suffix
+        self._writers: dict[str, Any] = {}
+        self._writer(self.log_dir)
+
+    def _writer(self, folder: str) -> Any:
+        """The writer of one folder; a closed one is made anew."""
+        if folder not in self._writers:
+            self._writers[folder] = protocol.EventFileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+            if self.purge_step is not None and folder == self.log_dir:
+                step, self.purge_step = self.purge_step, None
+                self._add(folder, step, None, file_version="brain.Event:2")
+                self._add(folder, step, None, session_log=protocol.SessionLog(status=protocol.SessionLog.START))
+        return self._writers[folder]
+
+    def _add(self, folder: str, step: Any, walltime: float | None, **what: Any) -> None:
+        """Write one event."""
+        event = protocol.Event(wall_time=time.time() if walltime is None else walltime, **what)
+        if step is not None:
+            event.step = int(step)
+        self._writer(folder).add_event(event)
+
+    def _summary(self, folder: str, step: Any, walltime: float | None, tag: str, plugin: str = "", content: bytes = b"", **value: Any) -> None:
+        """Write one value under a tag, for a plugin of TensorBoard."""
+        if plugin:
+            value["metadata"] = protocol.SummaryMetadata(plugin_data={"plugin_name": plugin, "content": content})
+        self._add(folder, step, walltime, summary=protocol.Summary(value=[protocol.Summary.Value(tag=tag, **value)]))
+
+    def get_logdir(self) -> str:
+        """The folder that is written."""
+        return self.log_dir
+
+    # What can be added
+
+    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+        """Add the graph of one call of a module, or of any function of tensors, with `input_to_model`: a tensor or a tuple of arguments.
+
+        The module is called in evaluation mode, and its modes are put back. Its modules are the scopes; inputs, parameters, buffers and
+        constants are nodes as operations are. Each has its shape, its dtype and, as `expr`, its formula in terms of the nodes it uses or, where
+        these are named tensors, their symbols. `verbose` prints the graph. Containers are followed whatever `use_strict_trace` says.
+
+        Raises TypeError for what cannot be called, and what the call raises.
+        """
+        from symgrad.utils.tensorboard.graphs import graph_definition  # brings the networks
+        from symgrad.utils.tensorboard.tracing import trace
+
+        if not callable(model):
+            raise TypeError(f"add_graph: expected a module or a function, but got {type(model).__name__}")
+        args = () if input_to_model is None else tuple(input_to_model) if isinstance(input_to_model, (tuple, list)) else (input_to_model,)
+        vertices = trace(model, args)
+        if verbose:
+            print(*vertices, sep="\n")
+        self._add(self.log_dir, None, None, graph_def=graph_definition(vertices).SerializeToString())
+
+    def add_scalar(self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None, new_style: bool = False,
+                   double_precision: bool = False) -> None:
+        """Add a number: a Python one, or the only element of a tensor or an array.
+
+        It is written in single precision, with `new_style` and `double_precision` in double. Raises AssertionError for several elements.
+        """
+        self._scalar(self.log_dir, tag, scalar_value, global_step, walltime, new_style, double_precision)
+
+    def _scalar(self, folder: str, tag: str, value: Any, step: Any, walltime: float | None, new_style: bool = False, double: bool = False) -> None:
+        array = _array(value).squeeze()
+        if array.ndim:
+            raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and {array.ndim} dimensions.")
+        number = float(array)
+        if not new_style:
+            self._summary(folder, step, walltime, tag, simple_value=number)
+        elif double:
+            self._summary(folder, step, walltime, tag, "scalars", tensor=protocol.TensorProto(double_val=[number], dtype="DT_DOUBLE"))
+        else:
+            self._summary(folder, step, walltime, tag, "scalars", tensor=protocol.TensorProto(float_val=[number], dtype="DT_FLOAT"))
+
+    def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: int | None = None, walltime: float | None = None) -> None:
+        """Add several numbers to one chart: each by its name, as a run of its own in a folder beside the others."""
+        walltime = time.time() if walltime is None else walltime
+        for name, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + name)
+            self._scalar(folder, main_tag, value, global_step, walltime)
+
+    def add_histogram(self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow", walltime: float | None = None,
+                      max_bins: int | None = None) -> None:
+        """Add the distribution of the elements of a tensor or an array.
+
+        `bins` are TensorFlow's, which grow by a tenth from each to the next, or what `numpy.histogram` takes; where there are more than
+        `max_bins`, neighbours are joined. Raises ValueError for no elements.
+        """
+        array = _array(values).ravel()
+        if not array.size:
+            raise ValueError("The input has no element.")
+        counts, limits = np.histogram(array, _tensorflow_bins() if isinstance(bins, str) and bins == "tensorflow" else bins)
+        if max_bins is not None and len(counts) > max_bins:
+            starts = np.arange(0, len(counts), len(counts) // max_bins)
+            counts, limits = np.add.reduceat(counts, starts), limits[[*starts, -1]]
+        filled = np.flatnonzero(counts)
+        if not filled.size:
+            raise ValueError("add_histogram: no element falls into a bin; give bins that reach as far as the values")
+        first, last = filled[0], filled[-1] + 1
+        # TensorBoard knows bins by their right ends: an empty one says where the first begins.
+        histogram = protocol.HistogramProto(min=array.min(), max=array.max(), num=array.size, sum=array.sum(), sum_squares=array.dot(array),
+                                            bucket_limit=limits[first:last + 1].tolist(), bucket=[0, *counts[first:last].tolist()])
+        self._summary(self.log_dir, global_step, walltime, tag, histo=histogram)
+
+    def add_text(self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None) -> None:
+        """Add a text, which is shown as Markdown."""
+        tensor = protocol.TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape={"dim": [{"size": 1}]})
+        self._summary(self.log_dir, global_step, walltime, f"{tag}/text_summary", "text", protocol.TextPluginData(version=0).SerializeToString(),
+                      tensor=tensor)
+
+    # The files
+
+    def flush(self) -> None:
+        """Write all events that wait."""
+        for writer in self._writers.values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Write all events that wait and close the files; what is added later goes into new ones."""
+        while self._writers:
+            self._writers.popitem()[1].close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+
+def _tensorflow_bins() -> list[float]:
+    positive = [SMALLEST]
+    while positive[-1] * GROWTH < LARGEST:
+        positive.append(positive[-1] * GROWTH)
+    return [-x for x in reversed(positive)] + [0.0, *positive]
