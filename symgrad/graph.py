@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.op import Op
 
 __all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
-           "make_node", "mode", "next_sequence", "node_class", "record", "upstream", "watch", "watched"]
+           "make_node", "mode", "next_sequence", "node_class", "observe", "observed", "record", "released", "upstream", "watch", "watched"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW = 1, 2, 4, 8, 16
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
@@ -28,6 +28,8 @@ class _Mode(threading.local):
 
     grad = True  # whether operations are recorded
     watcher: Any = None  # records in place of the hot path where every operation is to be seen
+    observers: tuple[Any, ...] = ()  # are shown every node that is recorded
+    writing: Any = None  # is told of an array before it is written in place
     enabled = True  # whether the hot path records by itself: `grad`, and nobody watches
     inference = anomaly = False
     complete = False  # whether nodes keep all that a formula may need
@@ -65,8 +67,15 @@ def watch(watcher: Any) -> Any:
     return before
 
 
+def observe(observer: Any, enabled: bool) -> None:
+    """Show every node that this thread records from now on to `observer(node)`, or no longer."""
+    others = tuple(o for o in mode.observers if o is not observer)
+    mode.observers = (*others, observer) if enabled else others
+    _settle()
+
+
 def _settle() -> None:
-    plain = mode.grad and mode.watcher is None
+    plain = mode.grad and mode.watcher is None and not mode.observers
     if plain != mode.enabled:
         mode.enabled = plain
         with board.lock:
@@ -74,9 +83,24 @@ def _settle() -> None:
 
 
 def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node that the thread's watcher makes of an operation; None if nobody watches."""
-    watcher = mode.watcher
-    return None if watcher is None else watcher(op, args, parents, value)
+    """The node of an operation in a thread that is watched or observed; None if it is neither, or nothing is to be recorded."""
+    if mode.watcher is not None:
+        return observed(mode.watcher(op, args, parents, value))
+    if not mode.grad or not mode.observers:
+        return None
+    flags = 0
+    for p in parents:
+        flags |= 0 if p is None else p.flags
+    flags &= TRACKED if op.differentiable else NAMED
+    return observed(make_node(op, args, parents, value, flags)) if flags else None
+
+
+def observed(node: Any) -> Any:
+    """The node, after this thread's observers have seen it."""
+    if node is not None:
+        for observer in mode.observers:
+            observer(node)
+    return node
 
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
@@ -111,11 +135,15 @@ class Released:
     def __init__(self, value: Any):
         self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
 
+    def conjugate(self) -> Released:
+        """A pullback of complex values conjugates whatever a node holds."""
+        return self
+
 
 _shapes: dict[tuple, Released] = {}
 
 
-def _released(value: Any) -> Released:
+def released(value: Any) -> Released:
     """The one object that stands for all forgotten values of this shape and dtype."""
     key = value.shape, value.dtype
     found = _shapes.get(key)
@@ -188,8 +216,8 @@ class Node:
                 self.args = None
             else:
                 count = len(self.parents)
-                self.args = tuple(_released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
-            self.value = _released(value)
+                self.args = tuple(released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
+            self.value = released(value)
 
 
 class Leaf(Node):

@@ -6,14 +6,15 @@ A node without hooks knows nothing of them: they stand in one table beside the g
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.graph import Leaf, Node
+from symgrad.graph import Leaf, Node, upstream
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["DETOURS", "Detour", "RemovableHandle", "detour_of"]
+__all__ = ["DETOURS", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
 
 Hook = Callable[..., Any]
 
@@ -82,6 +83,27 @@ def _replaced(value: Tensor, found: Any, hook: Hook) -> Tensor:
     return found
 
 
+class Pullback:
+    """A pullback that runs: where it started, and which nodes it is limited to."""
+
+    __slots__ = ("seeds", "wanted", "__weakref__")
+
+    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None):
+        self.seeds, self.wanted = seeds, wanted
+
+    def reached(self) -> set[Node]:
+        """The nodes at which a cotangent arrives."""
+        nodes = set(upstream([node for node, _ in self.seeds], differentiable=True))
+        return nodes if self.wanted is None else nodes & self.wanted
+
+
+class _Running(threading.local):
+    """The pullback of this thread that hooks are called in; None where there are none."""
+
+    pullback: Pullback | None = None
+
+
+running = _Running()
 DETOURS: weakref.WeakKeyDictionary[Node, Detour] = weakref.WeakKeyDictionary()
 _keys = itertools.count()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.dtypes import dtype_of
 from symgrad.geometry import address, dense, overlaps
-from symgrad.graph import mode
+from symgrad.graph import board, mode
 from symgrad.saved import TYPES
 from symgrad.tensor import Tensor
 from symgrad.versions import stamp
@@ -52,6 +52,8 @@ def refuse_overlap(target: np.ndarray, source: Any) -> None:
 
 def write(target: np.ndarray, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
+    if board.paused and mode.writing is not None:
+        mode.writing(target)
     try:
         np.copyto(target, value, casting="unsafe")
     except ValueError as error:

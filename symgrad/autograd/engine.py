@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, record, upstream
-from symgrad.hooks import DETOURS
+from symgrad.hooks import DETOURS, Pullback, running
 from symgrad.lift import traced
 from symgrad.passes import pullback
 from symgrad.tensor import Tensor, as_value, wrap
@@ -21,11 +22,20 @@ __all__ = ["backward", "grad"]
 
 
 def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
-    out = (what,) if isinstance(what, Tensor) else tuple(what)
+    out = (what,) if isinstance(what, (Tensor, GradientEdge)) else tuple(what)
+    if any(type(t) is GradientEdge for t in out):
+        out = tuple(_at(t) if type(t) is GradientEdge else t for t in out)
     for i, t in enumerate(out):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
     return out
+
+
+def _at(edge: GradientEdge) -> Tensor:
+    """The tensor at a place in the graph, or one that stands for it."""
+    place = edge.place
+    tensor = place.variable if isinstance(place, Leaf) else None
+    return wrap(place.value, place) if tensor is None else tensor
 
 
 def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
@@ -74,12 +84,16 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None)
         wanted = _paths(seeds, keep)
-    before = record(create_graph)
+    before, detours, outer = record(create_graph), None, None
+    if DETOURS:
+        detours, outer, running.pullback = DETOURS, running.pullback, Pullback(seeds, wanted)
     try:
         return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
-                        not retain, DETOURS if DETOURS else None, deliver)
+                        not retain, detours, deliver)
     finally:
         record(before)
+        if detours is not None:
+            running.pullback = outer
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:

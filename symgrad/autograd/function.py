@@ -14,8 +14,9 @@ import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Output
 from symgrad.autograd.formulas import cotangents_in, op_of
+from symgrad.autograd.saving import Packed, packed
 from symgrad.carriers import numeric
-from symgrad.graph import FREED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Node, make_node, mode, next_sequence, record, upstream, watch
+from symgrad.graph import FREED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Node, make_node, mode, next_sequence, observed, record, upstream, watch
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.saved import changed
@@ -96,7 +97,7 @@ class FunctionNode(Node, FunctionCtx):
         found = first_write_after(value, since)
         if found is not None:
             raise changed(value, *found, source if source is None or source.requires_grad else None)
-        return wrap(value, source)
+        return wrap(value.unpack() if type(value) is Packed else value, source)
 
     @property
     def _many(self) -> bool:
@@ -348,7 +349,8 @@ def _recorded(ctx: Any, args: tuple, inputs: Sequence[Tensor], outputs: tuple, f
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)
     ctx.args = tuple(x._value for x in inputs)
     ctx.value, ctx.flags = values if many else values[0], flags
-    saved = [_entry(t, inputs, outputs, ctx) for t in ctx._to_save]
+    to_save = ctx._to_save
+    saved = [_entry(t, inputs, outputs, ctx) for t in to_save]
     ctx._saved_for_forward = tuple(_entry(t, inputs, outputs, ctx) for t in ctx._to_forward)
     ctx._to_save = ctx._to_forward = ()
     ctx.sequence_nr = since = next_sequence()
@@ -366,6 +368,9 @@ def _recorded(ctx: Any, args: tuple, inputs: Sequence[Tensor], outputs: tuple, f
             y = _placed(y, inputs, node)
         finished.append(y)
     ctx._dirty = ctx._constant = ()
+    observed(ctx)
+    ctx._saved = tuple(entry if entry is None else (packed(t if entry[2] is None else finished[entry[2]]) or entry[0], *entry[1:])
+                       for entry, t in zip(ctx._saved, to_save))
     return tuple(finished)
 
 

@@ -1,0 +1,131 @@
+"""What users do with a recorded graph: keep its saved tensors elsewhere, wait for several gradients, name a place in it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from symgrad.autograd.saving import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from symgrad.graph import GRADIENT, Node
+from symgrad.hooks import RemovableHandle, detour_of, running
+from symgrad.tensor import Tensor
+from symgrad.versions import stamp
+
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write into the memory of a tensor, or of each of several, that nobody else counts: one by NumPy, for example."""
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        stamp(each._array(), "increment_version")
+
+
+# Several gradients at once
+
+
+class _Handle(RemovableHandle):
+    """Takes all the hooks of a `register_multi_grad_hook` away."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]):
+        self._handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hooks away; a second time does nothing."""
+        for handle in self._handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Callable[[Any], Any], *, mode: str = "all") -> RemovableHandle:
+    """Call `fn(grads)` once in every backward when the gradients of all `tensors` are there, with None for those that it does not reach.
+
+    With mode "any", `fn(grad)` is called with the first of them only. What fn returns is not used.
+
+    Raises ValueError for another mode, AssertionError for a tensor that does not require a gradient.
+
+    >>> import symgrad
+    >>> a, b = (symgrad.tensor(x, requires_grad=True) for x in (2.0, 3.0))
+    >>> handle = symgrad.autograd.graph.register_multi_grad_hook((a, b), print)
+    >>> (a * b).backward()
+    [tensor(3.), tensor(2.)]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    nodes = [t.place if isinstance(t, GradientEdge) else t._node for t in tensors]
+    if any(node is None or not node.flags & GRADIENT for node in nodes):
+        raise AssertionError("Expected gradient function to be set")
+    gathered = _Gathered([weakref.ref(node) for node in nodes], fn, mode == "any")  # a hook must not hold its own node
+    return _Handle([RemovableHandle(detour_of(node).tensor_hooks, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
+
+
+class _Gathered:
+    """The gradients that have arrived in each backward that runs."""
+
+    def __init__(self, nodes: Sequence[weakref.ref], fn: Callable[[Any], Any], first: bool):
+        self.nodes, self.fn, self.first, self.lock = nodes, fn, first, threading.Lock()
+        self.runs: weakref.WeakKeyDictionary[Any, tuple[set[int], list[Tensor | None]]] = weakref.WeakKeyDictionary()
+
+    def arrive(self, i: int, grad: Tensor) -> None:
+        """Note a gradient; with the first, or the last that is expected, call the function."""
+        run: Any = running.pullback
+        with self.lock:
+            first = run not in self.runs
+            if first:
+                reached = run.reached()
+                self.runs[run] = {k for k, node in enumerate(self.nodes) if node() in reached}, [None] * len(self.nodes)
+            missing, grads = self.runs[run]
+            missing.discard(i)
+            grads[i] = grad
+        if self.first:
+            if first:
+                self.fn(grad)
+        elif not missing:
+            self.fn(grads)
+
+
+# Places in the graph
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph that a gradient flows to: an output of a node. `backward` and `grad` take it for the tensor that is there.
+
+    `ownership_token` holds what stands for an output of a node with several.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+    @property
+    def place(self) -> Node:
+        """The node that the pullback knows."""
+        return self.node if self.ownership_token is None else self.ownership_token
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The place in the graph where the gradient of a tensor arrives.
+
+    Raises RuntimeError for a tensor that does not require a gradient.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> edge = symgrad.autograd.graph.get_gradient_edge(x * x)
+    >>> edge.node.name(), edge.output_nr
+    ('MulBackward0', 0)
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    place: Any = tensor._node
+    node = tensor.grad_fn or place
+    return GradientEdge(node, place.output_nr, None if node is place else place)
+
+
+def _sequence_nr(self: Node) -> int:
+    """The place of the node in the order in which the graph was recorded."""
+    return self.sequence_nr
+
+
+Node._sequence_nr = _sequence_nr  # type: ignore[attr-defined]
