@@ -29,6 +29,7 @@ class _Mode(threading.local):
     grad = True  # whether operations are recorded
     watcher: Any = None  # records in place of the hot path where every operation is to be seen
     observers: tuple[Any, ...] = ()  # are shown every node that is recorded
+    observers: tuple[Any, ...] = ()  # are shown every node that is recorded
     writing: Any = None  # is told of an array before it is written in place
     enabled = True  # whether the hot path records by itself: `grad`, and nobody watches
     inference = anomaly = False
@@ -139,6 +140,10 @@ class Released:
         """A pullback of complex values conjugates whatever a node holds."""
         return self
 
+    def conjugate(self) -> Released:
+        """A pullback of complex values conjugates whatever a node holds."""
+        return self
+
 
 _shapes: dict[tuple, Released] = {}
 
@@ -236,8 +241,9 @@ class Leaf(Node):
 
     @property
     def variable(self) -> Any:
-        """The tensor, while it is alive."""
-        return self.reference()
+        """The tensor, while it is alive and asks for gradients here."""
+        t = self.reference()
+        return t if t is not None and object.__getattribute__(t, "_node") is self else None
 
     def release(self) -> None:
         """A leaf keeps its value: it belongs to the tensor."""

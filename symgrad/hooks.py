@@ -104,6 +104,27 @@ class _Running(threading.local):
 
 
 running = _Running()
+class Pullback:
+    """A pullback that runs: where it started, and which nodes it is limited to."""
+
+    __slots__ = ("seeds", "wanted", "__weakref__")
+
+    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None):
+        self.seeds, self.wanted = seeds, wanted
+
+    def reached(self) -> set[Node]:
+        """The nodes at which a cotangent arrives."""
+        nodes = set(upstream([node for node, _ in self.seeds], differentiable=True))
+        return nodes if self.wanted is None else nodes & self.wanted
+
+
+class _Running(threading.local):
+    """The pullback of this thread that hooks are called in; None where there are none."""
+
+    pullback: Pullback | None = None
+
+
+running = _Running()
 DETOURS: weakref.WeakKeyDictionary[Node, Detour] = weakref.WeakKeyDictionary()
 _keys = itertools.count()
 
@@ -198,7 +219,7 @@ def retain_grad(self: Tensor) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if not self.is_leaf and not self.retains_grad:  # type: ignore[attr-defined]
+    if not self._leaf_so_far() and not self.retains_grad:  # type: ignore[attr-defined]
         assert self._node is not None
         detour_of(self._node).retained = weakref.ref(self)
         self._retained = True

@@ -43,20 +43,22 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
             refuse_in_place(self)
         x = self._array()
         p = self._node
+        alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
         for a in args:
-            if isinstance(a, Tensor):
+            if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
+                alias |= np.may_share_memory(x, a._value)
         tracked = p is not None and bool(p.flags & TRACKED)
         result = function(wrap(x.copy() if tracked or _asks(args) else x, p), *args, **kwargs)
         check_target(name, x, result._value.shape, result._value.dtype)
-        return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name)
+        return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `{name[:-1]}`, in place: the result is written into this tensor's memory, and the tensor is returned."
     return method
 
 
-def _settle(self: Tensor, result: Tensor, name: str) -> Tensor:
+def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
     """Write a result into a tensor, which takes over its place in the graph."""
     x, node, old = self._array(), result._node, self._node
     before = None
@@ -64,11 +66,12 @@ def _settle(self: Tensor, result: Tensor, name: str) -> Tensor:
         base = base_of(self)
         if base is not None and (base._node is None or not base._node.flags & TRACKED):
             before = base._value.copy()
+    since = next_sequence()
     write(x, result._value, name)
     if node is not None:
         if not isinstance(node, Leaf) and node.value is result._value:
             node.value = x
-            node.sequence_nr = next_sequence()
+            node.sequence_nr = since if alias else next_sequence()
         rebase(self, old, node, before)
     return self
 
@@ -81,12 +84,13 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
     first, second = ("input" in names for names in saved_by(op) or ({"input"}, {"input"}))
 
     def method(self: Tensor, other: Any, **kwargs: Any) -> Tensor:
-        x, p = self._value, self._node
+        x = self._value
         if kwargs or type(x) is not np.ndarray or x.base is not None or board.paused:
             return general(self, other, **kwargs)
+        p = self._node
         if type(other) is Tensor:
             z, q = other._value, other._node
-            if z.dtype is not x.dtype or z.shape != x.shape or z.base is not None:
+            if z.dtype is not x.dtype or z.shape != x.shape or z.base is not None or z is x:
                 return general(self, other)
         elif type(other) is float and x.dtype.kind == "f":
             z, q = other, None
@@ -122,9 +126,10 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
     (first,) = ("input" in names for names in saved_by(op) or ({"input"},))
 
     def method(self: Tensor) -> Tensor:
-        x, p = self._value, self._node
+        x = self._value
         if type(x) is not np.ndarray or x.base is not None or board.paused or x.dtype.kind != "f":
             return general(self)
+        p = self._node
         flags = 0 if p is None else p.flags & TRACKED
         if flags and (type(p) is Leaf or id(self) in KIN):
             return general(self)
@@ -179,17 +184,17 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     source = src if isinstance(src, Tensor) else wrap(as_value(src))
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)
-    if source is self:
-        return self
     return _assign(self, source, "copy_", _overwrite)
 
 
 def _assign(self: Tensor, source: Tensor, name: str, op: Any) -> Tensor:
     x = self._array()
+    if name == "copy_":
+        check_target(name, x, source._value.shape if source.ndim > x.ndim else x.shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
         expand(source, x.shape)  # says what does not fit
     refuse_overlap(x, source._value)
-    check_target(name, x, x.shape, x.dtype)
+    check_target(name, x, x.shape, x.dtype, name == "fill_")
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     if source.ndim > x.ndim:
@@ -223,7 +228,7 @@ def zero_(self: Tensor) -> Tensor:
     if mode.grad and self.requires_grad:
         refuse_in_place(self)
     x = self._array()
-    check_target("zero_", x, x.shape, x.dtype)
+    check_target("zero_", x, x.shape, x.dtype, repeated=True)
     return _settle(self, _zero(wrap(x, self._node)), "zero_")
 
 
@@ -236,6 +241,12 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """
     index = plain_index(index)
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
+    if is_basic(index):
+        target = self[index]  # type: ignore[index]
+        if mode.grad and _asks((target, source)):
+            refuse_in_place(target)
+        _assign(target, source, "__setitem__", _overwrite)
+        return
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)
     x = self._array()
@@ -243,15 +254,13 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         piece = numeric.getitem(x, index)
     except IndexError as error:
         raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
-    if is_basic(index):
-        _assign(traced.getitem(self, index), source, "__setitem__", _overwrite)
-        return
     if not _fits(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(piece.shape)}: __setitem__ writes what broadcasts to the elements that the index names")
     check_target("__setitem__", x, x.shape, x.dtype)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
+    refuse_overlap(x, source._value, all_alike=False)
     if source.ndim > piece.ndim:
         source = source.reshape(source.shape[source.ndim - piece.ndim:])  # type: ignore[attr-defined]
     p = self._node

@@ -10,6 +10,7 @@ from symgrad.carriers import numeric
 from symgrad.op import REGISTRY, Op
 from symgrad.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.views import RefusedView, own
 from symgrad.writing import into
 
 __all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
@@ -85,7 +86,7 @@ def _front(op: Op, core: Lifted) -> Lifted:
             elif arity is None and args and isinstance(args[0], (list, tuple)):
                 args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
             if composite:
-                return core(traced, *args, **kwargs)
+                return own(core(traced, *args, **kwargs), args)
             prepared = op.prepare(traced, *args, **kwargs) if op.prepare else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             raise _named(op, signature, error, args, kwargs) from None
@@ -100,7 +101,7 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
         signature.bind(*args, **kwargs)
     except TypeError as wrong:
         return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
-    return error if re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
+    return error if isinstance(error, RefusedView) or str(error).startswith(op.name) or re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
 
 
 def _document(op: Op) -> str:

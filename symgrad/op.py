@@ -45,7 +45,8 @@ class Op:
     call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input, "many"
     that it is one of several such; 
     `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
-    looking: writing one of these in place makes the pullback impossible. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
+    looking: writing one of these in place makes the pullback impossible. `inverse(xp, y)` gives back the argument of an op that saves only its
+    result. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Op:
     differentiable: bool = True
     saves: bool = True
     saved: tuple[str, ...] | None = None
+    inverse: Rule | None = None
     chooses: bool = False
     usage: str = ""
     doc: str = ""

@@ -292,7 +292,8 @@ def _view(op: Op) -> Lifted:
             out._node = watched(op, (x, *rest), (p,), y)
         else:
             out._node = None
-        return out if y.base is None else adopt(out, input, made)
+        base = y.base
+        return adopt(out, input, made) if base is not None and (base is x or base is x.base) else out
 
     return function
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of
-from symgrad.graph import FREED, RELEASED, Node, mode
+from symgrad.graph import FREED, RELEASED, Node, mode, record
 from symgrad.op import Op
-from symgrad.tensor import wrap
+from symgrad.tensor import Tensor, wrap
 from symgrad.versions import Write, first_write_after
 
 __all__ = ["Changed", "changed", "saved_by", "verify"]
@@ -70,7 +71,7 @@ def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]
     needed = frozenset[str]().union(*(saved[min(i, len(saved) - 1)] for i, p in enumerate(parents) if p is not None))
     if op.arity is None:
         return [("tensors", i) for i in range(count)] if needed else []
-    return [(name, -1 if name == "result" else names.index(name)) for name in needed]
+    return [(name, -1 if name == "result" else names.index(name)) for name in (*names, "result") if name in needed]
 
 
 class Changed(RuntimeError):
@@ -80,9 +81,9 @@ class Changed(RuntimeError):
 def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
     """The error for a saved value that was written, with the line that wrote it."""
     kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
-    origin = "" if source is None else f", which is output {source.output_nr} of {source.origin.name()},"
+    origin = "" if source is None or source.origin is None else f", which is output {source.output_nr} of {source.origin.name().removesuffix('Backward0')},"
     hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True)." if not mode.anomaly else
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if not mode.anomaly else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
             "there or anywhere later. Good luck!")
     return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{kind}Tensor "
@@ -90,8 +91,23 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
                    f"{write.operation} at {write.line}")
 
 
+def _current(value: Any, source: Node | None) -> Node | None:
+    """The node that the tensor of a saved argument has now, if it lives: that is what torch names."""
+    before = record(True)  # so that a view which has no place in the graph any more says so
+    try:
+        for t in gc.get_referrers(value):
+            if isinstance(t, Tensor) and t._value is value and t._node is not None:
+                return t._node
+    finally:
+        record(before)
+    return source
+
+
 def verify(node: Node, parents: Sequence[Node | None]) -> None:
-    """Raise if a value that the pullback promised to read was written since; make the result anew if only that was, and nobody saved it."""
+    """Raise if a value that the node saved was written since.
+
+    A rule may read more than is saved in torch's sense: the result is computed again from the arguments, or the argument from the result.
+    """
     if node.args is None or not node.parents:
         return
     result_needed = False
@@ -99,7 +115,9 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
         value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
         result_needed |= place < 0
         if isinstance(value, (np.ndarray, np.generic)) and (found := first_write_after(value, node.sequence_nr)) is not None:
-            raise changed(value, *found, source)
+            raise changed(value, *found, source if place < 0 else _current(value, source))
+    if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
+        node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
     if not result_needed and node.op.saves and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
         count = len(node.parents)
         tensors = node.args[:count]

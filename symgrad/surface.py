@@ -12,6 +12,7 @@ from symgrad.dtypes import ALIASES, DTYPES, DType, dtype_of
 from symgrad.lift import traced
 from symgrad.op import REGISTRY
 from symgrad.recording import convert, core
+from symgrad.geometry import address
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["UntypedStorage", "owner", "strides"]
@@ -265,7 +266,7 @@ def data_ptr(self: Tensor) -> int:
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage the tensor begins."""
     array = self._array()
-    return (array.__array_interface__["data"][0] - UntypedStorage(owner(array)).data_ptr()) // array.itemsize if array.size else 0
+    return (address(array) - address(owner(array))) // array.itemsize if array.size else 0
 
 
 @_method

@@ -56,7 +56,7 @@ class Tensor:
 
     @data.setter
     def data(self, other: Any) -> None:
-        value, old = as_value(other), self._value
+        value, old = as_value(other), self._array()
         self._rebind(Alias.of(value if isinstance(value, np.ndarray) else np.array(value)))
         carry_over(old, self._value)
 
@@ -106,11 +106,6 @@ class Tensor:
         return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.origin
 
     @property
-    def output_nr(self) -> int:
-        """Which output of `grad_fn` this tensor is."""
-        return 0 if self._node is None else self._node.output_nr
-
-    @property
     def _version(self) -> int:
         """How often the memory was written in place."""
         return version(self._value)
@@ -122,7 +117,7 @@ class Tensor:
             return self._grad
         except AttributeError:
             pass
-        if not self.is_leaf and not hasattr(self, "_retained"):
+        if not self._leaf_so_far() and not hasattr(self, "_retained"):
             warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
                           "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
                           ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
@@ -255,24 +250,24 @@ class Tensor:
             mode.branch(self._node, truth)
         return truth
 
-    def __float__(self) -> float:
-        return float(self._only())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self._only())
     def _only(self) -> Any:
         if self._value.size != 1:
             raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
         return self._value.item()
 
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
 
     def __index__(self) -> int:
         if self._value.dtype.kind not in "iub" or self._value.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self._only())
+        return int(self.item())
 
     def __contains__(self, element: Any) -> bool:
         return bool(np.any(self._value == as_value(element)))

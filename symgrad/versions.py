@@ -44,12 +44,13 @@ class Write(NamedTuple):
 class _Storage:
     """The writes into the memory that one array owns."""
 
-    __slots__ = ("reference", "count", "writes", "families")
+    __slots__ = ("reference", "count", "writes", "families", "sharing")
 
     def __init__(self, root: np.ndarray):
         key = id(root)
         self.reference = weakref.ref(root, lambda _: _storages.pop(key, None))
         self.count, self.writes = 0, deque[Write](maxlen=REMEMBERED)
+        self.sharing: list[weakref.ref] = []
         self.families: list[weakref.ref] = []  # of views on this memory; each is told of a write
 
 
@@ -146,12 +147,11 @@ def tell(array: np.ndarray, family: Any) -> None:
     storage.families = [r for r in storage.families if r() is not None] + [weakref.ref(family)]
 
 
-def carry_over(old: Any, array: np.ndarray) -> None:
-    """Let an array that takes the place of another go on counting where that one was."""
-    count = version(old)
-    if count:
-        _storage(array).count = count
-        _storage(array).writes.extend(_known(old).writes)  # type: ignore[union-attr]
+def carry_over(old: np.ndarray, array: np.ndarray) -> None:
+    """Let an array that takes the place of another share its version: writes into either count for both."""
+    key = id(array)
+    storage = _storages[key] = _storage(old)
+    storage.sharing.append(weakref.ref(array, lambda _: _storages.pop(key, None)))
 
 
 def version(value: Any) -> int:

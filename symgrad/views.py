@@ -7,19 +7,26 @@ until they are asked, and get one that reads them from the base. A tensor withou
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
-from symgrad.geometry import Geometry
-from symgrad.graph import TRACKED, Leaf, Node, board, mode, next_sequence, node_class
+import numpy as np
+
+from symgrad.geometry import Geometry, address
+from symgrad.graph import TRACKED, Leaf, Node, board, make_node, mode, next_sequence, node_class
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.op import REGISTRY
-from symgrad.tensor import Tensor, new
-from symgrad.versions import tell
+from symgrad.tensor import Tensor, new, wrap
+from symgrad.versions import owner, tell
 
-__all__ = ["KIN", "Kin", "adopt", "base_of", "CUSTOM", "MANY", "rebase", "refuse_in_place"]
+__all__ = ["KIN", "Kin", "adopt", "as_strided", "base_of", "CUSTOM", "MANY", "Unheard", "own", "rebase", "refuse_in_place"]
 
 NO_GRAD, MANY, CUSTOM = "no_grad", "many", "custom"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
+
+
+class RefusedView(RuntimeError):
+    """A view has no place in the graph any more, or cannot be written."""
 
 
 class Kin:
@@ -42,8 +49,8 @@ class Kin:
         for reference in self.fresh.values():
             view = reference()
             if view is not None and (kin := KIN.get(id(view))) is not None:
-                if kin.made and (node := view._node) is not None and not isinstance(node, Leaf):
-                    kin.source = node.output_nr, node.name().removesuffix("Backward0")
+                node = view._node
+                kin.source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.name().removesuffix("Backward0"))
                 del view._node
         self.fresh.clear()
 
@@ -60,19 +67,19 @@ def base_of(t: Tensor) -> Tensor | None:
 def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
     kin = KIN.get(id(source))
-    if board.paused and not mode.grad and not made:
+    if board.paused and not mode.grad:
         made = NO_GRAD
     if kin is None:
         base, kin = source, Kin(source, None)
         tell(source._value, kin)
     elif kin.base is not None:
-        base, made = kin.base, kin.made or made
+        base, made = kin.base, made or kin.made
         kin = KIN[id(base)]
     else:
         base = source
     kin.fresh[id(view)] = Kin(view, base, made).reference
     if view._node is None and base._node is not None and base.requires_grad:
-        view._make_leaf(True)  # made without a graph, it is a leaf of its own
+        view._node = Unheard(view, view._value, True)
     return view
 
 
@@ -87,11 +94,11 @@ def refuse_in_place(t: Tensor) -> None:
             raise _refused(kin, t, "is being modified inplace")
         if t.requires_grad and kin.base.is_leaf:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
-    if t.requires_grad and t.is_leaf:
+    if t.requires_grad and leaf_so_far(t):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
 
 
-def _refused(kin: Kin, t: Tensor, what: str) -> RuntimeError:
+def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
     """torch's error for a view that was not made one by one in a graph."""
     try:
         node = object.__getattribute__(t, "_node")
@@ -104,13 +111,13 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RuntimeError:
     else:
         message = f"{output} and {what}."
     if kin.made == CUSTOM and source is not None:
-        return RuntimeError(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
+        return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
                             f"to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
                             f"gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
     if kin.made == MANY:
-        return RuntimeError(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
                             f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
-    return RuntimeError(f"{message} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    return RefusedView(f"{message} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
                         f"the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
                         f"outside (if you want the inplace to be tracked).")
 
@@ -167,6 +174,8 @@ def _current_node(view: Tensor) -> Node | None:
     assert base is not None
     parent, node = base._node, None
     if kin.made and parent is not None and parent.requires_grad:
+        if not mode.grad:
+            return None  # no graph asks, so nobody is misled
         raise _refused(kin, view, "its base or another view of its base has been modified inplace")
     if parent is not None and parent.flags & TRACKED:
         node = new(AsStrided)
@@ -176,6 +185,23 @@ def _current_node(view: Tensor) -> Node | None:
     view._node = node
     KIN[id(base)].fresh[id(view)] = kin.reference
     return node
+
+
+class Unheard(Leaf):
+    """The node of a view that no graph knows while its base requires grad: it requires grad too, and accumulates none."""
+
+    __slots__ = ()
+
+    @property
+    def origin(self) -> Any:
+        return None
+
+    @property
+    def variable(self) -> None:
+        return None
+
+
+Unheard.__name__ = "AccumulateGrad"
 
 
 def _missing(self: Tensor, name: str) -> Any:
@@ -196,10 +222,23 @@ def detach_(self: Tensor) -> Tensor:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
                            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
                            "called on these gradients.")
-    self._node = None
+    _quit(self)
     return self
 
 
+def _quit(t: Tensor) -> None:
+    """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
+    node, t._node = t._node, None
+    if isinstance(node, Leaf):
+        FORMER[id(t)] = node
+    kin = KIN.get(id(t))
+    for reference in [] if kin is None else kin.fresh.values():
+        view = reference()
+        if view is not None and isinstance(view._node, Unheard):
+            view._node = None
+
+
+FORMER: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
 Tensor.detach_ = detach_  # type: ignore[attr-defined]
 Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined]
 Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
@@ -210,14 +249,87 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
     Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
     """
-    Tensor._set_requires_grad(self, requires_grad)
+    former = FORMER.get(id(self)) if requires_grad else None
+    if requires_grad and isinstance(self._node, Unheard):
+        self._make_leaf(True)
+    elif not requires_grad and type(self._node) is Leaf and self._node.symbol is None:
+        _quit(self)
+    elif former is not None and former.reference() is self and self._node is None:
+        former.value, self._node = self._value, former
+    else:
+        Tensor._set_requires_grad(self, requires_grad)
     kin = KIN.get(id(self))
     if kin is not None and requires_grad:
         for reference in list(kin.fresh.values()):
             view = reference()
             if view is not None and view._node is None:
-                view._make_leaf(True)
+                view._node = Unheard(view, view._value, True)
     return self
 
 
+def _output_nr(self: Tensor) -> int:
+    """Which output of `grad_fn` this tensor is."""
+    try:
+        node = object.__getattribute__(self, "_node")
+    except AttributeError:
+        source = KIN[id(self)].source
+        return 0 if source is None else source[0]
+    return 0 if node is None else node.output_nr
+
+
+def leaf_so_far(self: Tensor) -> bool:
+    """As `is_leaf`, without looking at what a write made of a view."""
+    try:
+        node = object.__getattribute__(self, "_node")
+    except AttributeError:
+        return KIN[id(self)].source is None
+    return node is None or isinstance(node, Leaf) or not node.requires_grad
+
+
+def own(out: Any, given: Sequence[Any]) -> Any:
+    """What a function made of other functions gives: a view only if it is one of an argument, not of what was made on the way."""
+    kin = KIN.get(id(out))
+    if kin is not None and kin.base is not None and isinstance(out, Tensor):
+        base = kin.base
+        if not any(t is base or base_of(t) is base for t in given if isinstance(t, Tensor)):
+            del KIN[id(out)]
+            KIN[id(base)].fresh.pop(id(out), None)
+    return out
+
+
+Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
+Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined]
 Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the memory that a tensor's elements are part of, by sizes, strides and the offset of the first element, in elements.
+
+    Raises RuntimeError for places outside the memory, and where a derivative would need an element that is none of the input's.
+
+    >>> import symgrad
+    >>> symgrad.arange(9.0).as_strided((3,), (4,))
+    tensor([0., 4., 8.])
+    """
+    array = input._array()
+    root, item = owner(array), array.itemsize
+    offset = (address(array) - address(root)) // item if storage_offset is None else storage_offset
+    size, stride = tuple(map(int, size)), tuple(map(int, stride))
+    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride, offset)):
+        raise RuntimeError(f"as_strided: sizes {list(size)}, strides {list(stride)} and the storage offset {offset} must be as many, and not negative")
+    last = offset + sum(s * (n - 1) for n, s in zip(size, stride)) if all(size) else 0
+    if last >= root.nbytes // item and all(size):
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring a storage "
+                           f"size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}")
+    view = np.ndarray(size, array.dtype, root, offset * item if all(size) else 0, tuple(s * item for s in stride))
+    p = input._node
+    node = None
+    if p is not None and p.flags & TRACKED and mode.grad:
+        try:
+            node = make_node(REGISTRY["strided"], (array, Geometry.of(view, array)), (p,), view, p.flags & TRACKED)
+        except ValueError as error:
+            raise RuntimeError(f"as_strided: {error}; take it of the tensor that has all of them") from None
+    return adopt(wrap(view, node), input)
+
+
+Tensor.as_strided = as_strided  # type: ignore[attr-defined]

@@ -19,39 +19,48 @@ __all__ = ["check_target", "into", "refuse_overlap", "write"]
 ORDER = "biufc"
 
 
-def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
+def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, repeated: bool = False) -> None:
     """Raise torch's error if a result of this shape and dtype cannot be written into an array.
 
-    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place.
+    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place, unless `repeated` says that all
+    of them get the same.
     """
     if shape != target.shape:
-        raise RuntimeError(f"{name}: output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
+                           f"tensor itself, which cannot grow")
     have, want = (dtype.kind, target.dtype.kind)
     if ORDER.find(have) > ORDER.find(want) and want in ORDER and have in ORDER and not (want in "iu" and have in "iu"):
         raise RuntimeError(f"result type {TYPES[dtype_of(dtype).name]} can't be cast to the desired output type {TYPES[dtype_of(target.dtype).name]}")
-    if target.base is not None and (not target.flags.writeable or overlaps(target)):
+    if target.base is not None and (not target.flags.writeable or not repeated and overlaps(target)):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
                            "clone() the tensor before performing the operation." if overlaps(target) else
                            f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
 
 
-def refuse_overlap(target: np.ndarray, source: Any) -> None:
-    """Raise torch's error if an operand shares a part of the memory that is written, but not all of it alike.
+def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> None:
+    """Raise torch's error if an operand shares a part of the memory that is written, but not all of it alike
+    (or, without `all_alike`, even then).
 
     Memory with gaps is not examined: NumPy reads all before it writes.
     """
-    if source is target or not isinstance(source, np.ndarray) or not np.may_share_memory(target, source):
+    if source is target and all_alike or not isinstance(source, np.ndarray) or not np.may_share_memory(target, source):
         return
     if not target.size or not source.size or not dense(target) or not dense(source):
         return
-    if address(target) == address(source) and target.nbytes == source.nbytes and target.strides == source.strides:
+    if all_alike and address(target) == address(source) and target.nbytes == source.nbytes and _layout(target) == _layout(source):
         return
     raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
                        "Please clone() the tensor before performing the operation.")
 
 
+def _layout(array: np.ndarray) -> list[tuple[int, int]]:
+    return [(n, stride) for n, stride in zip(array.shape, array.strides) if n > 1]
+
+
 def write(target: np.ndarray, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
+    if board.paused and mode.writing is not None:
+        mode.writing(target)
     if board.paused and mode.writing is not None:
         mode.writing(target)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
+from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, record, upstream
 from symgrad.hooks import DETOURS, Pullback, running
@@ -17,6 +18,7 @@ from symgrad.lift import traced
 from symgrad.passes import pullback
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.versions import stamp
+from symgrad.views import Unheard
 
 __all__ = ["backward", "grad"]
 
@@ -38,6 +40,13 @@ def _at(edge: GradientEdge) -> Tensor:
     return wrap(place.value, place) if tensor is None else tensor
 
 
+def _at(edge: GradientEdge) -> Tensor:
+    """The tensor at a place in the graph, or one that stands for it."""
+    place = edge.place
+    tensor = place.variable if isinstance(place, Leaf) else None
+    return wrap(place.value, place) if tensor is None else tensor
+
+
 def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
     if cotangents is None or isinstance(cotangents, (Tensor, np.ndarray, int, float)):
         cotangents = (cotangents,) if cotangents is not None else (None,) * len(outputs)
@@ -47,7 +56,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         node = y._node
-        if node is None or not node.flags & GRADIENT:
+        if node is None or not node.flags & GRADIENT or isinstance(node, Unheard):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
                                f"requires_grad=True and compute it outside no_grad()")
         if g is None:
@@ -160,13 +169,13 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
                 t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 
     def deliver(leaf: Any, g: Any) -> None:
-        t = leaf.reference()
+        t = leaf.variable
         give(t, leaf, g)
         for hook in list(DETOURS[leaf].accumulated.values()):
             hook(t)
 
     out = _run(seeds, asked, retain_graph, create_graph, deliver if asked is None else None)
-    leaves: list[tuple[Any, Any]] = [(node.reference(), node) for node in out if isinstance(node, Leaf)]
+    leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
         give(t, node, out.pop(node, None))
@@ -196,10 +205,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     ys, xs = _sequence(outputs, "outputs"), _sequence(inputs, "inputs")
+    seeds = _seeds(ys, grad_outputs, create_graph)
     for i, x in enumerate(xs):
         if not x.requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
-    seeds = _seeds(ys, grad_outputs, create_graph)
     out = _run(seeds, xs, retain_graph, create_graph)
     nodes = [x._node for x in xs]
     results: list[Tensor | None] = []

@@ -15,6 +15,7 @@ import numpy as np
 from symgrad.autograd.bundles import Bundle, Output
 from symgrad.autograd.formulas import cotangents_in, op_of
 from symgrad.autograd.saving import Packed, packed
+from symgrad.autograd.saving import Packed, packed
 from symgrad.carriers import numeric
 from symgrad.graph import FREED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Node, make_node, mode, next_sequence, observed, record, upstream, watch
 from symgrad.lift import traced

@@ -57,7 +57,6 @@ from numpy import rint as round
 
 from symgrad.carriers.structure import (
     add,
-    broadcast_to,
     cat,
     copy,
     cumsum,
@@ -80,7 +79,6 @@ from symgrad.carriers.structure import (
     place,
     pow,
     prod,
-    put,
     reshape,
     roll,
     stack,
@@ -321,6 +319,23 @@ def getitem(x: Any, index: Any) -> Any:
     if isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """The array stretched to a shape, without a copy; what is no longer stretched in a part of it may be written."""
+    out = np.broadcast_to(x, shape)
+    if isinstance(x, np.ndarray) and x.flags.writeable and out.size:
+        out.flags.writeable = True
+    return out
+
+
+def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
+    """A copy of `x` with `values` written at `index`, or added there."""
+    if accumulate:
+        return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
+    out = np.array(x)
+    out[index] = values
+    return out
 
 
 def strided(x: Any, geometry: Any) -> Any:

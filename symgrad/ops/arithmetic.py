@@ -18,7 +18,7 @@ elementwise("sub", None, 1, -1, integers=True, prepare=_times_alpha, aliases=("s
                   usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
                   aliases=("multiply",), doc="input * other.")
-elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b,
+elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
                   domain=(REAL, NONZERO), aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
 elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
@@ -43,6 +43,7 @@ def _power_by_exponent(xp, y, a, b):
 
 
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
+                  saved=("input exponent", "input exponent result"),
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b),
                         domain=(REAL, NONZERO), integers=True, doc="input - floor(input / other) * other: it has the sign of `other`.")

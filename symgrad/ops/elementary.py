@@ -11,7 +11,8 @@ elementwise("exp", None, lambda xp, y, x: y, doc="e**input. DLMF 4.2.")
 elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), doc="2**input.")
 elementwise("exp2_derivative", lambda xp, input, order: xp.exp2_derivative(input, order), lambda xp, y, x, order: xp.exp2_derivative(x, order + 1),
             public=False, examples=((1,),), node_name="Exp2", doc="The derivative of 2**input of any order: no rounded log(2) in a recorded graph.")
-elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, doc="e**input - 1, accurate next to 0.")
+elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, saved=("result",), inverse=lambda xp, y: xp.log1p(y),
+            doc="e**input - 1, accurate next to 0.")
 elementwise("log", None, lambda xp, y, x: 1 / x, domain=POSITIVE, doc="The natural logarithm. DLMF 4.2.")
 elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSITIVE, doc="The logarithm to base 2.")
 elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, doc="The logarithm to base 10.")
@@ -56,7 +57,8 @@ elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_le
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
 elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), doc="The hyperbolic cosine. DLMF 4.28.")
-elementwise("tanh", None, lambda xp, y, x: xp.sech_square(x), special=(*ZERO, (20.0,), (-20.0,)), doc="The hyperbolic tangent. DLMF 4.28.")
+elementwise("tanh", None, lambda xp, y, x: xp.sech_square(x), special=(*ZERO, (20.0,), (-20.0,)), saved=("result",),
+            inverse=lambda xp, y: xp.atanh(y), doc="The hyperbolic tangent. DLMF 4.28.")
 elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input), without overflow. DLMF 4.28.")
 elementwise("sech_square", None, lambda xp, y, x: -2 * y * xp.tanh(x), public=False, special=((20.0,), (-20.0,)), doc="1 / cosh(input)².")
 elementwise("asinh", None, lambda xp, y, x: 1 / _secant_of_atan(xp, x), special=ZERO, aliases=("arcsinh",),

@@ -1,5 +1,6 @@
-"""Reading and writing through an index: two linear ops, each the transpose of the other."""
+"""Reading and writing through an index: two linear ops, each the transpose of the other; and the views of slices and diagonals."""
 
+from symgrad.indices import diagonal, windows
 from symgrad.op import composite, linear
 from symgrad.ops.rules import axis
 
@@ -34,27 +35,94 @@ def index_put(xp, input, indices, values, accumulate=False):
     return xp.put(input, values, index, bool(accumulate))
 
 
-@composite("index_select", usage="symgrad.index_select(a, 1, symgrad.tensor([0, 2]))")
-def index_select(xp, input, dim, index):
-    """The slices of the input along `dim` that a vector of integers names."""
-    return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
-
-
 @composite("select", usage="symgrad.select(a, 1, 0)")
 def select(xp, input, dim, index):
-    """One slice of the input along `dim`."""
-    return input[(slice(None),) * axis(dim, input.ndim) + (index,)]
+    """One slice of the input along `dim`: a view."""
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, index = axis(dim, input.ndim), index.__index__()
+    if not -input.shape[dim] <= index < input.shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+    return xp.select_item(input, (slice(None),) * dim + (index,))
 
 
-@composite("masked_select", arity=2, usage="symgrad.masked_select(a, a > 2)")
-def masked_select(xp, input, mask):
-    """The elements where `mask` holds, as a vector."""
-    return xp.broadcast_to(input, mask.shape)[mask] if input.shape != mask.shape else input[mask]
+@composite("narrow", usage="symgrad.narrow(a, 1, 0, 2)")
+def narrow(xp, input, dim, start, length):
+    """The `length` slices of the input along `dim` from `start` on: a view."""
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim, start = axis(dim, input.ndim), start.__index__()
+    n = input.shape[dim]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start += n * (start < 0)
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return xp.slice_item(input, (slice(None),) * dim + (slice(start, start + length),))
 
 
-@composite("masked_fill", arity=2, usage="symgrad.masked_fill(a, a > 2, 0.0)")
-def masked_fill(xp, input, mask, value):
-    """The input with `value` where `mask` holds."""
-    return xp.where(mask, value, input)
+def _last(dims, ndim):
+    """The order of dimensions in which the given ones come last."""
+    return (*(i for i in range(ndim) if i not in dims), *dims)
 
 
+def _turned_back(xp, x, order):
+    return xp.permute(x, tuple(order.index(i) for i in range(len(order))))
+
+
+def _two_axes(dim1, dim2, ndim):
+    first, second = axis(dim1, ndim), axis(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+def _undiagonal(xp, g, shape, offset, dim1, dim2):
+    order = _last((dim1, dim2), len(shape))
+    whole = tuple(shape[i] for i in order)
+    return _turned_back(xp, xp.place(g, diagonal(whole, offset), whole), order)
+
+
+linear("diagonal", lambda xp, input, offset, dim1, dim2: xp.diagonal(input, offset, dim1, dim2), _undiagonal, view=True,
+       prepare=lambda xp, input, offset=0, dim1=0, dim2=1: (input, offset, *_two_axes(dim1, dim2, input.ndim)), shapes=((2, 3, 4),),
+       examples=((1, 0, 2), (-1, 2, 1)), usage="symgrad.diagonal(a, 1)", doc="The diagonal of two dimensions as a new last one: a view.")
+
+
+def _embedded(xp, input, offset, dim1, dim2):
+    n = input.shape[-1] + abs(offset)
+    whole = (*input.shape[:-1], n, n)
+    return _turned_back(xp, xp.place(input, diagonal(whole, offset), whole), _last((dim1, dim2), len(whole)))
+
+
+linear("diag_embed", _embedded, lambda xp, g, shape, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2), examples=((1, 0, 2), (0, 1, 2)),
+       prepare=lambda xp, input, offset=0, dim1=-2, dim2=-1: (input, offset, *_two_axes(dim1, dim2, input.ndim + 1)), shapes=((2, 3),),
+       usage="symgrad.diag_embed(a)", doc="Zeros with the last dimension of the input on a diagonal of two new ones: the transpose of `diagonal`.")
+
+
+@composite("diagflat", usage="symgrad.diagflat(a)")
+def diagflat(xp, input, offset=0):
+    """The matrix with all elements of the input on a diagonal."""
+    return xp.diag_embed(xp.reshape(input, (-1,)), offset)
+
+
+def _windows(xp, input, dimension, size, step):
+    dim, n = axis(dimension, input.ndim), input.shape[axis(dimension, input.ndim)] if input.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return input, dim, size, step
+
+
+def _folded(xp, g, shape, dim, size, step):
+    order = (*range(dim + 1), len(shape), *range(dim + 1, len(shape)))
+    return xp.place(xp.permute(g, order), (slice(None),) * dim + (windows(shape[dim], size, step),), shape)
+
+
+linear("unfold", lambda xp, input, dimension, size, step: xp.unfold(input, dimension, size, step), _folded, prepare=_windows, view=True,
+       examples=((1, 2, 1), (0, 3, 2)), usage="a.unfold(1, 2, 1)",
+       doc="Every window of `size` slices along `dimension`, `step` apart, with the window as a new last dimension: a view.")

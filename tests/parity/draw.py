@@ -352,4 +352,6 @@ class Drawer:
         return None if a is None else Step("second", "", (a, b), self.fresh())
 
     def delete(self) -> Step:
-        return Step("delete", "", (Ref(self.random.choice(list(self.world.tensors))),))
+        """Leaves that require grad stay: torch's graph keeps them alive, where here a leaf nobody holds receives no gradient."""
+        names = [n for n, t in self.world.tensors.items() if not t.requires_grad or not t._is_view() and not t.is_leaf]
+        return Step("delete", "", (Ref(self.random.choice(names or list(self.world.tensors))),))

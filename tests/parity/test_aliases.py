@@ -1,0 +1,75 @@
+"""A machine that writes programs over aliased tensors, for torch and symgrad at once, and looks for the step at which they part."""
+
+import types
+
+import pytest
+import torch
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+import symgrad
+
+from .aliases import Difference, Pair, Wild, main, shrink
+from .draw import Drawer
+from .steps import Array, Ref, Step, say
+
+A, B, C = Ref("a"), Ref("b"), Ref("c")
+LEAF = Step("leaf", "", ((1.0, 2.0, 3.0),), ("a",), (("requires_grad", True),))
+
+
+class Aliases(RuleBasedStateMachine):
+    """Every rule is a step that both libraries take; the first difference fails, with the program."""
+
+    @initialize(closely=st.booleans())
+    def begin(self, closely):
+        self.pair = Pair(symgrad, torch, closely)
+
+    @precondition(lambda self: not self.pair.over)
+    @rule(random=st.randoms(use_true_random=False))
+    def step(self, random):
+        drawer = Drawer(random, self.pair.worlds[0], start=len(self.pair.program) * 10)
+        try:
+            self.pair.run(drawer.step())
+        except Wild:
+            self.pair.over = True
+        except Difference as e:
+            program = "\n".join(say(step) for step in self.pair.program)
+            raise AssertionError(f"{e}, after\n{program}") from None
+
+    def teardown(self):
+        if hasattr(self, "pair") and not self.pair.over:
+            self.pair.compare(True)
+
+
+TestAliases = Aliases.TestCase
+TestAliases.settings = settings(stateful_step_count=30)
+
+
+def test_random_programs_agree():
+    assert main(["--steps", "2000", "--seed", "7"]) == 0
+
+
+def test_torch_agrees_with_itself():
+    assert main(["--steps", "500", "--seed", "7", "--ours", "torch"]) == 0
+
+
+def test_the_machine_sees_what_is_wrong_and_shrinks_the_program():
+    wrong = types.SimpleNamespace(tensor=torch.tensor, float64=torch.float64, cat=lambda tensors, dim: torch.cat(tensors[::-1], dim))
+    program = [LEAF, Step("call", "add", (A, 1.0), ("b",)), Step("call", "sin", (A,), ("c",)), Step("function", "cat", ([A, B], 0), ("d",)),
+               Step("call", "exp", (C,), ("e",))]
+    shorter, told = shrink(program, wrong, torch, False)
+    assert told == "d.values: torch [1.0, 2.0, 3.0, 2.0, 3.0, 4.0]; symgrad [2.0, 3.0, 4.0, 1.0, 2.0, 3.0]"
+    assert [say(step) for step in shorter] == [say(LEAF), "b = a.add(1.0)", "d = torch.cat([a, b], 0)"]
+
+
+@pytest.mark.parametrize("step, text", [
+    (Step("assign", "", (A, (0, slice(None, 2)), B)), "a[0, :2] = b"),
+    (Step("assign", "", (A, Array((True, False)), 2.0), mode="no_grad"), "with torch.no_grad(): a[torch.tensor([True, False])] = 2.0"),
+    (Step("call", "unbind", (A, 0), ("b", "c")), "b, c, *_ = a.unbind(0)"),
+    (Step("augment", "imul", (A, B)), "a *= b"),
+    (Step("backward", "sum", (A,), (), (("retain_graph", True),)), "a.sum().backward(retain_graph=True)"),
+    (Step("function", "cat", ([A, B], 0), ("c",)), "c = torch.cat([a, b], 0)"),
+])
+def test_a_step_reads_as_torch(step, text):
+    assert say(step) == text
