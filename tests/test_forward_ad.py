@@ -9,6 +9,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import forward_ad as fw
+from symgrad.graph import mode
 
 
 def x():
@@ -128,6 +129,8 @@ def test_a_dual_keeps_its_primals_place_in_the_graph():
         assert found.primal.grad_fn.name() == "Identity" and found.tangent.grad_fn.name() == "AddBackward0"
         assert autograd.grad(y.sum(), w, retain_graph=True)[0].tolist() == [2.0, 4.0]
         assert autograd.grad(found.primal.sum(), w, retain_graph=True)[0].tolist() == [2.0, 4.0]
+        assert fw.unpack_dual(found.tangent).tangent is None and fw.unpack_dual(found.tangent * 2).tangent is None
+        assert fw.unpack_dual(found.primal * d).tangent.tolist() == [1 * 3.0, 4 * 4.0]
 
 
 def test_tangents_are_differentiated_by_primals_and_tangents():
@@ -201,8 +204,9 @@ def test_outside_the_level_the_tangents_are_gone():
 def test_a_level_is_left_however_it_ends():
     with pytest.raises(ArithmeticError), fw.dual_level():
         raise ArithmeticError
-    assert fw.enter_dual_level() == 0
+    assert fw.enter_dual_level() == 0 and mode.watcher is not None
     fw.exit_dual_level(level=0)
+    assert mode.watcher is None and mode.enabled
     with fw.dual_level() as level:
         assert level == 0 and fw.unpack_dual(fw.make_dual(x(), v(), level=0), level=0).tangent.tolist() == [3.0, 4.0]
 

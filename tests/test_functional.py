@@ -55,6 +55,12 @@ VALUES = {
                                      "tensor([[1., 0.],\n        [0., 1.]])"),
     "jacobian in forward mode": (lambda t, f: f.jacobian(lambda x: x**2, point(t), vectorize=True, strategy="forward-mode"),
                                  "tensor([[2., 0.],\n        [0., 4.]])"),
+    "jacobian of a matrix laid out by columns": (
+        lambda t, f: f.jacobian(lambda x: (matrix(t) * x).t(), point(t)).sum(0), "tensor([[ 1.0000,  2.0000],\n        [ 0.5000, -1.0000]])"),
+    "jacobian of inputs in forward mode": (
+        lambda t, f: tuple(f.jacobian(lambda x, a: a @ x, pair(t), vectorize=True, strategy="forward-mode")),
+        "(tensor([[ 1.0000,  2.0000],\n        [ 0.5000, -1.0000]]), tensor([[[1., 2.],\n         [0., 0.]],\n\n        [[0., 0.],\n"
+        "         [1., 2.]]]))"),
     "jacobian of two dtypes": (lambda t, f: f.jacobian(lambda x, y: x * y, (point(t), direction(t).float())),
                                "(tensor([[3., 0.],\n        [0., 4.]]), tensor([[1., 0.],\n        [0., 2.]], dtype=torch.float32))"),
     "jacobian of two dtypes in forward mode": (
@@ -199,6 +205,9 @@ ERRORS |= {
                                   f"backward trick to compute forward mode gradients. {STRICT}."),
     "strict hvp of two inputs": (lambda t, f: f.hvp(lambda x, y: (x**2).sum(), (point(t), point(t)), (point(t), point(t)), strict=True), RuntimeError,
                                  f"The output of the user-provided function is independent of input 1. {STRICT}."),
+    "strict vhp of a gradient that depends on something else": (
+        lambda t, f: f.vhp(lambda x, y: (x**2).sum() + (y * leaf(t)).sum(), (point(t), point(t)), (point(t), point(t)), strict=True), RuntimeError,
+        f"The jacobian of the user-provided function is independent of input 1. {STRICT}."),
     "strict vhp of two inputs": (lambda t, f: f.vhp(lambda x, y: (x**2).sum() + y.sum(), (point(t), point(t)), (point(t), point(t)), strict=True),
                                  RuntimeError, GRADIENT_CONSTANT.replace("input 0", "input 1")),
 }
@@ -328,22 +337,30 @@ def test_formulas_pass_through():
     assert str(found.expr) in ("x*cos(x) + sin(x)", "sin(x) + x*cos(x)")
 
 
+class Cube(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * grad * x**2
+
+
+class Cut(Cube):
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
 def test_a_function_without_a_forward_rule_is_pulled_back_twice():
-    class Cube(autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            return 3 * grad * x**2
-
     x, v = leaf(symgrad), direction(symgrad)
     assert functional.jvp(lambda x: (Cube.apply(x), x * 2), x, v)[1][0].tolist() == [9.0, 48.0]
     assert functional.jvp(lambda x: (x.detach() * 2, Cube.apply(x)), x, v)[1][0].tolist() == [0.0, 0.0]
-    assert functional.jacobian(Cube.apply, x, strategy="forward-mode").tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    assert functional.jvp(Cut.apply, x, v)[1].tolist() == [0.0, 0.0]
+    assert functional.jacobian(lambda x: Cube.apply(x.exp()).log(), x, strategy="forward-mode").allclose(3 * symgrad.eye(2))
     assert functional.hvp(lambda x: Cube.apply(x).sum(), x, v)[1].tolist() == [18.0, 48.0]
     again = functional.jvp(Cube.apply, x, v, create_graph=True)[1]
     assert autograd.grad(again.sum(), x)[0].tolist() == [18.0, 48.0]

@@ -131,10 +131,9 @@ def _pulled_twice(outputs: Sequence[Tensor], inputs: Tensors, ts: Sequence[Tenso
     """The same where a Function can only be pulled back: the pullback is linear in its cotangents, and its transpose is the pushforward."""
     vs = [_zeros(y).requires_grad_() if y.requires_grad else None for y in outputs]
     pulled = [(g, t) for g, t in zip(_pulled(outputs, inputs, vs, True), ts) if g is not None]
-    if not pulled:
-        return [None] * len(outputs)
     wanted = [v for v in vs if v is not None]
-    found = iter(grad([g for g, _ in pulled], wanted, [t for _, t in pulled], True, create_graph, allow_unused=True))
+    found = iter(grad([g for g, _ in pulled], wanted, [t for _, t in pulled], create_graph=create_graph,
+                      allow_unused=True))
     return [None if v is None else next(found) for v in vs]
 
 
