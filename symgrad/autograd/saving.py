@@ -17,7 +17,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.devices import device
-from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, mode, next_sequence, observe, record, released
+from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, mode, next_sequence, observe, record, released
+from symgrad.op import Op
 from symgrad.saved import _needed, changed
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import Alias, first_write_after, owner
@@ -84,14 +85,14 @@ def _fetching(kind: type[Node]) -> type[Node]:
     """The class of nodes that fetch what they saved."""
 
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        kept, rule = self.args.kept, self.op.vjp
+        if not isinstance(g, Tensor) and xp is not numeric:  # a formula is read from the values themselves
+            return self.op.vjp(xp, g, y, args, needs)
+        values = _complete(self, {place: each.unpack() for place, each in self.args.kept.items()})
         if isinstance(g, Tensor):
-            found = {place: wrap(each.unpack(), self if place < 0 else self.parents[place]) for place, each in kept.items()}
-        elif xp is numeric:
-            found = {place: np.conj(value) if g.dtype.kind == "c" else value for place, each in kept.items() for value in (each.unpack(),)}
+            found = {place: wrap(value, self if place < 0 else self.parents[place]) for place, value in values.items()}
         else:
-            return rule(xp, g, y, args, needs)
-        return rule(xp, g, found.get(-1, y), tuple(found.get(i, a) for i, a in enumerate(args)), needs)
+            found = {place: np.conj(value) for place, value in values.items()} if g.dtype.kind == "c" else values
+        return self.op.vjp(xp, g, found.get(-1, y), tuple(found.get(i, a) for i, a in enumerate(args)), needs)
 
     def __getattr__(self: Any, name: str) -> Any:
         place = _place(self, name.removeprefix("_saved_")) if name.startswith("_saved_") and not self.flags & RELEASED else None
@@ -101,6 +102,18 @@ def _fetching(kind: type[Node]) -> type[Node]:
 
     return type(kind.__name__, (kind,), {"__slots__": (), "vjp": vjp, "__getattr__": __getattr__, "broadcasts": True, "__module__": kind.__module__,
                                          "__doc__": kind.__doc__})
+
+
+def _complete(node: Node, values: dict[int, Any]) -> dict[int, Any]:
+    """The values by place, with what a rule reads though torch does not save it: computed from the others."""
+    op, args = node.op, node.args or ()
+    if op.inverse is not None and 0 not in values:
+        values[0] = op.inverse(numeric, values[-1])
+    if -1 not in values and op.saved is not None and op.arity is not None:
+        given = [values.get(i, a) for i, a in enumerate(args)]
+        if not any(isinstance(a, Released) for a in given):
+            values[-1] = op.forward(numeric, *given)
+    return values
 
 
 def _place(node: Node, name: str) -> int | None:
@@ -135,9 +148,10 @@ def _forget(node: Any, places: Collection[int]) -> None:
     rest: Any = _copied if node.flags & (NAMED | TANGENT) or mode.complete else released
     if -1 in places:
         node.value = rest(node.value)
-    kept = node.args.kept
-    node.args = _Args(rest(a) if i in places and isinstance(a, VALUES) else a for i, a in enumerate(node.args))
-    node.args.kept = kept
+    args = node.args
+    node.args = type(args)(rest(a) if i in places and isinstance(a, VALUES) else a for i, a in enumerate(args))
+    if type(args) is _Args:
+        node.args.kept = args.kept
 
 
 def _tensor_of(value: Any, source: Node | None) -> Tensor:
@@ -148,14 +162,14 @@ def _tensor_of(value: Any, source: Node | None) -> Tensor:
 
 def _save(node: Any) -> None:
     """Let the innermost hooks keep what a node saves, in torch's order: by torch's names, and the result last."""
-    if not node.flags & GRADIENT or not node.saves:
+    if not node.flags & GRADIENT or not isinstance(type(node).op, Op):
         return
     needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in node.parents))
     places = [place for *_, place in sorted((place < 0, "self" if name == "input" else name, place) for name, place in needed)]
     places = [place for place in places if isinstance(node.value if place < 0 else node.args[place], VALUES)]
     if places:
         _keep(node, places, *_hooks.pairs[-1])
-        _forget(node, range(-1, len(node.parents)))
+    _forget(node, range(-1, len(node.parents)))
 
 
 class saved_tensors_hooks:
