@@ -21,8 +21,8 @@ def _noting(torch, log):
 
 def order(torch, log):
     """Which tensors are kept, in which order, and when they are read."""
-    calls = [lambda a, b: a * b, lambda a, b: a * a, lambda a, b: a * b.detach(), lambda a, b: a ** b, lambda a, b: a ** 2, lambda a, b: (a * 2).exp(),
-             lambda a, b: (a * 2).exp().sin().pow(2), lambda a, b: a.sqrt(), lambda a, b: a.atan2(b), lambda a, b: a + b, lambda a, b: a.sum(),
+    calls = [lambda a, b: a * b, lambda a, b: a * a, lambda a, b: a * b.detach(), lambda a, b: a ** b, lambda a, b: a ** 2,
+             lambda a, b: (a * 2).exp(), lambda a, b: (a * 2).exp().sin().pow(2), lambda a, b: a.sqrt(), lambda a, b: a.atan2(b), lambda a, b: a + b, lambda a, b: a.sum(),
              lambda a, b: a.view(-1), lambda a, b: a / 3, lambda a, b: a[0], lambda a, b: -a, lambda a, b: a.log(), lambda a, b: a.prod(),
              lambda a, b: torch.cat([a, b]), lambda a, b: a.mean(), lambda a, b: a.logaddexp(b), lambda a, b: a.abs()]
     for call in calls:
@@ -114,7 +114,7 @@ def again(torch, log):
 
 def written(torch, log):
     """What hooks keep is not checked for writes."""
-    for pack in (lambda x: x), (lambda x: x.clone()):
+    def gradients(pack):
         a = _leaf(torch, 2.0)
         y = a * 1
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
@@ -124,6 +124,9 @@ def written(torch, log):
         log(lambda: z.sum().backward(), lambda: a.grad)
         e.add_(1)
         log(lambda: e.sum().backward(), lambda: a.grad)
+
+    gradients(lambda x: x)
+    gradients(lambda x: x.clone())
 
 
 def alone(torch, log):
@@ -223,7 +226,7 @@ def several(torch, log):
         both.remove()
         handle.remove()
         (a * b).sum().backward()
-        log(lambda: a.grad)
+        log.numbers(a.grad)
     log(lambda: register((a,), print, mode="foo"), lambda: register((a, torch.ones(1)), print), lambda: register((), print) and None)
 
 
