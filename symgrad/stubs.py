@@ -27,7 +27,7 @@ __all__ = ["main", "stub_files"]
 
 PLACE = Path(__file__).parent
 TYPES = {
-    **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat2", "vec", "vec2", "target", "values", "value", "mask", "index"),
+    **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat1", "mat2", "vec", "vec2", "target", "values", "value", "mask", "index"),
                     "TensorLike"),
     **dict.fromkeys(("min", "max"), "TensorLike | None"), "tensors": "Sequence[TensorLike]", "operands": "TensorLike | Sequence[TensorLike]",
     **dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "diagonal", "chunks"), "int"),

@@ -1,6 +1,5 @@
 """Programs with data sets, samplers and loaders, for `sides`."""
 
-# ruff: noqa: B023  (every lambda is called at once)
 from collections import OrderedDict, namedtuple
 from types import SimpleNamespace
 
@@ -37,8 +36,14 @@ def _sets(torch):
                 raise ValueError("a broken example")
             return i
 
+    class Shared(data.IterableDataset):
+        def __iter__(self):
+            info = data.get_worker_info()
+            return iter(range(7)) if info is None else iter(range(info.id, 7, info.num_workers))
+
     tensors = data.TensorDataset(torch.arange(6).reshape(3, 2), torch.arange(3))
-    return SimpleNamespace(five=Five(), stream=Stream(), counted=Counted(), unmeasured=Unmeasured(), broken=Broken(), tensors=tensors)
+    return SimpleNamespace(five=Five(), stream=Stream(), counted=Counted(), unmeasured=Unmeasured(), broken=Broken(), tensors=tensors,
+                           shared=Shared())
 
 
 def datasets(torch, log):
@@ -88,6 +93,9 @@ def loading(torch, log):
     for options in ({"batch_size": 2}, {"batch_size": 2, "drop_last": True}, {"batch_size": None}):
         log(lambda: list(load(sets.stream, **options)), lambda: len(load(sets.stream, **options)), lambda: list(load(sets.counted, **options)),
             lambda: len(load(sets.counted, **options)))
+    for workers in (1, 2):
+        log(lambda: list(load(sets.stream, 2, num_workers=workers)), lambda: list(load(sets.shared, 2, num_workers=workers)),
+            lambda: list(load(sets.shared, 2, drop_last=True, num_workers=workers)), lambda: list(load(sets.shared, None, num_workers=workers)))
     log(lambda: list(load(sets.tensors, 2)), lambda: list(load([10, 20, 30], 2)), lambda: list(load({0: 1, 1: 2}, 2)), lambda: list(load([])),
         lambda: list(load(torch.utils.data.Subset(sets.tensors, [2, 0]), 2)), lambda: next(iter(load(sets.unmeasured))),
         lambda: next(iter(load([(1, "a", {"z": 2.0})]))), lambda: list(load(sets.broken, 2)))

@@ -1,6 +1,5 @@
 """Programs with the functions of `nn.functional` and the modules around them, for `sides`."""
 
-# ruff: noqa: B023  (every lambda is called at once)
 import math
 
 from sides import numbered
@@ -121,6 +120,13 @@ def activations(torch, log):
         y = module(x)
         log.said.append(list(y.shape))
         log.numbers(y, *torch.autograd.grad(y.square().sum(), x))
+    layer = numbered(nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True)), torch)
+    y = nn.functional.log_softmax(layer(x), 1)
+    log.numbers(*torch.autograd.grad(y.square().sum(), [x, *layer.parameters()]))
+    h = layer[0](x)
+    y = nn.functional.log_softmax(h, 1)
+    h.add_(1)
+    log.numbers(torch.autograd.grad(y.sum(), x)[0])
     copied = x.detach().clone()
     log(lambda: nn.ReLU(inplace=True)(copied) is copied, lambda: copied)
     log(lambda: nn.functional.softmax(x, 1, dtype=torch.float32).dtype)

@@ -4,7 +4,6 @@ import copy
 import pickle
 from collections import OrderedDict
 
-# ruff: noqa: B023  (every lambda is called at once)
 from sides import numbered
 
 

@@ -1,6 +1,5 @@
 """Programs with optimizers, for `sides`. They were recorded without fused multiplication (ATEN_CPU_CAPABILITY=default): NumPy has none either."""
 
-# ruff: noqa: B023  (every lambda is called at once)
 import copy
 import pickle
 

@@ -104,5 +104,7 @@ if __name__ == "__main__":
     for name in sys.argv[1:] or sorted(path.stem for path in Path(__file__).parent.glob("programs_*.py")):
         module = importlib.import_module(name)
         said = {key: run(program, torch) for key, program in programs(module).items()}
-        (DATA / f"{name}.json").write_text(json.dumps(said, indent=0, ensure_ascii=False) + "\n")
+        lines = [f"{json.dumps(key)}: [\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n]"
+                 for key, value in said.items()]
+        (DATA / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
         print(name, {key: len(value) for key, value in said.items()})

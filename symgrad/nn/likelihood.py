@@ -45,13 +45,14 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
     """Where in the input the true classes stand, where in the target, and which they are."""
     counted = truth != ignore_index
-    chosen = truth[counted].astype(np.intp)
-    outside = chosen[(chosen < 0) | (chosen >= shape[1 if len(shape) > 1 else 0])]
-    if outside.size:
-        raise IndexError(f"Target {outside[0]} is out of bounds.")
+    every = truth.ndim == 1 and counted.all()
+    chosen = np.asarray(truth if every else truth[counted]).astype(np.int64, copy=False)
+    outside = chosen.view(np.uint64) >= shape[len(shape) > 1]  # as an unsigned number, a negative one is large
+    if outside.any():
+        raise IndexError(f"Target {chosen[outside][0]} is out of bounds.")
     if len(shape) == 1:
         return (chosen,), (), chosen
-    at = np.nonzero(counted)
+    at = (np.arange(len(truth)),) if every else np.nonzero(counted)
     return (at[0], chosen, *at[1:]), at, chosen
 
 
@@ -62,7 +63,10 @@ def _kind(t: Tensor) -> str:
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Raise, as torch does, where the shapes and dtypes of a classifier's output and of the true classes do not fit."""
-    rank, sizes = input.ndim, list(target.shape)
+    x, t = input.value, target.value
+    if weight is None and x.ndim == 2 and t.shape == x.shape[:1] and t.dtype == np.int64:
+        return
+    rank, sizes = x.ndim, list(t.shape)
     if not rank:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if rank > 1:

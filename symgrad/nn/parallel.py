@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.autograd import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
 from symgrad.lift import FUNCTIONS
 from symgrad.nn.module import Module
 from symgrad.tensor import Tensor
@@ -90,13 +90,13 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What the module returns for the inputs, computed in parts."""
-        parts = [part for part in scatter((inputs, kwargs), len(self.device_ids), self.dim)] if len(self.device_ids) > 1 else []
+        parts = scatter((inputs, kwargs), len(self.device_ids), self.dim) if len(self.device_ids) > 1 else []
         if len(parts) < 2:
             return self.module(*inputs, **kwargs)
-        recording = is_grad_enabled()
+        recording, inference = is_grad_enabled(), is_inference_mode_enabled()
 
         def run(part: tuple[tuple, dict[str, Any]]) -> Any:
-            with set_grad_enabled(recording):
+            with inference_mode(inference), set_grad_enabled(recording):
                 return self.module(*part[0], **part[1])
 
         with ThreadPoolExecutor(len(parts)) as pool:

@@ -60,6 +60,7 @@ def _addmm_vjp(xp, g, y, input, a, b, beta, alpha):
 
 primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _times(alpha, xp.mm(mat1, mat2)) + _times(beta, input), arity=3,
           prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), vjp=_addmm_vjp,
+          saved=("", "mat2", "mat1"),
           jvp=lambda xp, t, ta, tb, y, input, a, b, beta, alpha: _times(alpha, xp.mm(ta, b) + xp.mm(a, tb)) + _times(beta, t),
           usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 

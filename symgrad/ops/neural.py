@@ -39,20 +39,20 @@ def _softmax_product(xp, t, y, dim):
 
 
 def _log_softmax_vjp(xp, g, y, x, dim):
-    """g - softmax(x) Σ g, where what an element takes from itself is 1 - exp(y)."""
-    return -xp.expm1(y) * g - xp.softmax(x, dim) * (xp.sum(g, dim, True) - g)
+    """g - softmax(x) Σ g, where what an element takes from itself is 1 - exp(y), and softmax(x) = softmax(y)."""
+    return -xp.expm1(y) * g - xp.softmax(y, dim) * (xp.sum(g, dim, True) - g)
 
 
 def _log_softmax_jvp(xp, t, y, x, dim):
     t = t - xp.reference(t, y, dim)
-    return t - xp.sum(t * xp.softmax(x, dim), dim, True)
+    return t - xp.sum(t * xp.softmax(y, dim), dim, True)
 
 
 primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
-          usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
+          saved=("result",), usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
 primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
-          vjp=_log_softmax_vjp, jvp=_log_softmax_jvp,
+          vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, saved=("result",),
           usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
 
 
@@ -80,7 +80,7 @@ def _mse_vjp(xp, g, y, x, target, reduction):
 
 
 primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.square(input - target), reduction), arity=2, prepare=_losses,
-          method=False, vjp=_mse_vjp, examples=(("mean",), ("sum",), ("none",)),
+          method=False, vjp=_mse_vjp, saved=("input target",) * 2, examples=(("mean",), ("sum",), ("none",)),
           jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
           usage="symgrad.mse_loss(a, 2 * a)", doc="The mean (or sum, or each) of (input - target)².")
 
@@ -131,10 +131,12 @@ def _logistic(xp, x, target, positive):
 
 primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction: _reduced(xp, weight * _bernoulli(xp, input, target)[0], reduction),
           vjp=_entropy_vjp(_bernoulli), jvp=_entropy_jvp(_bernoulli), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
-          shapes=((2, 3),) * 3, public=False, doc="The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)).")
+          shapes=((2, 3),) * 3, public=False, saved=("input target weight", "input target weight", "input target"),
+          doc="The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)).")
 primitive("binary_cross_entropy_with_logits", lambda xp, input, target, weight, pos_weight, reduction:
           _reduced(xp, weight * _logistic(xp, input, target, pos_weight)[0], reduction), vjp=_entropy_vjp(_logistic), jvp=_entropy_jvp(_logistic),
           arity=4, domain=(REAL, PROBABILITY, REAL, REAL), examples=REDUCTIONS, shapes=((2, 2),) * 4, public=False,
+          saved=("input target weight pos_weight", "input target weight pos_weight", "input target pos_weight", "input target weight"),
           doc="binary_cross_entropy of sigmoid(input), without cancellation; `pos_weight` weighs the targets that are 1.")
 
 

@@ -69,8 +69,11 @@ class Adam(Optimizer):
         rate = group["lr"] / (1 - beta1**n)
         if group["amsgrad"]:
             largest = state["max_exp_avg_sq"]
-            largest[...] = xp.maximum(largest, v)
-            v = largest
+            v = xp.maximum(largest, v)
+            if isinstance(largest, np.ndarray):
+                largest[...] = v
+            else:  # the graph has the old one
+                state["max_exp_avg_sq"] = v
         p += -rate * m / (xp.sqrt(v) / (1 - beta2**n) ** 0.5 + group["eps"])
 
     def _writes(self, group: Group) -> int:

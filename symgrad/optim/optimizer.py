@@ -167,6 +167,8 @@ class Optimizer:
             if group.get("differentiable"):
                 with enable_grad():
                     for p in moving:
+                        # The graph of the steps before has the state as it was: this step gets one of its own.
+                        self.state[p] = {name: t.clone() if isinstance(t, Tensor) else t for name, t in self.state[p].items()}
                         self._update(traced, p, p.grad, self.state[p], group)
             else:
                 numbers = {name: value.item() if isinstance(value, Tensor) else value for name, value in group.items() if name != "params"}
