@@ -22,7 +22,7 @@ from symgrad.versions import Write, _known, first_write_after
 
 __all__ = ["Vertex", "trace"]
 
-IO, CONSTANT = "IO Node", "Constant"
+IO, CONSTANT = "IO Node", "Const"  # as TensorBoard knows them: it draws a Const small, beside what uses it
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
 WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # writes that an operation came before
 
