@@ -102,22 +102,30 @@ def names():
 
 VARIANTS = [plain, kept_for_a_second_time, never_used, gradients_asked_for, second_derivatives, backward_with_a_graph, in_place, views,
             leaves_written_to, hooks, gradients_retained, errors, names]
-FEWER = {names: 20}  # formulas are slower
+FEWER = {names: 5, errors: 20}  # formulas are slower, and so is finding whom an error is about
+
+
+def blocks_after(variant, steps):
+    """How many more blocks of memory are held after so many steps."""
+    before = sys.getallocatedblocks()
+    for _ in range(steps):
+        variant()
+    x.grad = w.grad = None
+    return sys.getallocatedblocks() - before
 
 
 def growth(variant, steps):
-    """How many blocks of memory are held after so many steps that were not before, and by how much the process grew (KiB)."""
+    """How many blocks of memory the steps leave behind, and by how much the process grew (KiB)."""
     gc.collect()
     gc.disable()
     try:
-        for _ in range(3000):  # until the interpreter's free lists are full, which a collection has emptied
-            variant()
-        x.grad = w.grad = None
-        blocks, size = sys.getallocatedblocks(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for _ in range(steps):
-            variant()
-        x.grad = w.grad = None
-        return sys.getallocatedblocks() - blocks, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - size
+        for length in range(1, 21):  # the interpreter keeps up to 2000 tuples of each length for later; a collection has emptied that store
+            list(map(tuple, [[None] * length] * 2500))
+        for _ in range(10):  # until caches are full
+            if blocks_after(variant, 500 // FEWER.get(variant, 1)) < 20:
+                break
+        size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return blocks_after(variant, steps), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - size
     finally:
         gc.enable()
 
