@@ -8,7 +8,16 @@ from symgrad import expressions as _expressions
 from symgrad import copying as _copying
 from symgrad import cuda, random
 from symgrad import surface as _surface
-from symgrad.autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from symgrad.autograd import (
+    enable_grad,
+    inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from symgrad.checking import Report, check, example
 from symgrad.creation import (
     arange,

@@ -15,7 +15,8 @@ from typing import Any
 from symgrad.op import Op
 
 __all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
-           "make_node", "mode", "next_sequence", "node_class", "observe", "observed", "record", "released", "upstream", "watch", "watched"]
+           "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "record", "released", "upstream", "watch",
+           "watched"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW = 1, 2, 4, 8, 16
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
@@ -31,20 +32,22 @@ class _Mode(threading.local):
     observers: tuple[Any, ...] = ()  # are shown every node that is recorded
     observers: tuple[Any, ...] = ()  # are shown every node that is recorded
     writing: Any = None  # is told of an array before it is written in place
-    enabled = True  # whether the hot path records by itself: `grad`, and nobody watches
-    inference = anomaly = False
+    enabled = True  # whether the hot path records by itself: `grad`, and nobody watches or observes; a thread has its own if it does not
+    inference = False
     complete = False  # whether nodes keep all that a formula may need
     branch: Any = None
 
 
 class _Board:
     """What all threads share: how many do not simply record, so that the hot path asks its own thread only if some do not,
-    and the place in time of the newest write into an array."""
+    the place in time of the newest write into an array, who is shown every node of all threads, and anomaly mode if it is on."""
 
-    __slots__ = ("paused", "written", "lock")
+    __slots__ = ("paused", "written", "lock", "observer", "anomaly")
 
     def __init__(self) -> None:
         self.paused, self.written, self.lock = 0, 0, threading.Lock()
+        self.observer: Any = None
+        self.anomaly: Any = None
 
 
 mode = _Mode()
@@ -75,10 +78,20 @@ def observe(observer: Any, enabled: bool) -> None:
     _settle()
 
 
+def observe_all(observer: Any) -> None:
+    """Show every node that any thread records from now on to `observer(node)`; None for nobody."""
+    with board.lock:
+        board.paused += (observer is not None) - (board.observer is not None)
+        board.observer, _Mode.enabled = observer, observer is None
+
+
 def _settle() -> None:
     plain = mode.grad and mode.watcher is None and not mode.observers
-    if plain != mode.enabled:
-        mode.enabled = plain
+    if plain == ("enabled" in mode.__dict__):
+        if plain:
+            del mode.enabled
+        else:
+            mode.enabled = False
         with board.lock:
             board.paused += -1 if plain else 1
 
@@ -87,7 +100,7 @@ def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
     """The node of an operation in a thread that is watched or observed; None if it is neither, or nothing is to be recorded."""
     if mode.watcher is not None:
         return observed(mode.watcher(op, args, parents, value))
-    if not mode.grad or not mode.observers:
+    if not mode.grad or not mode.observers and board.observer is None:
         return None
     flags = 0
     for p in parents:
@@ -97,10 +110,12 @@ def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
 
 
 def observed(node: Any) -> Any:
-    """The node, after this thread's observers have seen it."""
+    """The node, after this thread's observers and those of all threads have seen it."""
     if node is not None:
         for observer in mode.observers:
             observer(node)
+        if board.observer is not None:
+            board.observer(node)
     return node
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of
-from symgrad.graph import FREED, RELEASED, Leaf, Node, mode, record
+from symgrad.graph import FREED, RELEASED, Leaf, Node, board, record
 from symgrad.op import Op
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import Write, first_write_after
@@ -83,7 +83,7 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
     kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
     origin = "" if source is None or isinstance(source, Leaf) or source.origin is None else f", which is output {source.output_nr} of {source.origin.name().removesuffix('Backward0')},"
     hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if not mode.anomaly else
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if board.anomaly is None else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
             "there or anywhere later. Good luck!")
     return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{kind}Tensor "

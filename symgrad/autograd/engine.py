@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
-from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
-from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, record, upstream
+from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, board, record, upstream
 from symgrad.hooks import DETOURS, Pullback, running
 from symgrad.lift import traced
 from symgrad.passes import pullback
@@ -31,13 +30,6 @@ def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
     return out
-
-
-def _at(edge: GradientEdge) -> Tensor:
-    """The tensor at a place in the graph, or one that stands for it."""
-    place = edge.place
-    tensor = place.variable if isinstance(place, Leaf) else None
-    return wrap(place.value, place) if tensor is None else tensor
 
 
 def _at(edge: GradientEdge) -> Tensor:
@@ -93,16 +85,25 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None)
         wanted = _paths(seeds, keep)
-    before, detours, outer = record(create_graph), None, None
+    detours: Any = None
+    before, outer, checks = record(create_graph), None, None
     if DETOURS:
         detours, outer, running.pullback = DETOURS, running.pullback, Pullback(seeds, wanted)
+    if board.anomaly is not None:
+        detours = checks = board.anomaly.checks(seeds)
     try:
         return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
                         not retain, detours, deliver)
+    except Exception:
+        if checks is not None:
+            checks.failed()
+        raise
     finally:
         record(before)
         if detours is not None:
             running.pullback = outer
+        if checks is not None:
+            checks.close()
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:

@@ -54,7 +54,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Calla
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    nodes = [t.place if isinstance(t, GradientEdge) else t._node for t in tensors]
+    nodes: list[Any] = [t.place if isinstance(t, GradientEdge) else t._node for t in tensors]
     if any(node is None or not node.flags & GRADIENT for node in nodes):
         raise AssertionError("Expected gradient function to be set")
     gathered = _Gathered([weakref.ref(node) for node in nodes], fn, mode == "any")  # a hook must not hold its own node

@@ -21,7 +21,7 @@ from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Releas
 from symgrad.op import Op
 from symgrad.saved import _needed, changed
 from symgrad.tensor import Tensor, wrap
-from symgrad.versions import Alias, first_write_after, owner
+from symgrad.versions import Alias, first_write_after, owner, version
 
 __all__ = ["Packed", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -51,12 +51,12 @@ class Packed:
 
     def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack):
         self.hook, self.shape, self.dtype = unpack, tensor._value.shape, tensor._value.dtype
-        version, before = tensor._version, record(False)
+        before, since = record(False), version(tensor._value)
         try:
             self.content = pack(tensor)
         finally:
             record(before)
-        if tensor._version != version:
+        if version(tensor._value) != since:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
                                "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
                                "in-place operations on the input to a pack hook.")
@@ -133,7 +133,7 @@ def _keep(node: Any, places: Sequence[int], pack: Pack, unpack: Unpack) -> None:
         kept[place] = Packed(_tensor_of(value, source), pack, unpack)
     node.args = _Args(args)
     node.args.kept = kept
-    node.__class__ = _fetching(type(node))
+    node.__class__ = _fetching(type(node))  # type: ignore[arg-type]
 
 
 def _copied(value: Any) -> Any:
@@ -277,7 +277,7 @@ Node.__getattr__ = _raw  # type: ignore[attr-defined]
 
 def _memory(array: np.ndarray) -> int:
     """What all arrays that show the same memory have in common, also those that count their writes apart."""
-    root = owner(array)
+    root: Any = owner(array)
     while isinstance(root.base, Alias):
         root = owner(root.base.base)
     return id(root)

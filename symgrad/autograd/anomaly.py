@@ -1,0 +1,236 @@
+"""Anomaly mode: which operation, on whose line, made a gradient NaN.
+
+While the mode is on, every node that is recorded gets a note of the line that called it, and every pullback looks at each cotangent.
+A pullback knows nothing of this: every node has a detour then, as if it had hooks.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled
+from symgrad.graph import Node, board, observe_all, upstream
+from symgrad.hooks import DETOURS, Detour
+from symgrad.tensor import Tensor
+from symgrad.versions import PACKAGE, user_frame
+
+__all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+
+
+class NonFiniteGradient(RuntimeError):
+    """A gradient became NaN (or infinite, where that is asked for). `cause` tells where and why, as `symgrad.autograd.causes.Cause`."""
+
+    def __init__(self, message: str, cause: Any):
+        super().__init__(message)
+        self.cause = cause
+
+
+class _Now(threading.local):
+    """The node that the pullback of this thread is at."""
+
+    node: Node | None = None
+
+
+_now = _Now()
+
+
+def _note(node: Node) -> None:
+    """Note who called the operation of a node."""
+    frame: Any = user_frame(1)
+    stack = []
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            stack.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    inducer = None if _now.node is None else (_now.node.name(), RECORDS.get(_now.node))
+    RECORDS[node] = Record(tuple(stack) or ((_note.__code__, 1),), inducer)
+
+
+class Anomaly:
+    """The mode while it is on, and what it raises for."""
+
+    def __init__(self, check_nan: bool, check_inf: bool):
+        self.check_nan, self.check_inf = check_nan, check_inf
+
+    def checks(self, seeds: Sequence[tuple[Node, Any]]) -> Checks:
+        """The detours of a pullback that starts at these seeds."""
+        return Checks(self, seeds)
+
+
+class Checks(dict[Node, Any]):
+    """A detour for each node that a pullback may come to, and what they find."""
+
+    def __init__(self, anomaly: Anomaly, seeds: Sequence[tuple[Node, Any]]):
+        super().__init__((node, detour) for node, detour in list(DETOURS.items()) if not node.parents)
+        self.anomaly, self.seeds, self.outer = anomaly, {node for node, _ in seeds}, _now.node
+        self.guarded = False
+        self.causes: dict[Node, Cause] = {}  # why the cotangent that arrives at a node is not finite
+        _now.node = None
+        for node in upstream([node for node, _ in seeds], differentiable=True):
+            if node.parents:
+                self[node] = _Check(self, node, DETOURS.get(node))
+
+    def close(self) -> None:
+        """The pullback is over."""
+        _now.node = self.outer
+
+    def failed(self) -> None:
+        """Warn of the operation whose pullback failed, and of what that was computed for."""
+        node = _now.node
+        if node is None:
+            return
+        record = RECORDS.get(node)
+        if record is None:
+            self._warn(f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
+                       f"information.")
+            return
+        self._warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{record.traceback}")
+        while record is not None and record.inducer is not None:
+            name, record = record.inducer
+            if record is None:
+                self._warn(f"\n\nPrevious calculation was induced by {name}. No forward pass information available. Enable detect anomaly during "
+                           f"forward pass for more information.")
+            else:
+                self._warn(f"\n\nPrevious calculation was induced by {name}. Traceback of forward call that induced the previous calculation:\n"
+                           f"{record.traceback}")
+
+    def _warn(self, message: str) -> None:
+        frame = user_frame(1)
+        warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)
+
+
+class _Check:
+    """The detour of one node: its hooks, if it has any, and a look at each cotangent."""
+
+    __slots__ = ("checks", "node", "hooks")
+
+    def __init__(self, checks: Checks, node: Node, hooks: Detour | None):
+        self.checks, self.node, self.hooks = checks, node, hooks
+
+    def arrive(self, g: Any) -> Any:
+        """The cotangent of the node's value, after the hooks."""
+        checks, node = self.checks, self.node
+        _now.node = node
+        found = g if self.hooks is None else self.hooks.arrive(g)
+        value = _value(found)
+        if finite(value):
+            checks.causes.pop(node, None)
+        elif node not in checks.causes:
+            kind = "hook" if found is not g and finite(_value(g)) else "given" if node in checks.seeds else "sum"
+            checks.causes[node] = _cause(kind, node, 0, value)
+        return found
+
+    def leave(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
+        """The cotangents of the arguments, after the hooks."""
+        checks, node = self.checks, self.node
+        found = cotangents if self.hooks is None else self.hooks.leave(cotangents, g)
+        checks.guarded |= node.chooses
+        given = _value(g)
+        for i, (p, c) in enumerate(zip(node.parents, found)):
+            value = _value(c)
+            if p is None or finite(value):
+                continue
+            bad = ~np.isfinite(value)
+            if checks.guarded and np.shape(value) == np.shape(given):
+                bad &= ~(np.isnan(value) & (given == 0))  # the pullback makes these 0
+            if not bad.any():
+                continue
+            hooked = found is not cotangents and finite(_value(cotangents[i]))
+            cause = (_cause("posthook", node, i, value) if hooked else pulled(node, i, value, bad, given)) or checks.causes.get(node)
+            if cause is not None:
+                checks.causes.setdefault(p, cause)
+            nan = bool((np.isnan(value) & bad).any())
+            if nan and checks.anomaly.check_nan or checks.anomaly.check_inf:
+                words = "nan" if nan else "infinite"
+                message = f"Function '{node.name()}' returned {words} values in its {i}th output."
+                raise NonFiniteGradient("\n".join([message, *(() if cause is None else cause.explanation())]), cause)
+        return found
+
+
+def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
+    place = tuple(int(k) for k in np.argwhere(~np.isfinite(value))[0])
+    return Cause(kind, node, RECORDS.get(node), i, value[place], place)
+
+
+def _value(c: Any) -> Any:
+    """The numbers of a cotangent; those that are none of NumPy's pass for finite."""
+    return c._value if isinstance(c, Tensor) else c
+
+
+_settings = (False, True, False)  # whether the mode is on, and what it checks
+
+
+def _set(enabled: bool, check_nan: bool, check_inf: bool) -> None:
+    global _settings
+    _settings = (bool(enabled), bool(check_nan), bool(check_inf))
+    observe_all(_note if enabled else None)
+    board.anomaly = Anomaly(check_nan, check_inf) if enabled else None
+
+
+class set_detect_anomaly:
+    """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
+
+    While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and
+    a warning shows where the forward called that. The error goes on to tell which value was the first that was not finite, in the forward
+    pass or in the backward, with the local formula, the values and the line. Infinite gradients are no error by themselves, for they
+    may be right (the derivative of a square root at 0), but they are named as the cause of a NaN; with `check_inf` they raise, too.
+    `symgrad.autograd.graph.Node`s that were recorded while the mode was off are checked as well, but no line is known for them.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(0.0, requires_grad=True)
+    >>> with symgrad.autograd.set_detect_anomaly(True, check_inf=True):
+    ...     symgrad.sqrt(x).backward()
+    Traceback (most recent call last):
+        ...
+    symgrad.autograd.anomaly.NonFiniteGradient: Function 'SqrtBackward0' returned infinite values in its 0th output.
+    Forward: all values that the gradient was computed from are finite.
+    Backward: SqrtBackward0 made the first gradient that is not finite: its derivative by x is 1/(2*sqrt(x)), which is inf at x = 0.0; times the ...
+    The first cause is in the backward pass.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
+        self._before = _settings
+        _set(mode, check_nan, check_inf)
+
+    def __enter__(self) -> None:
+        """The mode is set already."""
+
+    def __exit__(self, *exception: Any) -> None:
+        _set(*self._before)
+
+
+class detect_anomaly:
+    """Anomaly mode as a context manager; see `set_detect_anomaly`.
+
+    >>> import symgrad, warnings
+    >>> warnings.simplefilter("ignore")
+    >>> with symgrad.autograd.detect_anomaly():
+    ...     symgrad.is_anomaly_enabled()
+    True
+    """
+
+    def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
+        self._before, self._checks = _settings, (check_nan, check_inf)
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+                      UserWarning, stacklevel=2)
+
+    def __enter__(self) -> None:
+        _set(True, *self._checks)
+
+    def __exit__(self, *exception: Any) -> None:
+        _set(*self._before)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on."""
+    return _settings[0]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a NaN raises in anomaly mode."""
+    return _settings[1]
