@@ -188,6 +188,18 @@ def test_the_formulas_use_the_symbols_of_named_tensors():
     assert [v.label for v in vertices if v.kind == "Leaf"] == ["w"]
 
 
+def test_a_complex_operand_is_not_taken_for_a_real_one():
+    assert [formula(v) for v in trace(lambda z: z.conj(), (symgrad.tensor([1j, 2.0]),)) if v.op] == ["conjugate(z)"]
+
+
+def test_what_hooks_compute_belongs_to_the_module():
+    model = symgrad.nn.Sequential(symgrad.nn.Tanh(), symgrad.nn.Sigmoid())
+    model[1].register_forward_pre_hook(lambda module, args: (2 * args[0],))
+    model[0].register_forward_hook(lambda module, args, output: output.exp())
+    assert [v.path for v in trace(model, (symgrad.ones(2),)) if v.op] == [
+        "Sequential/Tanh[0]/tanh", "Sequential/Tanh[0]/exp", "Sequential/Sigmoid[1]/mul", "Sequential/Sigmoid[1]/sigmoid"]
+
+
 def chain(model, *args):
     """Each operation with the names of its operands."""
     return [f"{v.label} <- {' '.join(o.label for o in v.operands)}".strip() for v in trace(model, args) if v.operands]
@@ -208,6 +220,13 @@ def writes(x):
     h = x * x
     h.exp_()
     return h.sin()
+
+
+def writes_before_others(x):
+    h = x * x
+    h.exp_()
+    g = x.cos()
+    return h.sin() + g
 
 
 def writes_a_view(x):
@@ -247,6 +266,7 @@ def draws(x):
     (lambda x: x.sum().reshape(1), False, ["sum <- x", "reshape <- sum"]),
     (writes, True, ["mul <- x x", "exp <- mul", "sin <- exp"]),
     (writes, False, ["mul <- x x", "exp <- mul", "sin <- exp"]),
+    (writes_before_others, False, ["mul <- x x", "exp <- mul", "cos <- x", "sin <- exp", "add <- sin cos"]),
     (writes_a_view, True, ["mul <- x x", "select_item <- mul", "exp <- select_item", "CopySlices <- mul exp", "sin <- CopySlices"]),
     (writes_a_view, False, ["mul <- x x", "select_item <- mul", "exp <- select_item", "sin <- exp"]),
     (writes_out, False, ["exp <- x", "sin <- exp"]),
@@ -254,6 +274,8 @@ def draws(x):
     (lambda x: Cube.apply(x).sin(), True, ["Cube <- x", "sin <- Cube"]),
     (lambda x: Cube.apply(x).sin(), False, ["mul <- x x", "mul_1 <- mul x", "sin <- mul_1"]),
     (lambda x: (x > 0).sum(), True, ["gt <- x const", "sum <- gt"]),
+    (lambda x: symgrad.where(x.sum() > 0, x, (x.sum() > 1).double()), True,  # NumPy has one True for both
+     ["sum <- x", "gt <- sum const", "sum_1 <- x", "gt_1 <- sum_1 const_1", "to_copy <- const_2", "where <- const_3 x to_copy"]),
     (lambda x: x.unbind()[2], True, ["unbind_piece <- x", "unbind_piece_1 <- x", "unbind_piece_2 <- x"]),
 ])
 def test_where_operands_come_from(function, tracked, expected):
@@ -336,6 +358,19 @@ def test_what_is_computed_meanwhile_has_its_gradients():
     kept[0].backward()
     assert w.grad.item() == pytest.approx(math.cos(3) + 2 * math.cos(6), rel=1e-14)
     assert not x.requires_grad and x._node is None
+
+
+def test_nothing_is_recorded_that_would_not_be_otherwise():
+    kept = []
+
+    def function(x):
+        kept.extend([x > 0, x.argmax(), x.detach().exp(), x.exp()])
+        with symgrad.no_grad():
+            kept.append(x.exp())
+        return x
+
+    trace(function, (symgrad.tensor([1.0, 2.0], requires_grad=True),))
+    assert [t._node is not None for t in kept] == [False, False, False, True, False]
 
 
 def test_verbose_prints_the_graph(tmp_path, capsys):

@@ -30,8 +30,8 @@ WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} 
 class Vertex:
     """One thing in the picture: an operation, or an input, output, parameter, buffer or constant.
 
-    `label` is unique and short; `path` is the scope, and what the vertex is called in it. `operands` are the vertices or the plain values
-    of the tensor arguments, `rest` the other arguments of the rule by name.
+    `label` is unique and short; `path` is the scope, and what the vertex is called in it. `operands` are the vertices of the tensor
+    arguments, then of tensors among the others, such as an index; `rest` are the other arguments of the rule by name.
     """
 
     __slots__ = ("kind", "path", "label", "value", "node", "operands", "op", "rest")
@@ -61,7 +61,7 @@ class Picture:
     # What the picture is made of
 
     def add(self, kind: str, value: Any, node: Node | None, *, name: str = "", scope: str | None = None, **rest: Any) -> Vertex:
-        """A new vertex under a fresh label; operands are members of its scope by their label, members of modules by their own name."""
+        """A new vertex under a fresh label; in its scope it goes by that, or by the name that a module gave it."""
         label = self._fresh(name or kind.lower())
         scope = self.scopes[-1] if scope is None else scope
         vertex = Vertex(kind, f"{scope}/{name.rpartition('.')[2] if kind in MEMBERS else label}", label, value, node, **rest)
@@ -99,7 +99,7 @@ class Picture:
         operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # such as an index that was an input
         rest = dict(zip([p.name for p in op.parameters], args[count:]))
         vertex = self.add(op.name, value, node, operands=tuple(operands), op=op, rest=rest)
-        self.know(vertex, None if any(a is value for a in args) else value, node)  # what is handed on stays what it was
+        self.know(vertex, value, node)
         self.operations.append((next_sequence(), vertex))
         return node
 
