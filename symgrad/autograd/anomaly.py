@@ -181,16 +181,14 @@ class set_detect_anomaly:
     may be right (the derivative of a square root at 0), but they are named as the cause of a NaN; with `check_inf` they raise, too.
     `symgrad.autograd.graph.Node`s that were recorded while the mode was off are checked as well, but no line is known for them.
 
-    >>> import symgrad
+    >>> import symgrad, warnings
     >>> x = symgrad.tensor(0.0, requires_grad=True)
-    >>> with symgrad.autograd.set_detect_anomaly(True, check_inf=True):
-    ...     symgrad.sqrt(x).backward()
-    Traceback (most recent call last):
-        ...
-    symgrad.autograd.anomaly.NonFiniteGradient: Function 'SqrtBackward0' returned infinite values in its 0th output.
-    Forward: all values that the gradient was computed from are finite.
-    Backward: SqrtBackward0 made the first gradient that is not finite: its derivative by x is 1/(2*sqrt(x)), which is inf at x = 0.0; times the ...
-    The first cause is in the backward pass.
+    >>> with symgrad.autograd.set_detect_anomaly(True), warnings.catch_warnings(action="ignore"):
+    ...     try:
+    ...         (0 * x.sqrt()).backward()
+    ...     except RuntimeError as error:
+    ...         print(str(error).split(".")[0])
+    Function 'SqrtBackward0' returned nan values in its 0th output
     """
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
@@ -208,8 +206,7 @@ class detect_anomaly:
     """Anomaly mode as a context manager; see `set_detect_anomaly`.
 
     >>> import symgrad, warnings
-    >>> warnings.simplefilter("ignore")
-    >>> with symgrad.autograd.detect_anomaly():
+    >>> with warnings.catch_warnings(action="ignore"), symgrad.autograd.detect_anomaly():
     ...     symgrad.is_anomaly_enabled()
     True
     """

@@ -236,7 +236,7 @@ def _local(node: Any, place: Place | None) -> Local | None:
     if given is None or not isinstance(result, VALUES) or node.op.arity is None:
         return None
     if place is not None:
-        values, result = tuple(a[_under(place, a)] if isinstance(a, VALUES) else a for a in given), result[place]
+        values, result = tuple(np.asarray(a)[_under(place, a)] if isinstance(a, VALUES) else a for a in given), np.asarray(result)[place]
     elif sum(np.size(a) for a in given) > FEW:
         return None
     else:
@@ -263,7 +263,7 @@ def _first_forward(node: Any, place: Place | None) -> Forward | None:
     """Follow a value that is not finite to where it came from: the first one that was computed from finite values."""
     while True:
         value: Any = node.value
-        if isinstance(value, VALUES) and not finite(value) and (place is None or np.isfinite(value[place])):
+        if isinstance(value, VALUES) and not finite(value) and (place is None or np.isfinite(np.asarray(value)[place])):
             place = _first(~np.isfinite(value))
         record, given = RECORDS.get(node), _operands(node)
         if isinstance(node, Leaf):
