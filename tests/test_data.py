@@ -9,7 +9,7 @@ import pytest
 from sides import compare, programs, recorded
 
 import symgrad
-from symgrad.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from symgrad.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, get_worker_info
 
 RECORDED = recorded(programs_data)
 
@@ -120,12 +120,13 @@ def test_streams_that_end_at_different_times_all_come():
 
 
 def test_a_seed_repeats_an_order_and_does_not_move_with_what_else_is_drawn():
-    def orders(between):
+    def order(between, **options):
         symgrad.manual_seed(11)
-        loader, out = DataLoader(range(20), 4, shuffle=True), []
-        for batch in loader:
+        out = []
+        for batch in DataLoader(range(20), 4, **options):
             out += batch.tolist()
             between()
         return out
 
-    assert orders(lambda: None) == orders(lambda: symgrad.rand(3)) != list(range(20))
+    for options in ({"shuffle": True}, {"sampler": RandomSampler(range(20), replacement=True, num_samples=100)}):
+        assert order(lambda: None, **options) == order(lambda: symgrad.rand(3), **options) != list(range(20))

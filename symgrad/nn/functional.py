@@ -137,8 +137,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     Raises ValueError for sizes that differ and for an unknown reduction, RuntimeError for values outside [0, 1].
 
     >>> import symgrad
-    >>> binary_cross_entropy(symgrad.tensor([0.5, 1.0]), symgrad.tensor([1.0, 1.0]), reduction="none")
-    tensor([0.6931, 0.0000])
+    >>> binary_cross_entropy(symgrad.tensor([0.5, 0.0]), symgrad.tensor([1.0, 1.0]), reduction="none")
+    tensor([  0.6931, 100.0000])
     """
     reduction = legacy(size_average, reduce, reduction)
     valid(reduction)
