@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.op import Op
 
 __all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
-           "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "record", "released", "upstream", "watch",
+           "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "record", "released", "upstream", "watch",
            "watched"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW = 1, 2, 4, 8, 16
@@ -119,6 +119,11 @@ def observed(node: Any) -> Any:
     return node
 
 
+def kept() -> int:
+    """The flags of nodes that matter in this thread: in the forward of a Function those of its shadow, too."""
+    return TRACKED if mode.watcher is None else TRACKED | SHADOW
+
+
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
     """A node, off the hot path."""
     node = object.__new__(node_class(op))
@@ -208,10 +213,14 @@ class Node:
         name = type(self).__name__
         return f"torch::autograd::{name}" if name in PREFIXED else name
 
+    def short_name(self) -> str:
+        """The name of the operation in torch's errors, such as `Add`."""
+        return self.name().rstrip("0123456789").removesuffix("Backward")
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes whose outputs this one consumed, with the number of the output; None for a constant."""
-        return tuple((None, 0) if p is None or not p.requires_grad else (p.origin, p.output_nr) for p in self.parents)
+        return tuple((None, 0) if p is None or not p.requires_grad else (p.seen, p.output_nr) for p in self.parents)
 
     @property
     def output_nr(self) -> int:
@@ -220,8 +229,14 @@ class Node:
 
     @property
     def origin(self) -> Node:
-        """The node a person should see in place of this one."""
+        """The node that this one is a part of."""
         return self
+
+    @property
+    def seen(self) -> Any:
+        """What a person should see in place of this node."""
+        origin = self.origin
+        return origin if origin is self or origin is None else origin.seen
 
     def release(self) -> None:
         """Forget values once a pullback has run, where the rule needs only shapes; a graph with names keeps them for its formulas.

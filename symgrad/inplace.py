@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.graph import TRACKED, Leaf, board, mode, next_sequence, node_class
+from symgrad.graph import TRACKED, Leaf, board, kept, mode, next_sequence, node_class
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY, Op
@@ -35,6 +35,12 @@ def _asks(args: Any) -> bool:
     return any(isinstance(a, Tensor) and a.requires_grad for a in args)
 
 
+def _known(args: Any) -> bool:
+    """Whether an operation on these is recorded, or at least in the shadow of a Function."""
+    flags = kept()
+    return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
+
+
 def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
     """The in-place form of a function whose first argument is the tensor that is written."""
 
@@ -48,8 +54,7 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
                 alias |= np.may_share_memory(x, a._value)
-        tracked = p is not None and bool(p.flags & TRACKED)
-        result = function(wrap(x.copy() if tracked or _asks(args) else x, p), *args, **kwargs)
+        result = function(wrap(x.copy() if _known((self, *args)) else x, p), *args, **kwargs)
         check_target(name, x, result._value.shape, result._value.dtype)
         return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
 
@@ -64,7 +69,7 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
     before = None
     if node is not None:
         base = base_of(self)
-        if base is not None and (base._node is None or not base._node.flags & TRACKED):
+        if base is not None and not _known((base,)):
             before = base._value.copy()
     since = next_sequence()
     write(x, result._value, name)
@@ -264,8 +269,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if source.ndim > piece.ndim:
         source = source.reshape(source.shape[source.ndim - piece.ndim:])  # type: ignore[attr-defined]
     p = self._node
-    tracked = p is not None and p.flags & TRACKED or source.requires_grad
-    _settle(self, traced.put(wrap(x.copy() if tracked else x, p), source, index, False), "__setitem__")
+    _settle(self, traced.put(wrap(x.copy() if _known((self, source)) else x, p), source, index, False), "__setitem__")
 
 
 def _augmented(name: str, operator: str) -> None:

@@ -16,24 +16,29 @@ from symgrad.writing import into
 __all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
 
 
+def _plain(x: Any) -> Any:
+    """A value of which only the shape and the dtype are asked."""
+    return x._value if isinstance(x, Tensor) else as_value(x)
+
+
 class Traced:
     """The carrier of Tensors: every op of the registry by name, so that what a rule computes is recorded again."""
 
     @staticmethod
     def zeros_like(x: Any, shape: Any = None) -> Tensor:
-        return wrap(numeric.zeros_like(as_value(x), shape))
+        return wrap(numeric.zeros_like(_plain(x), shape))
 
     @staticmethod
     def ones_like(x: Any, shape: Any = None) -> Tensor:
-        return wrap(numeric.ones_like(as_value(x), shape))
+        return wrap(numeric.ones_like(_plain(x), shape))
 
     @staticmethod
     def eye_like(x: Any, n: int) -> Tensor:
-        return wrap(numeric.eye_like(as_value(x), n))
+        return wrap(numeric.eye_like(_plain(x), n))
 
     @staticmethod
     def indicator(condition: Tensor, like: Any) -> Tensor:
-        value = as_value(like)
+        value = _plain(like)
         if condition._node is None:
             return wrap(numeric.indicator(condition._value, value))
         return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # so that its formula keeps the condition

@@ -151,7 +151,7 @@ def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
-        value = np.empty_like(as_value(input), None if dtype is None else numpy_dtype(dtype), order)  # type: ignore[call-overload]
+        value = np.empty_like(input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype), order)  # type: ignore[call-overload]
         fill(value, *args, **rest)
         return finished(value if value.ndim else value[()], requires_grad, symbol)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Link, Node, board, freed, upstream
+from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
 from symgrad.saved import verify
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
-MIXED = NAMED | TANGENT  # a node with one of these may have parents that need no cotangent
+MIXED = NAMED | TANGENT | SHADOW  # a node with one of these may have parents that need no cotangent, or be out of sight itself
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 
@@ -72,6 +72,9 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 following = None
                 continue
         elif flags & MIXED:
+            if not flags & GRADIENT:
+                following = None
+                continue
             parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
         if node.sequence_nr < written and not flags & RELEASED:
             verify(node, parents)
@@ -209,7 +212,7 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     """Carry tangents of leaves up to the roots: the derivative, applied to the tangents. A node without one has tangent zero."""
     out: dict[Node, Any] = dict(tangents)
     for node in upstream(roots):
-        if node in out or not node.parents:
+        if node in out or not node.parents or not node.flags & TRACKED:
             continue
         carried = [None if p is None else out.get(p) for p in node.parents]
         if all(t is None for t in carried):

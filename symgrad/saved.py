@@ -81,7 +81,7 @@ class Changed(RuntimeError):
 def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
     """The error for a saved value that was written, with the line that wrote it."""
     kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
-    origin = "" if source is None or isinstance(source, Leaf) or source.origin is None else f", which is output {source.output_nr} of {source.origin.name().removesuffix('Backward0')},"
+    origin = "" if source is None or isinstance(source, Leaf) or source.origin is None else f", which is output {source.output_nr} of {source.origin.short_name()},"
     hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             "torch.autograd.set_detect_anomaly(True, check_nan=False)." if board.anomaly is None else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "

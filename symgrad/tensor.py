@@ -52,6 +52,8 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
+        if board.paused:
+            self._escape(shared=True)
         return wrap(Alias.of(self._array()))
 
     @data.setter
@@ -63,6 +65,8 @@ class Tensor:
     @property
     def value(self) -> Any:
         """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
+        if board.paused:
+            self._escape(shared=True)
         return self._value
 
     @property
@@ -103,7 +107,7 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf."""
         node = self._node
-        return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.origin
+        return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
 
     @property
     def _version(self) -> int:
@@ -169,10 +173,10 @@ class Tensor:
         """The same value, sharing memory, outside the graph."""
         return wrap(self._array(), mode.watcher.detach(self) if board.paused and hasattr(mode.watcher, "detach") else None)
 
-    def _escape(self) -> None:
-        """Tell who watches this thread that the value is read as plain numbers."""
+    def _escape(self, shared: bool = False) -> None:
+        """Tell who watches this thread that the value is read as plain numbers, or its memory given away."""
         if hasattr(mode.watcher, "escape"):
-            mode.watcher.escape(self)
+            mode.watcher.escape(self, shared)
 
     def item(self) -> Any:
         """The only element, as a Python number."""
@@ -196,7 +200,7 @@ class Tensor:
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if board.paused:
-            self._escape()
+            self._escape(shared=True)
         return self._array()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -285,6 +289,8 @@ def wrap(value: Any, node: Node | None = None) -> Tensor:
 def as_value(data: Any, dtype: Any = None) -> Any:
     """A NumPy value of a supported dtype, from a Tensor, an array, a number or nested sequences of them."""
     if isinstance(data, Tensor):
+        if board.paused:
+            data._escape()
         value = data._value
     elif isinstance(data, (np.ndarray, np.generic)):
         value = data
@@ -311,4 +317,4 @@ def _from_python(data: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    return [_plain(d) if isinstance(d, (list, tuple)) else (d._value if isinstance(d, Tensor) else d) for d in data]
+    return [_plain(d) if isinstance(d, (list, tuple)) else (as_value(d) if isinstance(d, Tensor) else d) for d in data]

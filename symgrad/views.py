@@ -50,7 +50,7 @@ class Kin:
             view = reference()
             if view is not None and (kin := KIN.get(id(view))) is not None:
                 node = view._node
-                kin.source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.name().removesuffix("Backward0"))
+                kin.source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.short_name())
                 del view._node
         self.fresh.clear()
 
@@ -102,7 +102,7 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
     """torch's error for a view that was not made one by one in a graph."""
     try:
         node = object.__getattribute__(t, "_node")
-        source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.name().removesuffix("Backward0"))
+        source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.short_name())
     except AttributeError:
         source = kin.source
     output = "" if source is None else f"Output {source[0]} of {source[1]} is a view"
@@ -148,7 +148,7 @@ def _written(base: Tensor, piece: Node, geometry: Geometry, before: Any) -> Node
     node = new(CopySlices)
     node.args = base._value if before is None else before, piece.value, geometry
     node.parents, node.value = (old, piece), base._value
-    node.flags = ((0 if old is None else old.flags) | piece.flags) & TRACKED
+    node.flags = ((0 if old is None else old.flags) | piece.flags) & kept()
     node.sequence_nr = next_sequence()
     return node
 
@@ -174,9 +174,10 @@ def _current_node(view: Tensor) -> Node | None:
     assert base is not None
     parent, node = base._node, None
     if kin.made and parent is not None and parent.requires_grad:
-        if not mode.grad:
+        if not mode.grad and not _hidden():
             return None  # no graph asks, so nobody is misled
-        raise _refused(kin, view, "its base or another view of its base has been modified inplace")
+        if mode.grad:
+            raise _refused(kin, view, "its base or another view of its base has been modified inplace")
     if parent is not None and parent.flags & TRACKED:
         node = new(AsStrided)
         array = base._array()

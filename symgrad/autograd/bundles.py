@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.graph import Node, make_node, next_sequence
+from symgrad.graph import TRACKED, Node, make_node, next_sequence
 from symgrad.op import Op
-from symgrad.tensor import Tensor, wrap
 
-__all__ = ["Bundle", "Output", "once"]
+__all__ = ["Bundle", "Output", "refusal"]
 
 
 class Bundle:
@@ -20,7 +19,7 @@ class Bundle:
     __slots__ = ("parts",)
     dtype, shape = np.dtype(np.float64), None  # what the engine asks of a cotangent; a bundle is neither summed nor conjugated
 
-    def __init__(self, parts: Sequence[Any]):
+    def __init__(self, parts: Iterable[Any]):
         self.parts = tuple(parts)
 
     def __add__(self, other: Bundle) -> Bundle:
@@ -51,6 +50,9 @@ class Output(Node):
     def origin(self) -> Node:
         return self.parents[0]  # type: ignore[return-value]
 
+    def short_name(self) -> str:
+        return self.origin.short_name()
+
     @property
     def output_nr(self) -> int:
         return self.args[1]  # type: ignore[index]
@@ -59,18 +61,21 @@ class Output(Node):
         """Nothing is held here but the value."""
 
 
-def _refuse(*_: Any) -> Any:
-    raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+def _refuse(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> Any:
+    raise RuntimeError(args[-1])
 
 
-ONCE = Op("once", "primitive", lambda xp, value, *inputs: value, _refuse, _refuse, None, ("values",), (), "DelayedErrorBackward", public=False,
-          saves=False)
+def _value_of(xp: Any, values: Sequence[Any], why: str) -> Any:
+    raise RuntimeError(why)  # in numbers it is known without asking, and in formulas it has none
 
 
-def once(y: Tensor, inputs: Sequence[Tensor]) -> Tensor:
-    """A result whose derivative by anything raises."""
-    nodes = tuple(x._node for x in inputs)
+REFUSAL = Op("refusal", "primitive", _value_of, _refuse, lambda xp, tangents, y, args: _refuse(xp, None, y, args, tangents), None,
+             ("values",), (), "DelayedErrorBackward", public=False, saves=False)
+
+
+def refusal(value: Any, inputs: Sequence[Node], why: str) -> Node:
+    """The node of a value whose derivative by anything upstream of the inputs raises RuntimeError, saying why."""
     flags = 0
-    for p in nodes:
-        flags |= 0 if p is None else p.flags & 1
-    return wrap(y._value, make_node(ONCE, tuple(x._value for x in inputs), nodes, y._value, flags))
+    for p in inputs:
+        flags |= p.flags & TRACKED
+    return make_node(REFUSAL, (*(p.value for p in inputs), why), tuple(inputs), value, flags)

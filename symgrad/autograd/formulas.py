@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.engine import read_traced
+from symgrad.autograd.shadow import Linking
 from symgrad.carriers import numeric
-from symgrad.graph import GRADIENT, Leaf, Link, Node, record, upstream
+from symgrad.graph import Leaf, Link, Node, record, upstream
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.passes import arguments, call_rule, pushforward
@@ -20,11 +22,11 @@ __all__ = ["cotangents_in", "forward_in", "op_of"]
 
 def op_of(node: Any) -> Op:
     """The op that one call of a Function is."""
-    names = [p for p in inspect.signature(node.function.forward).parameters][-len(node.needs_input_grad):] if node.needs_input_grad else []
-    tensors = tuple(names[i] if i < len(names) else f"x{i}" for i in node._places)
-    return Op(node.function.__name__, "function", lambda xp, *xs: forward_in(node, xp, xs), lambda xp, g, y, args, needs: node.vjp(xp, g, y, args, needs),
-              lambda xp, tangents, y, args: _tangent(node, xp, tangents, args), len(node.parents), tensors, (), type(node).__name__, public=False,
-              saves=False)
+    names = [p for p in inspect.signature(node.function.forward).parameters][-len(node.needs):] if node.needs else []
+    tensors = tuple(names[i] if i < len(names) else f"x{i}" for i in node.places)
+    return Op(node.function.__name__, "function", lambda xp, *xs: forward_in(node, xp, xs),
+              lambda xp, g, y, args, needs: node.vjp(xp, g, y, args, needs), lambda xp, tangents, y, args: _tangent(node, xp, tangents, args),
+              len(node.parents), tensors, (), type(node).__name__, public=False, saves=False)
 
 
 def _constant(xp: Any) -> Callable[[Any], Any]:
@@ -39,16 +41,16 @@ def forward_in(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:
     """
     function = node.function
     if hasattr(function, "symbolic"):
-        given = list(node.call) if node.call is not None else [None] * len(node.needs_input_grad)
-        for i, x in zip(node._places, tensors):
+        given = list(node.call) if node.call is not None else [None] * len(node.needs)
+        for i, x in zip(node.places, tensors):
             given[i] = x
         return function.symbolic(xp, *given)
     if node.inner is None or any(n is None for n in node.inner):
-        raise RuntimeError(f"{function.__name__}: this Function has no formula: its forward was not recorded with Tensors from input to output. Declare "
-                           f"one with a static method symbolic(xp, ...)")
+        raise RuntimeError(f"{function.__name__}: this Function has no formula: its forward was not recorded with Tensors from input to output. "
+                           f"Declare one with a static method symbolic(xp, ...)")
     memo = _known(node, tensors)
     found = _replayed(xp, node.inner, memo)
-    return tuple(found) if node._many else found[0]
+    return tuple(found) if node.many else found[0]
 
 
 def _known(node: Any, tensors: Sequence[Any]) -> dict[Node, Any]:
@@ -72,16 +74,16 @@ def _replayed(xp: Any, roots: Sequence[Node | None], memo: dict[Node, Any]) -> l
 
 def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     """The user's backward in another carrier: recorded with numbers, then read with the carrier's values."""
-    if node._many:
+    if node.many:
         raise RuntimeError(f"{node.function.__name__}: the formulas of a Function with several outputs are not there; check each output by itself")
-    node.promote()
     seed = wrap(np.ones_like(node.value))
     seed._node = leaf = Leaf(seed, seed._value, True)
-    before = record(True)
+    before, node.reading = record(True), True
     try:
-        found = node.pulled(seed, needs, lambda x: x)
+        found = node.linked(lambda: node.pulled(seed, needs, lambda x: x))
     finally:
         record(before)
+        node.reading = False
     memo = {**_known(node, args), node: y, leaf: g}
     constant = _constant(xp)
     return tuple(None if c is None else constant(c._value) if c._node is None else _replayed(xp, [c._node], memo)[0] for c in found)
@@ -92,21 +94,20 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
     from symgrad.autograd.function import Function
 
     if node.function.jvp is not Function.jvp and xp in (numeric, traced):
-        given: list[Any] = [None] * len(node.needs_input_grad)
-        for i, t in zip(node._places, tangents):
+        given: list[Any] = [None] * len(node.needs)
+        for i, t, x in zip(node.places, tangents, args):
+            if t is None and node.materialize:
+                t = np.zeros_like(x if xp is numeric else x._value)
             given[i] = wrap(t) if t is not None and not isinstance(t, Tensor) else t
-        if xp is traced:
-            node.promote()
-        found = node.jvp(*given)
-        many = isinstance(found, tuple)
-        out = tuple(t._value if xp is numeric and t is not None else t for t in (found if many else (found,)))
-        return out if node._many else out[0]
-    if node.inner is None or any(n is None for n in node.inner):
-        return node.function.jvp(node, *tangents)
-    for n in upstream(node.inner, stop=dict.fromkeys(p for p in node.parents if p is not None)):
-        n.flags |= GRADIENT
-    moved = pushforward(xp, node.inner, {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None})
-    out = tuple(moved.get(n) for n in node.inner)
-    return out if node._many else out[0]
-
-
+        found = node.push(given)
+        found = found if isinstance(found, tuple) else (found,)
+        out = tuple(t._value if xp is numeric and t is not None else t for t in (node.linked(lambda: found) if xp is traced else found))
+    elif node.inner is None or any(n is None for n in node.inner):
+        return node.function.jvp(node.seen, *tangents)
+    else:
+        linking = Linking(node.span, node.parents, None)
+        twins = [linking.link(n) for n in node.inner]
+        given_tangents = {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None}
+        moved = pushforward(xp, [n for n in twins if n is not None], given_tangents, read_traced if xp is traced else None)
+        out = tuple(None if n is None else moved.get(n) for n in twins)
+    return out if node.many else out[0]

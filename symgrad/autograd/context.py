@@ -1,0 +1,300 @@
+"""What a Function's forward leaves for its backward: `ctx`, the node it stands for, and the tensors it saved."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.bundles import Bundle, Output
+from symgrad.autograd.formulas import cotangents_in, op_of
+from symgrad.autograd.saving import Packed, packed
+from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
+from symgrad.carriers import numeric
+from symgrad.graph import FREED, NAMED, Leaf, Node, mode, watch
+from symgrad.hooks import RemovableHandle, detour_of
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.recording import convert
+from symgrad.saved import changed
+from symgrad.tensor import Tensor, new, wrap
+from symgrad.versions import first_write_after
+
+__all__ = ["FunctionCtx", "FunctionNode", "Saved"]
+
+
+class FunctionCtx:
+    """What a Function's forward leaves for its backward, as attributes and by these methods. `y.grad_fn` is the `ctx` of `y`.
+
+    It has no names of its own but torch's, so that every other one is free for attributes.
+    """
+
+    __slots__ = ("_node", "__dict__", "__weakref__")
+    _node: FunctionNode
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (or None) for the backward, which finds them in `saved_tensors`, and finds out if they were written meanwhile.
+
+        Raises TypeError for anything else.
+        """
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}; keep other things as "
+                                f"attributes of ctx")
+        self._node.to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.")
+        self._node.to_push = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs the forward wrote in place; they must be among its outputs."""
+        self._node.dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which outputs no gradient flows through."""
+        self._node.constant = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether the gradient of an output that was not used arrives as zeros (the default) or as None."""
+        self._node.materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that the forward saved.
+
+        Raises RuntimeError once the graph was freed, and for a tensor that was written in place since.
+        """
+        return self._node.unpack()
+
+    saved_variables = saved_tensors
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes of the tensor arguments, with the numbers of the outputs."""
+        return self._node.next_functions
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for whatever a user wants to note at the node."""
+        return detour_of(self._node).metadata
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow through the node."""
+        return self._node.requires_grad
+
+    def name(self) -> str:
+        """The name of the node: that of the Function, with `Backward`."""
+        return type(self).__name__
+
+    def _sequence_nr(self) -> int:
+        return self._node.sequence_nr
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs."""
+        return RemovableHandle(detour_of(self._node).posthooks, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs."""
+        return RemovableHandle(detour_of(self._node).prehooks, fn)
+
+    def __getattr__(self, name: str) -> Any:
+        own = object.__getattribute__(self, "_node").own
+        if name in own:  # an output, which must not refer to its own node
+            return self._node.output(own[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class Saved:
+    """A tensor that a Function saved: its value and node, or the number of the output it is, which must not refer to its own node."""
+
+    __slots__ = ("value", "node", "output", "since", "given", "tensor")
+
+    def __init__(self, t: Tensor, output: int | None, since: int, given: bool):
+        kept = packed(t)
+        self.value, self.node, self.output, self.since = kept or t._value, None if output is not None else t._node, output, since
+        self.given = given  # whether it is an argument, or an output
+        self.tensor = None if kept is not None or output is not None else weakref.ref(t)
+
+    def unpack(self, owner: FunctionNode) -> Tensor:
+        """The tensor itself while it is there and in its place; raises RuntimeError if it was written or detached."""
+        if isinstance(self.value, Packed):
+            return wrap(self.value.unpack(), self.node if self.output is None else owner.place(self.output))
+        tensor = None if self.tensor is None else self.tensor()
+        node = tensor._node if tensor is not None else self.node if self.output is None else owner.place(self.output)
+        if node is None and self.node is not None and not isinstance(self.node, Leaf):
+            raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
+                               "out-of-place `.detach()` instead")
+        found = first_write_after(self.value, self.since)
+        if found is not None:
+            raise changed(self.value, *found, node if node is not None and node.requires_grad else None)
+        return tensor if tensor is not None and node is self.node else wrap(self.value, self.node if self.output is None else node)
+
+
+class FunctionNode(Node):
+    """The node of a custom Function."""
+
+    __slots__ = ("attributes", "face", "own", "to_save", "to_push", "dirty", "constant", "materialize", "places", "needs", "call", "inner", "span",
+                 "saved", "pushed", "pushing", "reading", "_op")
+    broadcasts = saves = chooses = False
+    silent = True  # a None among its cotangents leaves `.grad` alone
+    function: type[Any]  # the Function
+    context: type[FunctionCtx]
+    places: tuple[int, ...]  # of the tensors among the arguments
+    needs: tuple[bool, ...]
+    span: Span
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, Any] = {}
+        self.face: Any = None
+        self.own: dict[str, int] = {}
+        self.saved: tuple[Saved | None, ...] | None = ()
+        self.pushed: tuple[Saved | None, ...] | None = ()
+        self.inner: tuple[Node | None, ...] | None = None  # the nodes of the outputs in the recorded forward, where formulas may be asked
+        self.call: tuple | None = None  # the arguments, likewise
+        self._op: Op | None = None
+        self.to_save: tuple = ()
+        self.to_push: tuple = ()
+        self.dirty: tuple = ()
+        self.constant: tuple = ()
+        self.materialize, self.pushing, self.reading = True, False, False
+
+    @property
+    def seen(self) -> FunctionCtx:  # type: ignore[override]
+        """The node as people see it: `ctx`, made anew if nobody has it."""
+        ctx = None if self.face is None else self.face()
+        if ctx is None:
+            ctx = new(self.context)
+            ctx._node, ctx.__dict__ = self, self.attributes
+            self.face = weakref.ref(ctx)
+        return ctx
+
+    def __copy__(self) -> FunctionNode:
+        twin = new(type(self))
+        for name in (*FunctionNode.__slots__, "args", "parents", "value", "sequence_nr", "flags"):
+            setattr(twin, name, getattr(self, name))
+        twin.face = None
+        return twin
+
+    @property
+    def many(self) -> bool:
+        """Whether the outputs are a tuple."""
+        return isinstance(self.value, tuple)
+
+    def place(self, k: int) -> Node:
+        """The node of one output."""
+        return Output(self, k) if self.many else self
+
+    def output(self, k: int) -> Tensor:
+        """One output."""
+        return wrap(self.value[k] if self.many else self.value, self.place(k))
+
+    def unpack(self) -> tuple[Tensor | None, ...]:
+        """The saved tensors."""
+        entries = self.pushed if self.pushing else self.saved
+        if entries is None:
+            raise RuntimeError(FREED)
+        return tuple(None if each is None else each.unpack(self) for each in entries)
+
+    @property
+    def op(self) -> Op:  # type: ignore[override]
+        """The op this node stands for in other carriers, made when one asks."""
+        if self._op is None:
+            self._op = op_of(self)
+        return self._op
+
+    def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:  # type: ignore[override]
+        """The cotangents by the user's backward."""
+        if xp is numeric:
+            return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
+        if xp is traced:
+            return self.linked(lambda: self.pulled(g, needs, lambda x: x))
+        return cotangents_in(self, xp, g, y, args, needs)
+
+    def linked(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
+        """What the user's code computes, with what the forward left joined to its graph."""
+        linking = Linking(self.span, self.parents, mode.watcher)
+        before = watch(linking)
+        try:
+            found = compute()
+        finally:
+            watch(before)
+        lost = self._lost()
+        return tuple(linking.result(c, None if lost is None else self.span.why(lost)) for c in found)
+
+    def pulled(self, g: Any, needs: Sequence, lift: Callable[[Any], Tensor]) -> tuple[Tensor | None, ...]:
+        """Call the user's backward with cotangents as Tensors; what it returns is fitted to the tensor arguments."""
+        values = self.value if self.many else (self.value,)
+        parts = g.parts if isinstance(g, Bundle) else (g,)
+        given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None else None
+                 for c, v in zip(parts, values)]
+        found = self.function._backward_rule()(self.seen, *given)
+        return self._fitted(found if isinstance(found, tuple) else (found,), needs)
+
+    def _fitted(self, found: tuple, needs: Sequence) -> tuple[Tensor | None, ...]:
+        name, count = self.name(), len(self.needs)
+        if len(found) < count or any(c is not None for c in found[count:]):
+            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got {len(found)})")
+        for i, c in enumerate(found[:count]):
+            if i not in self.places and c is not None:
+                raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward "
+                                   f"input was not a Variable")
+            if c is not None and not isinstance(c, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(c).__name__}) for the gradient at position {i + 1} of {name}")
+        return tuple(None if need is None or found[i] is None else self._suited(found[i], a, i)
+                     for i, need, a in zip(self.places, needs, self.args or ()))
+
+    def _suited(self, c: Tensor, like: Any, i: int) -> Tensor:
+        """A gradient in the shape and dtype of an argument."""
+        shape = like.shape
+        if c._value.shape != shape:
+            have = c._value.shape
+            if len(have) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], have[::-1])):
+                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
+                                   f"compatible with {list(shape)}")
+            c = traced.sum_to_size(c, tuple(shape))
+        if c._value.dtype != like.dtype:
+            if c._value.dtype.kind == "c" and like.dtype.kind != "c":
+                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {c.dtype} for a real input: return its "
+                                   f"real part")
+            c = convert(c, like.dtype)
+        return c
+
+    def _lost(self) -> str | None:
+        """What the forward left for the backward that may depend on its inputs and cannot know it."""
+        span = self.span
+        if not span.escaped < float("inf"):
+            return None
+        given = {id(each) for each in (self.call or ())}
+
+        def trusted(value: Any) -> bool:
+            return id(value) in given or isinstance(value, (Node, FunctionCtx))
+
+        for name, value in self.attributes.items():
+            if name != "needs_input_grad" and (found := suspect(value, f"ctx.{name}", trusted)) is not None:
+                return found
+        for i, each in enumerate(self.saved or ()):
+            if each is not None and not each.given and each.node is None and each.value.dtype.kind in INEXACT:
+                return f"ctx.saved_tensors[{i}]"
+        return span.leaked
+
+    def release(self) -> None:
+        """Forget what was saved, once a pullback has run."""
+        if not self.flags & NAMED:
+            self.inner = None
+            if self.saved:
+                self.saved = None
+
+    def push(self, tangents: Sequence[Any]) -> Any:
+        """The tangents of the outputs, by the user's `jvp`."""
+        self.pushing = True
+        try:
+            return self.function.jvp(self.seen, *tangents)
+        finally:
+            self.pushing = False

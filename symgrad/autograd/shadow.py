@@ -1,0 +1,294 @@
+"""What a Function's forward computes out of sight, so that its backward can be differentiated rightly.
+
+While a forward runs, every operation leaves a node that knows its inputs, though no tensor requires grad by it: its shadow. When the backward
+is recorded, the nodes of what it uses are replaced by twins that carry gradients; the tensors themselves stay as they are. Where the
+forward left this way, by reading a tensor as plain numbers, what it left for the backward cannot know its inputs: a derivative of that is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.bundles import refusal
+from symgrad.carriers import numeric
+from symgrad.graph import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
+from symgrad.op import REGISTRY, Op
+from symgrad.tensor import Tensor, wrap
+from symgrad.versions import first_write_after
+from symgrad.views import KIN, base_of
+
+__all__ = ["Linking", "Shadow", "Span", "suspect"]
+
+CLONE = REGISTRY["clone"]
+REMEDY = "Save the inputs with save_for_backward and compute it in backward, or mark the backward with once_differentiable"
+INEXACT = "fcV"  # the kinds of dtypes that have derivatives
+
+
+class Span:
+    """The stretch of time in which one forward ran, and when it first read a tensor as plain numbers."""
+
+    __slots__ = ("name", "since", "until", "escaped", "shared", "before", "leaked")
+
+    def __init__(self, name: str, since: int):
+        self.name, self.since, self.until = name, since, math.inf
+        self.escaped: float = math.inf
+        self.shared = False  # whether memory was given away that could be written unseen
+        self.before: dict[str, Any] = {}
+        self.leaked: str | None = None
+
+    def __contains__(self, node: Node) -> bool:
+        return self.since < node.sequence_nr < self.until
+
+    def why(self, what: str) -> str:
+        """The refusal of a derivative."""
+        return (f"{self.name}: the second derivative would be wrong: the forward turned a tensor into plain numbers (by numpy(), item() or the like) "
+                f"and left {what}, which may depend on its inputs and cannot know it. {REMEDY}")
+
+
+class Shadow:
+    """Records a Function's forward out of sight. `reach()` says what its backward can see, by names; `complete` asks for all a formula needs."""
+
+    def __init__(self, name: str, reach: Callable[[], dict[str, Any]], complete: bool, outer: Shadow | None = None):
+        self.span: Span = Span(name, next_sequence() if outer is None else outer.span.since)
+        self.reach = reach
+        self.complete: bool = complete or outer is not None and outer.complete
+        self.places: list[tuple[Tensor, Node]] = []  # where tensors were in the graph that the forward wrote
+
+    def known(self, node: Node | None) -> bool:
+        """Whether a node depends on an input, or on something else that carries gradients."""
+        return node is not None and bool(node.flags & TRACKED or node.flags & SHADOW and node in self.span)
+
+    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        if not op.differentiable and not self.complete or not any(map(self.known, parents)):
+            return None
+        parents, flags = tuple(p if self.known(p) else None for p in parents), SHADOW
+        for p in parents:
+            if p is not None and mode.grad:
+                flags |= p.flags & (TRACKED if op.differentiable else NAMED)
+            if isinstance(p, Leaf) and p in self.span:  # made anew of numbers, perhaps of an input's
+                self.span.escaped = min(self.span.escaped, p.sequence_nr - 1)
+        return make_node(op, args, parents, value, flags)
+
+    def escape(self, t: Tensor, shared: bool = False) -> None:
+        """Note that a tensor which depends on an input was read as plain numbers, or its memory given away."""
+        if t._value.dtype.kind in INEXACT and self.known(t._node):
+            if self.span.escaped == math.inf:
+                self.span.escaped, self.span.before = next_sequence(), self.reach()
+            self.span.shared |= shared
+
+    def moved(self, *places: tuple[Tensor, Node | None]) -> None:
+        """Note where tensors that are written have been in the graph."""
+        for t, node in places:
+            if node is not None and node.flags & TRACKED and all(t is not other for other, _ in self.places):
+                self.places.append((t, node))
+
+    def detach(self, t: Tensor) -> Node | None:
+        """The node of a tensor that is detached here, where nothing requires grad anyway: it still knows its inputs."""
+        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if self.known(t._node) else None
+
+    def restore(self) -> None:
+        """Bring the tensors that the forward wrote back to their places in the graph."""
+        for t, node in self.places:
+            if base_of(t) is None:  # a view asks its base
+                t._node = node
+        for t, _ in self.places:
+            if id(t) in KIN:
+                KIN[id(t)].outdate()
+        self.places.clear()
+
+    def close(self) -> Span:
+        """The span, at the end of the forward."""
+        if self.span.escaped < math.inf and self.span.before:
+            after = self.reach()
+            self.span.leaked = next((name for name, found in after.items() if found != self.span.before.get(name)), None)
+        self.span.before = {}
+        self.span.until = next_sequence()
+        return self.span
+
+
+class Linking:
+    """Records a backward, with what the forward computed joined to the graph by twins of its nodes."""
+
+    def __init__(self, span: Span, inputs: Sequence[Node | None], outer: Any):
+        self.span, self.inputs, self.outer = span, inputs, outer
+        self.twins: dict[Node, Node | None] = {}
+        self.escaped = False
+
+    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        linked = tuple(map(self.link, parents)) if mode.grad else parents
+        if self.outer is not None:
+            return self.outer(op, args, linked, value)
+        flags = 0
+        for p in linked:
+            flags |= 0 if p is None else p.flags
+        flags &= TRACKED if op.differentiable else NAMED
+        if mode.grad and flags:
+            return make_node(op, args, linked, value, flags)
+        quiet = any(p is not None and p.flags & SHADOW for p in parents)  # computed from what was detached here
+        return make_node(op, args, parents, value, SHADOW) if quiet and op.differentiable else None
+
+    def escape(self, t: Tensor, shared: bool = False) -> None:
+        """Note that a tensor which the graph knows was read as plain numbers."""
+        self.escaped |= t._node is not None and bool(t._node.flags & (TRACKED | SHADOW)) and t._value.dtype.kind in INEXACT
+        if hasattr(self.outer, "escape"):
+            self.outer.escape(t, shared)
+
+    def detach(self, t: Tensor) -> Node | None:
+        """The node of a tensor that is detached on purpose: constant, but its numbers are still watched."""
+        if hasattr(self.outer, "detach"):
+            return self.outer.detach(t)
+        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if t._node is not None else None
+
+    def link(self, node: Node | None) -> Node | None:
+        """The node that stands for this one in the graph of the derivative."""
+        if node is None or node not in self.span:
+            return node if node is not None and node.flags & TRACKED else None
+        if node not in self.twins:
+            for each in upstream([node], stop=_Outside(self.span)):
+                if each not in self.twins:
+                    self.twins[each] = self._twin(each)
+        return self.twins[node]
+
+    def _twin(self, node: Node) -> Node | None:
+        if node.sequence_nr > self.span.escaped:
+            return self._refusal(node.value, self.span.why("a tensor that was computed later"))
+        if isinstance(node, Leaf):
+            return node
+        if _rewritten(node, self.span):
+            return self._refusal(node.value, f"{self.span.name}: the second derivative would be wrong: the forward wrote into memory in a way that "
+                                             f"the graph does not know (through detach(), data or NumPy). {REMEDY}")
+        parents = tuple(self.twins.get(p, p) if p is not None else None for p in node.parents)
+        flags = 0
+        for p in parents:
+            flags |= 0 if p is None else p.flags
+        flags &= TRACKED if node.op.differentiable else NAMED
+        if not flags:
+            return None
+        twin = copy.copy(node)
+        twin.parents, twin.flags = parents, flags
+        return twin
+
+    def _refusal(self, value: Any, why: str) -> Node:
+        return refusal(value, [p for p in self.inputs if p is not None], why)
+
+    def result(self, t: Tensor | None, why: str | None) -> Tensor | None:
+        """A gradient that the backward returned, with its place in the graph; `why` says that a derivative of it is refused."""
+        if t is None:
+            return None
+        if self.escaped and why is None:
+            why = (f"{self.span.name}: the second derivative would be wrong: the backward turned a tensor into plain numbers (by numpy(), item() or "
+                   f"the like). Compute with Tensors there, or mark the backward with once_differentiable")
+        node = self._refusal(t._value, why) if why is not None else self.link(t._node)
+        return t if node is t._node else wrap(t._value, node)
+
+
+class _Outside:
+    """Where the search for what a forward computed ends."""
+
+    def __init__(self, span: Span):
+        self.span = span
+
+    def __contains__(self, node: Any) -> bool:
+        return node not in self.span
+
+
+def _rewritten(node: Node, span: Span) -> bool:
+    """Whether a value was changed between its node and this one that used it, or has another value than its node says."""
+    for p, a in zip(node.parents, node.args or ()):
+        if p is not None and isinstance(a, np.ndarray):
+            found = first_write_after(a, max(p.sequence_nr, span.since))
+            if found is not None and found[0].sequence_nr < node.sequence_nr:
+                return True
+    if not span.shared or node.op.kind == "function" or first_write_after(node.value, node.sequence_nr) is not None:
+        return False
+    count = len(node.parents)
+    tensors, rest = node.args[:count], node.args[count:]  # type: ignore[index]
+    found = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *rest)
+    return not np.array_equal(found, node.value, equal_nan=node.value.dtype.kind in "fc")
+
+
+# Plain numbers
+
+SIMPLE = (bool, int, str, bytes, type(None), type, np.dtype, np.bool_, np.integer)
+
+
+def suspect(value: Any, name: str, trusted: Callable[[Any], bool], seen: set[int] | None = None) -> str | None:
+    """The name of a plain number, an array or a constant tensor in a value, at any depth; None if there is none."""
+    seen = set() if seen is None else seen
+    if isinstance(value, SIMPLE) or id(value) in seen or trusted(value):
+        return None
+    seen.add(id(value))
+    if isinstance(value, (float, complex, np.inexact)):
+        return name
+    if isinstance(value, np.ndarray):
+        return name if value.dtype.kind in "fcOV" else None
+    if isinstance(value, Tensor):
+        return name if value._node is None and value._value.dtype.kind in INEXACT else None
+    for part, each in _parts(value, name):
+        found = suspect(each, part, trusted, seen)
+        if found is not None:
+            return found
+    return None
+
+
+def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield f"{name}[{key!r}]", each
+    elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__module__ == "collections":
+        for i, each in enumerate(value):
+            yield f"{name}[{i}]", each
+    elif isinstance(value, functools.partial):
+        yield from ((name, each) for each in (value.func, value.args, value.keywords))
+    elif hasattr(value, "__code__"):
+        yield from _closure(value, name)
+    elif hasattr(value, "__func__"):
+        yield from ((name, each) for each in (value.__func__, value.__self__))
+    elif not hasattr(value, "__spec__"):
+        for key, each in getattr(value, "__dict__", {}).items():
+            yield f"{name}.{key}", each
+        for key in getattr(type(value), "__slots__", ()):
+            if hasattr(value, key):
+                yield f"{name}.{key}", getattr(value, key)
+
+
+def _closure(function: Any, name: str) -> Iterator[tuple[str, Any]]:
+    for cell, key in zip(function.__closure__ or (), function.__code__.co_freevars):
+        try:
+            yield key, cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    for each in (function.__defaults__ or (), function.__kwdefaults__ or {}):
+        yield name, each
+
+
+def reach_of(cls: type, function: Any, base: type) -> dict[str, Any]:
+    """What a backward can see beside ctx, by name: globals that it names, its closure and the attributes of its class, each as a value to compare."""
+    function = getattr(function, "__wrapped__", function)
+    code = getattr(function, "__code__", None)
+    found = dict(_closure(function, function.__name__)) if code is not None else {}
+    for name in code.co_names if code is not None else ():
+        if name in function.__globals__:
+            found[name] = function.__globals__[name]
+    for each in cls.__mro__[:cls.__mro__.index(base)]:
+        found.update({f"{cls.__name__}.{name}": value for name, value in vars(each).items() if not name.startswith("_")})
+    return {name: _print_of(value, name) for name, value in found.items()}
+
+
+def _print_of(value: Any, name: str, depth: int = 4) -> Any:
+    """Plain numbers in a value, as something to compare: what differs later was changed meanwhile."""
+    if isinstance(value, SIMPLE) or callable(value) or hasattr(value, "__spec__") or not depth:
+        return None
+    if isinstance(value, (float, complex, np.inexact)):
+        return value if value == value else "nan"
+    if isinstance(value, Tensor):
+        return _print_of(np.asarray(value._value), name) if value._node is None else None
+    if isinstance(value, np.ndarray):
+        return value.tobytes() if value.dtype.kind in "fcV" else None
+    return tuple(_print_of(each, part, depth - 1) for part, each in _parts(value, name)) or None
