@@ -4,7 +4,7 @@ import types
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -34,8 +34,8 @@ class Aliases(RuleBasedStateMachine):
         except Wild:
             self.pair.over = True
         except Difference as e:
-            program = "\n".join(say(step) for step in self.pair.program)
-            raise AssertionError(f"{e}, after\n{program}") from None
+            program, told = shrink(self.pair.program, symgrad, torch, self.pair.closely)
+            raise AssertionError(f"{told}, after\n" + "\n".join(say(step) for step in program)) from e
 
     def teardown(self):
         if hasattr(self, "pair") and not self.pair.over:
@@ -43,7 +43,7 @@ class Aliases(RuleBasedStateMachine):
 
 
 TestAliases = Aliases.TestCase
-TestAliases.settings = settings(stateful_step_count=30)
+TestAliases.settings = settings(stateful_step_count=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a program shrinks itself
 
 
 def test_random_programs_agree():
