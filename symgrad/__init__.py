@@ -1,12 +1,13 @@
 """symgrad: numbers, formulas and proofs in one differentiable graph, behind PyTorch's names."""
 
 import importlib as _importlib
+import math as _math
 from typing import Any
 
-from symgrad import autograd, inplace
-from symgrad import expressions as _expressions
+from symgrad import autograd, cuda, inplace, random
 from symgrad import copying as _copying
-from symgrad import cuda, random
+from symgrad import counting as _counting
+from symgrad import expressions as _expressions
 from symgrad import surface as _surface
 from symgrad.autograd import (
     enable_grad,
@@ -96,8 +97,10 @@ from symgrad.serialization import load, save
 from symgrad.tensor import Size, Tensor
 
 __version__ = "0.1.0"
+inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
 globals().update(FUNCTIONS)
+globals().update(_counting.FUNCTIONS_HERE)
 globals().update(DTYPES)
 globals().update({alias: DTYPES[name] for alias, name in ALIASES.items()})
 globals().update(_LAYOUTS)

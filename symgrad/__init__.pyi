@@ -7,7 +7,18 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from symgrad import autograd as autograd
+from symgrad import copying as copying
+from symgrad import counting as counting
+from symgrad import cuda as cuda
 from symgrad import expressions as expressions
+from symgrad import inplace as inplace
+from symgrad import nn as nn
+from symgrad import optim as optim
+from symgrad import random as random
+from symgrad import surface as surface
+from symgrad import utils as utils
+from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from symgrad.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from symgrad.autograd.modes import enable_grad as enable_grad
 from symgrad.autograd.modes import inference_mode as inference_mode
 from symgrad.autograd.modes import is_grad_enabled as is_grad_enabled
@@ -17,45 +28,103 @@ from symgrad.autograd.modes import set_grad_enabled as set_grad_enabled
 from symgrad.checking import check as check
 from symgrad.checking import example as example
 from symgrad.checking.report import Report as Report
-from symgrad.creation import arange as arange
+from symgrad.counting import bincount as bincount
+from symgrad.counting import bitwise_not as bitwise_not
+from symgrad.counting import bucketize as bucketize
+from symgrad.counting import count_nonzero as count_nonzero
+from symgrad.counting import histc as histc
+from symgrad.counting import isin as isin
+from symgrad.counting import isneginf as isneginf
+from symgrad.counting import isposinf as isposinf
+from symgrad.counting import isreal as isreal
+from symgrad.counting import nonzero as nonzero
+from symgrad.counting import searchsorted as searchsorted
+from symgrad.counting import signbit as signbit
+from symgrad.counting import unique as unique
+from symgrad.counting import unique_consecutive as unique_consecutive
+from symgrad.counting import where as where
 from symgrad.creation import as_tensor as as_tensor
-from symgrad.creation import empty as empty
-from symgrad.creation import eye as eye
+from symgrad.creation import asarray as asarray
 from symgrad.creation import from_numpy as from_numpy
-from symgrad.creation import full as full
-from symgrad.creation import full_like as full_like
-from symgrad.creation import initial_seed as initial_seed
-from symgrad.creation import linspace as linspace
-from symgrad.creation import manual_seed as manual_seed
-from symgrad.creation import normal as normal
-from symgrad.creation import ones as ones
-from symgrad.creation import rand as rand
-from symgrad.creation import randint as randint
-from symgrad.creation import randn as randn
-from symgrad.creation import randperm as randperm
+from symgrad.creation import frombuffer as frombuffer
 from symgrad.creation import symbols as symbols
 from symgrad.creation import tensor as tensor
-from symgrad.creation import zeros as zeros
+from symgrad.devices import device as device
+from symgrad.devices import get_default_device as get_default_device
+from symgrad.devices import layout as layout
+from symgrad.devices import memory_format as memory_format
+from symgrad.devices import set_default_device as set_default_device
 from symgrad.dtypes import DType
 from symgrad.dtypes import DType as dtype
+from symgrad.dtypes import can_cast as can_cast
+from symgrad.dtypes import finfo as finfo
 from symgrad.dtypes import get_default_dtype as get_default_dtype
+from symgrad.dtypes import iinfo as iinfo
+from symgrad.dtypes import promote_types as promote_types
 from symgrad.dtypes import set_default_dtype as set_default_dtype
 from symgrad.extending import elementwise as elementwise
 from symgrad.extending import linear as linear
 from symgrad.extending import multilinear as multilinear
 from symgrad.extending import primitive as primitive
+from symgrad.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.printing import get_printoptions as get_printoptions
 from symgrad.printing import set_printoptions as set_printoptions
+from symgrad.questions import allclose as allclose
+from symgrad.questions import broadcast_shapes as broadcast_shapes
+from symgrad.questions import broadcast_tensors as broadcast_tensors
+from symgrad.questions import equal as equal
+from symgrad.questions import is_complex as is_complex
+from symgrad.questions import is_conj as is_conj
+from symgrad.questions import is_floating_point as is_floating_point
+from symgrad.questions import is_inference as is_inference
+from symgrad.questions import is_nonzero as is_nonzero
+from symgrad.questions import is_same_size as is_same_size
+from symgrad.questions import is_storage as is_storage
+from symgrad.questions import is_tensor as is_tensor
+from symgrad.questions import numel as numel
+from symgrad.questions import result_type as result_type
+from symgrad.questions import typename as typename
+from symgrad.random import Generator as Generator
+from symgrad.random import bernoulli as bernoulli
+from symgrad.random import get_rng_state as get_rng_state
+from symgrad.random import initial_seed as initial_seed
+from symgrad.random import manual_seed as manual_seed
+from symgrad.random import multinomial as multinomial
+from symgrad.random import normal as normal
+from symgrad.random import poisson as poisson
+from symgrad.random import seed as seed
+from symgrad.random import set_rng_state as set_rng_state
+from symgrad.serialization import load as load
+from symgrad.serialization import save as save
 from symgrad.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.tensor import Size as Size
 from symgrad.tensor import Tensor as Tensor
 
 __version__: str
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
-def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor: ...
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def empty(*sizes: Any, size: Any = None, memory_format: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def empty_strided(size: Any, stride: Any, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def eye(n: builtins.int, m: builtins.int | None = None, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def linspace(start: Any, end: Any, steps: builtins.int, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def logspace(start: Any, end: Any, steps: builtins.int, base: builtins.float = 10.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def ones(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def scalar_tensor(s: Any, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def zeros(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
+def randperm(n: builtins.int, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
 def add(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """input + alpha * other."""
 def sub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
@@ -116,8 +185,70 @@ def isnan(input: TensorLike) -> Tensor:
     """Whether NaN, elementwise."""
 def isinf(input: TensorLike) -> Tensor:
     """Whether infinite, elementwise."""
-def where(condition: TensorLike, input: TensorLike, other: TensorLike) -> Tensor:
-    """`input` where `condition` holds, else `other`. What was not taken never reaches the gradient."""
+def isclose(input: TensorLike, other: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
+    """Whether |input - other| <= atol + rtol |other|, elementwise; infinities are close to themselves, and NaN to NaN if `equal_nan`."""
+def repeat(input: TensorLike, *repeats: Integers | Tensor) -> Tensor:
+    """The input laid out several times along each dimension, and along new leading ones."""
+def tile(input: TensorLike, *dims: Integers) -> Tensor:
+    """The input laid out several times along its last dimensions, and along new leading ones."""
+@overload
+def repeat_interleave(input: TensorLike, repeats: Integers | Tensor | None = None, dim: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
+    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+@overload
+def repeat_interleave(input: TensorLike, repeats: Integers | Tensor | None = None, axis: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
+    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+@overload
+def unflatten(input: TensorLike, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+    """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
+@overload
+def unflatten(input: TensorLike, axis: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+    """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
+def ravel(input: TensorLike) -> Tensor:
+    """The elements as a vector: a view where that can be."""
+def atleast_1d(*tensors: Sequence[TensorLike]) -> Any:
+    """The tensors, those without dimensions as vectors of one element."""
+def atleast_2d(*tensors: Sequence[TensorLike]) -> Any:
+    """The tensors, vectors as rows of a matrix."""
+def atleast_3d(*tensors: Sequence[TensorLike]) -> Any:
+    """The tensors with at least three dimensions: new ones last, for vectors also one in front."""
+def hstack(tensors: Sequence[TensorLike]) -> Tensor:
+    """Tensors joined along their second dimension, vectors along their only one."""
+def vstack(tensors: Sequence[TensorLike]) -> Tensor:
+    """Tensors joined along their first dimension, vectors as rows."""
+def row_stack(tensors: Sequence[TensorLike]) -> Tensor:
+    """Tensors joined along their first dimension, vectors as rows."""
+def dstack(tensors: Sequence[TensorLike]) -> Tensor:
+    """Tensors joined along their third dimension."""
+def column_stack(tensors: Sequence[TensorLike]) -> Tensor:
+    """Tensors joined along their second dimension, vectors as columns."""
+def block_diag(*tensors: Sequence[TensorLike]) -> Tensor:
+    """The matrix with the given matrices along its diagonal, and zeros elsewhere; vectors are rows."""
+@overload
+def tensor_split(input: TensorLike, indices_or_sections: Integers | Tensor, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+@overload
+def tensor_split(input: TensorLike, indices_or_sections: Integers | Tensor, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+def hsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along dimension 1: so many equal ones, or those between indices; views."""
+def vsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along dimension 0: so many equal ones, or those between indices; views."""
+def dsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along dimension 2: so many equal ones, or those between indices; views."""
+def rot90(input: TensorLike, k: builtins.int = 1, dims: Integers = ...) -> Tensor:
+    """The input turned by `k` quarters, from the first of two dimensions to the second."""
+def fliplr(input: TensorLike) -> Tensor:
+    """The order of the columns reversed."""
+def flipud(input: TensorLike) -> Tensor:
+    """The order of the rows reversed."""
+def meshgrid(*tensors: Sequence[TensorLike], indexing: str | None = None) -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid with the given ones along its axes: a tensor for each axis, which runs along its own dimension."""
+def cartesian_prod(*tensors: Sequence[TensorLike]) -> Tensor:
+    """All tuples of one element of each vector, as rows."""
+def combinations(input: TensorLike, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
+    """All sets of `r` elements of a vector, as rows; with replacement also those that hold one several times."""
+def adjoint(input: TensorLike) -> Tensor:
+    """The last two dimensions exchanged, conjugated."""
 def exp(input: TensorLike) -> Tensor:
     """e**input. DLMF 4.2."""
 def exp2(input: TensorLike) -> Tensor:
@@ -201,27 +332,33 @@ def sinc(input: TensorLike) -> Tensor:
 def index_put(input: TensorLike, indices: Any, values: TensorLike, accumulate: builtins.bool = False) -> Tensor:
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
 @overload
-def index_select(input: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
-    """The slices of the input along `dim` that a vector of integers names."""
-@overload
-def index_select(input: TensorLike, axis: builtins.int, index: TensorLike) -> Tensor:
-    """The slices of the input along `dim` that a vector of integers names."""
-@overload
 def select(input: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
-    """One slice of the input along `dim`."""
+    """One slice of the input along `dim`: a view."""
 @overload
 def select(input: TensorLike, axis: builtins.int, index: TensorLike) -> Tensor:
-    """One slice of the input along `dim`."""
-def masked_select(input: TensorLike, mask: TensorLike) -> Tensor:
-    """The elements where `mask` holds, as a vector."""
-def masked_fill(input: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
-    """The input with `value` where `mask` holds."""
+    """One slice of the input along `dim`: a view."""
+@overload
+def narrow(input: TensorLike, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    """The `length` slices of the input along `dim` from `start` on: a view."""
+@overload
+def narrow(input: TensorLike, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    """The `length` slices of the input along `dim` from `start` on: a view."""
+def diagonal(input: TensorLike, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
+    """The diagonal of two dimensions as a new last one: a view."""
+def diag_embed(input: TensorLike, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
+    """Zeros with the last dimension of the input on a diagonal of two new ones: the transpose of `diagonal`."""
+def diagflat(input: TensorLike, offset: builtins.int = 0) -> Tensor:
+    """The matrix with all elements of the input on a diagonal."""
+def unfold(input: TensorLike, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
+    """Every window of `size` slices along `dimension`, `step` apart, with the window as a new last dimension: a view."""
 def mm(input: TensorLike, other: TensorLike) -> Tensor:
     """The product of two matrices."""
 def mv(input: TensorLike, other: TensorLike) -> Tensor:
     """The product of a matrix and a vector."""
 def dot(input: TensorLike, other: TensorLike) -> Tensor:
     """The inner product of two vectors, without conjugation."""
+def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), the input broadcast."""
 def matmul(input: TensorLike, other: TensorLike) -> Tensor:
     """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
 def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
@@ -238,6 +375,64 @@ def tril(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
     """The lower triangle of a matrix, the rest zero."""
 def triu(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
     """The upper triangle of a matrix, the rest zero."""
+def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
+    """input + value * tensor1 * tensor2."""
+def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
+    """input + value * tensor1 / tensor2."""
+def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
+    """input + weight (end - input): the input where the weight is 0, `end` where it is 1."""
+def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
+    """input ** exponent, computed in double precision whatever the dtypes are."""
+def fmod(input: TensorLike, other: TensorLike) -> Tensor:
+    """input - trunc(input / other) * other: it has the sign of the input."""
+def frac(input: TensorLike) -> Tensor:
+    """input - trunc(input): what stands after the point."""
+def floor_divide(input: TensorLike, other: TensorLike) -> Tensor:
+    """The quotient rounded down; its derivative is zero."""
+def rsub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
+    """other - alpha * input."""
+def positive(input: TensorLike) -> Tensor:
+    """The input itself."""
+def logical_xor(input: TensorLike, other: TensorLike) -> Tensor:
+    """Whether just one of two values is true (not zero)."""
+def clamp_min(input: TensorLike, min: TensorLike | None) -> Tensor:
+    """The input, or `min` where that is larger; the derivative there is 0."""
+def clamp_max(input: TensorLike, max: TensorLike | None) -> Tensor:
+    """The input, or `max` where that is smaller; the derivative there is 0."""
+def nan_to_num(input: TensorLike, nan: builtins.float | None = None, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
+    """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
+@overload
+def diff(input: TensorLike, n: builtins.int = 1, dim: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
+    """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+@overload
+def diff(input: TensorLike, n: builtins.int = 1, axis: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
+    """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+@overload
+def cumprod(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
+    """The running product along `dim`; zeros do no harm to its derivatives."""
+@overload
+def cumprod(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
+    """The running product along `dim`; zeros do no harm to its derivatives."""
+def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * (mat @ vec), the input broadcast."""
+def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2), the input broadcast."""
+def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2), a matrix product for each of a batch, the input broadcast."""
+def bmm(input: TensorLike, mat2: TensorLike) -> Tensor:
+    """A matrix product for each of a batch."""
+@overload
+def cross(input: TensorLike, other: TensorLike, dim: Integers | None = None) -> Tensor:
+    """The vector product along a dimension of size 3."""
+@overload
+def cross(input: TensorLike, other: TensorLike, axis: Integers | None = None) -> Tensor:
+    """The vector product along a dimension of size 3."""
+def tensordot(a: TensorLike, b: TensorLike, dims: Integers = 2) -> Tensor:
+    """The products of two tensors summed over pairs of dimensions: the last `dims` of one and first of the other, or two lists of them."""
+def inner(input: TensorLike, other: TensorLike) -> Tensor:
+    """The sums of products over the last dimensions of both."""
+def kron(input: TensorLike, other: TensorLike) -> Tensor:
+    """The Kronecker product: every element of the input times all of the other."""
 def relu(input: TensorLike) -> Tensor:
     """max(input, 0); the derivative at 0 is 0."""
 def sigmoid(input: TensorLike) -> Tensor:
@@ -264,6 +459,78 @@ def log_softmax(input: TensorLike, axis: builtins.int | None = None, dtype: DTyp
     """log(softmax(input)) along `dim`, without cancellation."""
 def mse_loss(input: TensorLike, target: TensorLike, reduction: str = 'mean') -> Tensor:
     """The mean (or sum, or each) of (input - target)²."""
+def view_as_real(input: TensorLike) -> Tensor:
+    """The real and the imaginary parts of complex numbers, side by side in a new last dimension: a view."""
+def view_as_complex(input: TensorLike) -> Tensor:
+    """The complex numbers whose parts stand side by side in the last dimension: a view."""
+def conj(input: TensorLike) -> Tensor:
+    """The complex conjugates; real numbers as they are."""
+def conj_physical(input: TensorLike) -> Tensor:
+    """The complex conjugates; real numbers as they are."""
+def resolve_conj(input: TensorLike) -> Tensor:
+    """The input itself: no conjugation waits to be carried out here."""
+def resolve_neg(input: TensorLike) -> Tensor:
+    """The input itself: no conjugation waits to be carried out here."""
+def real(input: TensorLike) -> Tensor:
+    """The real parts, a view; real numbers as they are."""
+def imag(input: TensorLike) -> Tensor:
+    """The imaginary parts: a view."""
+def complex(real: TensorLike, imag: TensorLike) -> Tensor:
+    """The complex numbers with these real and imaginary parts."""
+def polar(abs: TensorLike, angle: TensorLike) -> Tensor:
+    """The complex numbers with these absolute values and angles."""
+def angle(input: TensorLike) -> Tensor:
+    """The angles of complex numbers; of real ones 0, or π where they are negative."""
+def sgn(input: TensorLike) -> Tensor:
+    """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
+@overload
+def scatter(input: TensorLike, dim: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None) -> Tensor:
+    """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+@overload
+def scatter(input: TensorLike, axis: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None) -> Tensor:
+    """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+@overload
+def scatter_add(input: TensorLike, dim: builtins.int, index: TensorLike, src: TensorLike) -> Tensor:
+    """A copy of the input with the elements of `src` added at the places that an index names along `dim`."""
+@overload
+def scatter_add(input: TensorLike, axis: builtins.int, index: TensorLike, src: TensorLike) -> Tensor:
+    """A copy of the input with the elements of `src` added at the places that an index names along `dim`."""
+@overload
+def index_add(input: TensorLike, dim: builtins.int, index: TensorLike, source: Integers, *, alpha: Number = 1) -> Tensor:
+    """A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names."""
+@overload
+def index_add(input: TensorLike, axis: builtins.int, index: TensorLike, source: Integers, *, alpha: Number = 1) -> Tensor:
+    """A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names."""
+@overload
+def index_copy(input: TensorLike, dim: builtins.int, index: TensorLike, source: Integers) -> Tensor:
+    """A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names."""
+@overload
+def index_copy(input: TensorLike, axis: builtins.int, index: TensorLike, source: Integers) -> Tensor:
+    """A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names."""
+@overload
+def index_fill(input: TensorLike, dim: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
+    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+@overload
+def index_fill(input: TensorLike, axis: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
+    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+@overload
+def select_scatter(input: TensorLike, src: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
+    """A copy of the input with `src` as one slice along `dim`."""
+@overload
+def select_scatter(input: TensorLike, src: TensorLike, axis: builtins.int, index: TensorLike) -> Tensor:
+    """A copy of the input with `src` as one slice along `dim`."""
+@overload
+def slice_scatter(input: TensorLike, src: TensorLike, dim: builtins.int = 0, start: builtins.int | None = None, end: TensorLike | None = None, step: builtins.int = 1) -> Tensor:
+    """A copy of the input with `src` in place of the slices from `start` to `end` along `dim`."""
+@overload
+def slice_scatter(input: TensorLike, src: TensorLike, axis: builtins.int = 0, start: builtins.int | None = None, end: TensorLike | None = None, step: builtins.int = 1) -> Tensor:
+    """A copy of the input with `src` in place of the slices from `start` to `end` along `dim`."""
+def diagonal_scatter(input: TensorLike, src: TensorLike, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
+    """A copy of the input with `src` on a diagonal."""
+def masked_fill(input: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
+    """A copy of the input with a number, or a tensor without dimensions, where `mask` is true; shapes broadcast."""
+def masked_scatter(input: TensorLike, mask: TensorLike, source: Integers) -> Tensor:
+    """A copy of the input with the elements of `source`, in order, where `mask` is true."""
 @overload
 def sum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
     """The sum over `dim`, or over everything."""
@@ -331,6 +598,12 @@ def min(input: TensorLike, dim: Tensor | np.ndarray | Sequence[builtins.int], ke
 def min(input: TensorLike, axis: Tensor | np.ndarray | Sequence[builtins.int], keepdims: builtins.bool = False) -> Tensor:
     """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
 @overload
+def aminmax(input: TensorLike, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair (min, max) over everything, or along `dim`."""
+@overload
+def aminmax(input: TensorLike, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair (min, max) over everything, or along `dim`."""
+@overload
 def argmax(input: TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
     """The index of the first largest element along `dim`, or of the flattened input."""
 @overload
@@ -367,6 +640,18 @@ def std(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool 
 def std(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The standard deviation: the root of `var`; the derivative where it vanishes is 0."""
 @overload
+def var_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `var` and `mean`."""
+@overload
+def var_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `var` and `mean`."""
+@overload
+def std_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `std` and `mean`."""
+@overload
+def std_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
+    """The pair of `std` and `mean`."""
+@overload
 def norm(input: TensorLike, p: builtins.float | str = 2, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
     """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
 @overload
@@ -384,10 +669,94 @@ def cumsum(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None =
 @overload
 def cumsum(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
     """The running sum along `dim`."""
+@overload
+def gather(input: TensorLike, dim: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
+    """The elements that an index names along `dim`; its other dimensions say where it stands."""
+@overload
+def gather(input: TensorLike, axis: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
+    """The elements that an index names along `dim`; its other dimensions say where it stands."""
+def take(input: TensorLike, index: TensorLike) -> Tensor:
+    """The elements at positions in the flattened input, in the shape of the index."""
+@overload
+def index_select(input: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
+    """The slices of the input along `dim` that a vector of integers names."""
+@overload
+def index_select(input: TensorLike, axis: builtins.int, index: TensorLike) -> Tensor:
+    """The slices of the input along `dim` that a vector of integers names."""
+def masked_select(input: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements where `mask` holds, as a vector; shapes broadcast."""
+@overload
+def take_along_dim(input: TensorLike, indices: Any, dim: Integers | None = None) -> Tensor:
+    """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+@overload
+def take_along_dim(input: TensorLike, indices: Any, axis: Integers | None = None) -> Tensor:
+    """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+@overload
+def sort(input: TensorLike, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None) -> Extreme:
+    """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
+@overload
+def sort(input: TensorLike, axis: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None) -> Extreme:
+    """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
+def msort(input: TensorLike) -> Tensor:
+    """The input sorted along its first dimension."""
+@overload
+def argsort(input: TensorLike, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False) -> Tensor:
+    """The indices that sort the input along `dim`; equal elements stay in order."""
+@overload
+def argsort(input: TensorLike, axis: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False) -> Tensor:
+    """The indices that sort the input along `dim`; equal elements stay in order."""
+@overload
+def topk(input: TensorLike, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True) -> Extreme:
+    """The pair (values, indices) of the `k` largest (or smallest) elements along `dim`, the most extreme first."""
+@overload
+def topk(input: TensorLike, k: builtins.int, axis: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True) -> Extreme:
+    """The pair (values, indices) of the `k` largest (or smallest) elements along `dim`, the most extreme first."""
+@overload
+def kthvalue(input: TensorLike, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Extreme:
+    """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
+@overload
+def kthvalue(input: TensorLike, k: builtins.int, axis: builtins.int = -1, keepdims: builtins.bool = False) -> Extreme:
+    """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
+@overload
+def median(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+@overload
+def median(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+@overload
+def nanmedian(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
+    """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+@overload
+def nanmedian(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
+    """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+@overload
+def mode(input: TensorLike, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Extreme:
+    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+@overload
+def mode(input: TensorLike, axis: builtins.int = -1, keepdims: builtins.bool = False) -> Extreme:
+    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+@overload
+def cummax(input: TensorLike, dim: builtins.int) -> Extreme:
+    """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+@overload
+def cummax(input: TensorLike, axis: builtins.int) -> Extreme:
+    """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+@overload
+def cummin(input: TensorLike, dim: builtins.int) -> Extreme:
+    """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+@overload
+def cummin(input: TensorLike, axis: builtins.int) -> Extreme:
+    """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
 def reshape(input: TensorLike, *shape: Integers) -> Tensor:
     """The same elements in another shape; one size may be -1."""
 def view(input: TensorLike, *shape: Integers) -> Tensor:
     """The same elements in another shape, sharing memory; refused where that needs a copy."""
+def view_as(input: TensorLike, other: TensorLike) -> Tensor:
+    """The same elements in the shape of another tensor, sharing memory."""
+def reshape_as(input: TensorLike, other: TensorLike) -> Tensor:
+    """The same elements in the shape of another tensor."""
+def expand_as(input: TensorLike, other: TensorLike) -> Tensor:
+    """The input stretched to the shape of another tensor."""
 def flatten(input: TensorLike, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
     """The axes from `start_dim` to `end_dim` merged into one."""
 @overload
@@ -406,9 +775,15 @@ def permute(input: TensorLike, *dims: Integers) -> Tensor:
     """The axes in another order."""
 def transpose(input: TensorLike, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Two axes exchanged."""
+def swapaxes(input: TensorLike, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+    """Two axes exchanged."""
+def swapdims(input: TensorLike, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+    """Two axes exchanged."""
 def t(input: TensorLike) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
 def movedim(input: TensorLike, source: Integers, destination: Integers) -> Tensor:
+    """Axes moved to other places, the others in their old order."""
+def moveaxis(input: TensorLike, source: Integers, destination: Integers) -> Tensor:
     """Axes moved to other places, the others in their old order."""
 def expand(input: TensorLike, *size: Integers) -> Tensor:
     """The input stretched along axes of size 1 and along new leading axes, without a copy."""
@@ -441,23 +816,42 @@ def stack(tensors: Sequence[TensorLike], dim: builtins.int = 0) -> Tensor:
 def stack(tensors: Sequence[TensorLike], axis: builtins.int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
 @overload
+def split_with_sizes(input: TensorLike, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+@overload
+def split_with_sizes(input: TensorLike, split_sizes: Sequence[builtins.int], axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+@overload
 def split(tensor: TensorLike, split_size_or_sections: Integers, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`: all of one size (the last may be smaller), or of the sizes given."""
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
 @overload
 def split(tensor: TensorLike, split_size_or_sections: Integers, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`: all of one size (the last may be smaller), or of the sizes given."""
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
 @overload
 def chunk(input: TensorLike, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
     """The input cut into at most `chunks` pieces along `dim`."""
 @overload
 def chunk(input: TensorLike, chunks: builtins.int, axis: builtins.int = 0) -> tuple[Tensor, ...]:
     """The input cut into at most `chunks` pieces along `dim`."""
+@overload
+def unbind(input: TensorLike, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The slices of a tensor along `dim`: views, none of which may be written in place."""
+@overload
+def unbind(input: TensorLike, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The slices of a tensor along `dim`: views, none of which may be written in place."""
 def flip(input: TensorLike, *dims: Integers) -> Tensor:
     """The order reversed along `dims`."""
 def roll(input: TensorLike, shifts: Integers, dims: Integers | None = None) -> Tensor:
     """The elements shifted along `dims` and carried round; without `dims`, over the flattened input."""
 def clone(input: TensorLike, *, memory_format: Any = None) -> Tensor:
-    """A copy, differentiably."""
+    """A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says."""
+def bitwise_and(input: Any, other: Any) -> Tensor: ...
+def bitwise_left_shift(input: Any, other: Any) -> Tensor: ...
+def bitwise_or(input: Any, other: Any) -> Tensor: ...
+def bitwise_right_shift(input: Any, other: Any) -> Tensor: ...
+def bitwise_xor(input: Any, other: Any) -> Tensor: ...
+def gcd(input: Any, other: Any) -> Tensor: ...
+def lcm(input: Any, other: Any) -> Tensor: ...
 float64: DType
 float32: DType
 float16: DType

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.devices import on_cpu
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.making import finished, is_integer, like, maker, placed, sizes_of
-from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.tensor import Tensor, as_value
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full", "full_like",
            "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices", "triu_indices", "zeros",
@@ -111,7 +111,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     on_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
-    return wrap(read(data, dtype))
+    return finished(read(data, dtype))
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
@@ -132,7 +132,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     return finished(value.copy("K") if copy and shares else value, requires_grad)
 
 
-def from_numpy(ndarray: np.ndarray) -> Tensor:
+def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares memory with a NumPy array: what is written to one is seen in the other.
 
     Raises TypeError for anything else, and for dtypes that tensors do not have.
@@ -144,7 +144,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
                          "supported.")
     dtype_of(ndarray.dtype)
-    return wrap(ndarray)
+    return finished(ndarray)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -11,7 +11,8 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["BOOLEAN", "Domain", "Interval", "INTEGER", "NEGATIVE", "NONNEGATIVE", "NONZERO", "POSITIVE", "REAL", "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "COMPLEX", "Domain", "Interval", "INTEGER", "NEGATIVE", "NONNEGATIVE",
+           "NONZERO", "POSITIVE", "REAL", "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,4 @@ UNIT_OPEN = Domain("UNIT_OPEN", (Interval(-1.0, 1.0, True, True),))
 UNIT_CLOSED = Domain("UNIT_CLOSED", (Interval(-1.0, 1.0),))
 INTEGER = Domain("INTEGER", integer=True)
 BOOLEAN = Domain("BOOLEAN", (Interval(0.0, 1.0),), integer=True)
+COMPLEX = Domain("COMPLEX")  # or tensors of the parts of complex numbers: the tests for real functions do not apply

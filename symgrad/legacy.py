@@ -14,6 +14,7 @@ from symgrad.devices import on_cpu
 from symgrad.dtypes import DTYPES, WORDS, DType, dtype_of, get_default_dtype, set_default_dtype
 from symgrad.making import finished, is_integer, sizes_of
 from symgrad.recording import convert
+from symgrad.surface import attach
 from symgrad.tensor import Size, Tensor, as_value
 from symgrad.tensor import new as bare
 
@@ -79,9 +80,9 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     return _as(cls, self)
 
 
-Tensor.__new__ = _tensor  # type: ignore[method-assign,assignment]
-Tensor._make_subclass = classmethod(_make_subclass)  # type: ignore[attr-defined]
-Tensor.as_subclass = as_subclass  # type: ignore[attr-defined]
+attach("__new__", _tensor)
+attach("_make_subclass", classmethod(_make_subclass))
+attach("as_subclass", as_subclass)
 
 
 # Types by name
@@ -148,7 +149,7 @@ def typed(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 typed.__name__ = "type"
-Tensor.type = typed  # type: ignore[attr-defined]
+attach("type", typed)
 
 
 def set_default_tensor_type(t: Any) -> None:

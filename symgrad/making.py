@@ -12,9 +12,10 @@ import numpy as np
 
 from symgrad.devices import not_pinned, on_cpu, only_strided
 from symgrad.dtypes import dtype_of, numpy_dtype
-from symgrad.graph import mode
+from symgrad.graph import board, mode
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.versions import stamp
+from symgrad.writing import refuse_inference
 
 __all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized", "sizes_of"]
 
@@ -29,7 +30,7 @@ def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
         raise ValueError(f"symbol must be a name such as 'x', not {symbol!r}")
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
-    return out
+    return out if not mode.inference else board.inferred.made(out)
 
 
 def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
@@ -63,7 +64,8 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if out.requires_grad and mode.enabled:
+    refuse_inference(out._node)
+    if out.requires_grad and mode.grad:
         raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
     array = out._array()

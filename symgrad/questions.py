@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, promoted
 from symgrad.lift import traced
-from symgrad.surface import UntypedStorage
+from symgrad.surface import UntypedStorage, attach
 from symgrad.tensor import Size, Tensor
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
@@ -141,11 +141,11 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
     Raises RuntimeError for shapes that do not broadcast.
     """
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    given: Any = tensors if isinstance(tensors[0], Tensor) else tensors[0]
     shape = functools.reduce(broadcast_shapes, (t.shape for t in given), Size())
     return tuple(traced.expand(t, shape) for t in given)
 
 
-Tensor.equal = equal  # type: ignore[attr-defined]
-Tensor.allclose = allclose  # type: ignore[attr-defined]
-Tensor.is_nonzero = is_nonzero  # type: ignore[attr-defined]
+attach("equal", equal)
+attach("allclose", allclose)
+attach("is_nonzero", is_nonzero)

@@ -70,8 +70,9 @@ class _Writer:
         if isinstance(x, dict):
             pairs = [[self.write(k, f"{where}, key {k!r}"), self.write(v, f"{where}[{k!r}]")] for k, v in x.items()]
             found = {"dict" if type(x) is dict else "ordered": pairs}
-            if getattr(x, "_metadata", None) is not None:
-                found["metadata"] = self.write(x._metadata, f"{where}._metadata")
+            metadata = getattr(x, "_metadata", None)  # what a module's state_dict carries
+            if metadata is not None:
+                found["metadata"] = self.write(metadata, f"{where}._metadata")
         else:
             items = [self.write(v, f"{where}[{i}]") for i, v in enumerate(x)]
             found = items if type(x) is list else {type(x).__name__.lower(): items}  # type: ignore[assignment]

@@ -27,15 +27,25 @@ __all__ = ["main", "stub_files"]
 
 PLACE = Path(__file__).parent
 TYPES = {
-    **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat1", "mat2", "vec", "vec2", "target", "values", "value", "mask", "index"),
+    **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat1", "mat2", "vec", "vec2", "target", "values", "value", "mask",
+                     "index"),
                     "TensorLike"),
     **dict.fromkeys(("min", "max"), "TensorLike | None"), "tensors": "Sequence[TensorLike]", "operands": "TensorLike | Sequence[TensorLike]",
     **dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "diagonal", "chunks"), "int"),
     **dict.fromkeys(("dims", "shape", "size", "source", "destination", "shifts", "split_size_or_sections"), "Integers"),
     **dict.fromkeys(("keepdim", "accumulate", "unbiased"), "bool"), **dict.fromkeys(("alpha", "beta", "threshold", "correction"), "Number"),
     "dtype": "DType | type", "p": "float | str", "equation": "str", "reduction": "str", "indices": "Any", "memory_format": "Any",
+    **dict.fromkeys(("tensor1", "tensor2", "end", "weight", "prepend", "append", "mat", "vec1", "batch1", "batch2", "a", "b", "real", "imag", "abs",
+                     "angle", "src"), "TensorLike"),
+    **dict.fromkeys(("k", "r", "n", "start", "length", "offset", "dim2", "dimension", "step", "output_size"), "int"),
+    **dict.fromkeys(("equal_nan", "with_replacement", "sparse_grad", "descending", "stable", "largest", "sorted"), "bool"),
+    **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
+    **dict.fromkeys(("repeats", "indices_or_sections"), "Integers | Tensor"), "indexing": "str",
 }
-RETURNS = {"split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]"}
+PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid")
+RETURNS = {**dict.fromkeys(PIECES, "tuple[Tensor, ...]"), **dict.fromkeys(("std_mean", "var_mean", "aminmax"), "tuple[Tensor, Tensor]"),
+           **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "cummax", "cummin"), "Extreme"),
+           **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Any")}
 ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # elsewhere a `dim` that may be left out may also be several
 BY_DIM = {name: {"None": "Tensor", "int": "Extreme", "Tensor | np.ndarray | Sequence[int]": "Tensor"} for name in ("max", "min")}
 ARITHMETIC = {f"__{side}{name}__" for side in ("", "r")
@@ -52,8 +62,11 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 '''
-TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.dtypes import DType
+TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.devices import device as Device
+from symgrad.dtypes import DType
 from symgrad.graph import Leaf, Node
+from symgrad.hooks import RemovableHandle
+from symgrad.surface import UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
 Integers = int | Sequence[int]

@@ -9,19 +9,24 @@ import numpy as np
 
 from symgrad.devices import CPU, FORMATS, LAYOUTS, device, missing, on_cpu
 from symgrad.dtypes import ALIASES, DTYPES, DType, dtype_of
+from symgrad.geometry import address
 from symgrad.lift import traced
 from symgrad.op import REGISTRY
 from symgrad.recording import convert, core
-from symgrad.geometry import address
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["UntypedStorage", "owner", "strides"]
+__all__ = ["UntypedStorage", "attach", "owner", "strides"]
 
 _copied = core(REGISTRY["to_copy"])
 
 
+def attach(name: str, member: Any) -> None:
+    """Give Tensor a method or a property."""
+    setattr(Tensor, name, member)
+
+
 def _method(function: Any) -> Any:
-    setattr(Tensor, function.__name__, function)
+    attach(function.__name__, function)
     return function
 
 
@@ -81,7 +86,7 @@ def _converter(name: str, target: DType) -> Any:
 
 
 for _name, _target in {**ALIASES, "bfloat16": "bfloat16", "bool": "bool", "char": "int8", "byte": "uint8"}.items():
-    setattr(Tensor, _name, _converter(_name, DTYPES[_target]))
+    attach(_name, _converter(_name, DTYPES[_target]))
 
 
 @_method
@@ -294,7 +299,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 def _constant(name: str, value: Any, doc: str) -> None:
-    setattr(Tensor, name, property(lambda self: value, doc=doc))
+    attach(name, property(lambda self: value, doc=doc))
 
 
 _constant("device", CPU, "Where the tensor is: on the CPU.")
@@ -302,8 +307,8 @@ _constant("layout", LAYOUTS["strided"], "How the elements are laid out: strided.
 _constant("is_cpu", True, "Whether the tensor is on the CPU; it is.")
 for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "meta", "nested", "mps", "xpu", "vulkan", "ipu"):
     _constant(f"is_{_name}", False, f"Whether the tensor is of the kind {_name}; it is not.")
-Tensor.itemsize = property(lambda self: int(self._value.itemsize), doc="The size of one element in bytes.")  # type: ignore[attr-defined]
-Tensor.nbytes = property(lambda self: int(self._value.size * self._value.itemsize), doc="The size of all elements in bytes.")  # type: ignore[attr-defined]
+attach("itemsize", property(lambda self: int(self._value.itemsize), doc="The size of one element in bytes."))
+attach("nbytes", property(lambda self: int(self._value.size * self._value.itemsize), doc="The size of all elements in bytes."))
 
 
 @_method
@@ -359,6 +364,22 @@ def _matrix(name: str, batches: bool) -> Any:
     return property(transposed, doc=f"The last two dimensions exchanged{', conjugated' * name.endswith('H')}.")
 
 
-Tensor.T = property(_reversed)  # type: ignore[assignment]
+attach("T", property(_reversed))
+attach("real", property(lambda self: traced.real(self), doc="The real parts: a view; the tensor itself, if it is real."))
+attach("imag", property(lambda self: traced.imag(self), doc="The imaginary parts: a view."))
+
+
+@_method
+def is_conj(self: Tensor) -> bool:
+    """Whether the tensor waits to be conjugated; none does here."""
+    return False
+
+
+@_method
+def is_neg(self: Tensor) -> bool:
+    """Whether the tensor waits to be negated; none does here."""
+    return False
+
+
 for _name in ("mT", "mH", "H"):
-    setattr(Tensor, _name, _matrix(_name, _name != "H"))
+    attach(_name, _matrix(_name, _name != "H"))

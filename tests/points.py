@@ -10,6 +10,7 @@ from symgrad.domains import REAL
 # No two of them have a whole ratio, and none is a whole number or half of one: there steps and kinks are.
 SIZES = (1e-300, 1e-100, 1e-20, 1e-8, 1.3e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e100, 1e300)
 WHOLE = 2.0**52  # beyond it every float is a whole number
+STEPPED = {"frac", "fmod_number"}  # which have a step at every whole number, or half of one
 NEAR = tuple(2.0**-k for k in (4, 10, 26, 52))
 DEFAULT_SHAPE = (3, 4)
 
@@ -68,7 +69,7 @@ def points(op, rng, ordinary=20, limit=70):
 
     Of an op with several arguments the tails are combined with each other, never with themselves; `limit` of the combinations are drawn.
     """
-    sizes = [s for s in SIZES if s < WHOLE] if op.partials == (0,) else SIZES
+    sizes = [s for s in SIZES if s < WHOLE] if op.partials == (0,) or op.name in STEPPED else SIZES
     domains = [domain(op, i) for i in range(op.arity)]
     out = list(zip(*(numbers(d, rng, ordinary) for d in domains)))
     extreme = list(itertools.product(*(tails(d, [s * (1 - i / 16) for s in sizes]) for i, d in enumerate(domains))))

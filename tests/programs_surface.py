@@ -86,7 +86,7 @@ def defaults(torch, log):
     for name in ("float32", "float16", "bfloat16"):
         torch.set_default_dtype(getattr(torch, name))
         log(lambda: torch.get_default_dtype(), lambda: torch.tensor([1.5]), lambda: torch.ones(2).dtype, lambda: torch.arange(0, 1, 0.5).dtype,
-            lambda: (torch.tensor([1]) / 2).dtype, lambda: torch.tensor([1]) * 1.5, lambda: torch.Tensor([1]),
+            lambda: (torch.tensor([1]) / 2).dtype, lambda: torch.tensor([1]) * 1.5 if name != "bfloat16" else None, lambda: torch.Tensor([1]),
             lambda: torch.tensor([1.5], dtype=torch.float64), lambda: torch.rand(2).dtype, lambda: torch.linspace(0, 1, 3),
             lambda: torch.full((1,), 2.5), lambda: torch.result_type(torch.tensor([1]), 1.5), lambda: torch.finfo())
 

@@ -4,13 +4,15 @@ import re
 
 import numpy as np
 import programs_creation
+import programs_mixed
+import programs_selection
 import programs_surface
 import pytest
 from sides import programs, recorded, run
 
 import symgrad
 
-MODULES = (programs_creation, programs_surface)
+MODULES = (programs_creation, programs_mixed, programs_selection, programs_surface)
 PROGRAMS = [pytest.param(program, recorded(module)[name], id=name) for module in MODULES for name, program in programs(module).items()]
 
 
@@ -30,7 +32,7 @@ def agree(found, expected):
     if found == expected or not isinstance(expected, str) or not re.match(r"\w+(Error|Warning): ", expected):
         return found == expected
     kind, _, words = expected.split("\n")[0].partition(": ")
-    return found.startswith(kind + ": ") and words.split(". ")[0].rstrip(".").split(" - got")[0].lower() in found.lower()
+    return found.startswith(kind + ": ") and words.split(". ")[0].rstrip(".").split(" - got")[0].split(", but got")[0].lower() in found.lower()
 
 
 @pytest.mark.parametrize("program, expected", PROGRAMS)

@@ -10,16 +10,16 @@ ELEMENTWISE = (
     "abs", "sign", "exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt",
     "square", "reciprocal",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh",
-    "sigmoid", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
-    "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder",
+    "sigmoid", "sigmoid_slope", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
+    "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder", "fmod", "conj",
     "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",
 )
 
 STRUCTURE = (
-    "copy", "sum", "prod", "amax", "amin", "cumsum", "logsumexp", "softmax", "log_softmax", "reference", "norm", "all", "any", "argmax", "argmin",
+    "copy", "sum", "prod", "amax", "amin", "cumsum", "cumprod", "logsumexp", "softmax", "log_softmax", "reference", "norm", "all", "any", "argmax", "argmin",
     "reshape", "permute", "broadcast_to", "sum_to_size", "getitem", "place", "put", "cat", "stack", "flip", "roll",
     "matmul", "mm", "mv", "dot", "einsum", "diag", "diagonal_place", "trace", "tril", "triu", "astype",
-    "zeros_like", "ones_like", "eye_like", "strided", "strided_put", "strided_add",
+    "diagonal", "unfold", "view_as_real", "view_as_complex", "zeros_like", "ones_like", "eye_like", "strided", "strided_put", "strided_add",
 )
 
 PROTOCOL = frozenset(ELEMENTWISE + STRUCTURE)

@@ -17,8 +17,10 @@ from symgrad.carriers.structure import (
     broadcast_to,
     cat,
     copy,
+    cumprod,
     cumsum,
     diag,
+    diagonal,
     diagonal_place,
     div,
     eye_like,
@@ -40,6 +42,7 @@ from symgrad.carriers.structure import (
     sum,
     sum_to_size,
     trace,
+    unfold,
     zeros_like,
 )
 from symgrad.carriers.structure import prod as product

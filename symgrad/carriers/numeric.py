@@ -16,12 +16,14 @@ from numpy import arctan2 as atan2
 from numpy import arctanh as atanh
 from numpy import (
     ceil,
+    conj,
     cos,
     cosh,
     exp,
     exp2,
     expm1,
     floor,
+    fmod,
     hypot,
     isfinite,
     isinf,
@@ -59,6 +61,7 @@ from symgrad.carriers.structure import (
     add,
     cat,
     copy,
+    cumprod,
     cumsum,
     diag,
     diagonal_place,
@@ -178,6 +181,11 @@ def sigmoid(x: Any) -> Any:
         z = math.exp(-math.fabs(x))
         return np.float64((z if x < 0 else 1.0) / (1 + z))
     return exp(minimum(x, 0)) / (1 + exp(-abs(x)))
+
+
+def sigmoid_slope(y: Any, x: Any) -> Any:
+    """y (1 - y) for y = sigmoid(x), where 1 - y does not cancel."""
+    return y * sigmoid(-x)
 
 
 def logsigmoid(x: Any) -> Any:
@@ -324,7 +332,7 @@ def getitem(x: Any, index: Any) -> Any:
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """The array stretched to a shape, without a copy; what is no longer stretched in a part of it may be written."""
     out = np.broadcast_to(x, shape)
-    if isinstance(x, np.ndarray) and x.flags.writeable and out.size:
+    if isinstance(x, np.ndarray) and x.flags.writeable:
         out.flags.writeable = True
     return out
 
@@ -336,6 +344,38 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     out = np.array(x)
     out[index] = values
     return out
+
+
+def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """The diagonal of two dimensions as a new last one: a view of the memory, as writable as that."""
+    out = x.diagonal(offset, dim1, dim2)
+    out.flags.writeable = x.flags.writeable
+    return out
+
+
+def view_as_real(x: Any) -> Any:
+    """The parts of complex numbers side by side in a new last dimension: a view of the memory."""
+    return x[..., None].view(x.real.dtype) if isinstance(x, np.ndarray) else np.array([x.real, x.imag])
+
+
+def view_as_complex(x: Any) -> Any:
+    """The complex numbers whose parts stand side by side in the last dimension: a view of the memory, where they do so there too."""
+    kind = np.complex64 if x.itemsize < 8 else np.complex128
+    if x.dtype.itemsize * 2 != np.dtype(kind).itemsize or x.strides[-1] != x.itemsize:
+        return (x[..., 0] + 1j * x[..., 1]).astype(kind)
+    return x.view(kind)[..., 0]
+
+
+def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+    """Every window of slices along a dimension, with the window as a new last dimension: a view of the memory."""
+    x = x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x).reshape(1)
+    shape, strides = list(x.shape), list(x.strides)
+    shape[dimension], strides[dimension] = (shape[dimension] - size) // step + 1, step * strides[dimension]
+    whole = x if x.flags.c_contiguous or not isinstance(x.base, np.ndarray) else x.base
+    if whole.flags.c_contiguous and whole.flags.writeable and x.size:
+        start = x.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        return np.ndarray((*shape, size), x.dtype, whole, start, (*strides, x.strides[dimension]))
+    return np.lib.stride_tricks.as_strided(x, (*shape, size), (*strides, x.strides[dimension]), writeable=x.flags.writeable)
 
 
 def strided(x: Any, geometry: Any) -> Any:

@@ -19,8 +19,10 @@ from symgrad.carriers.cells import (
     broadcast_to,
     cat,
     copy,
+    cumprod,
     cumsum,
     diag,
+    diagonal,
     diagonal_place,
     div,
     dot,
@@ -50,6 +52,7 @@ from symgrad.carriers.cells import (
     trace,
     tril,
     triu,
+    unfold,
     zeros_like,
 )
 from symgrad.carriers.cells import product as prod
@@ -170,6 +173,8 @@ one_minus_square = _each(lambda x: (1 - x) * (1 + x))
 atan2, hypot = _each(context.atan2, 2), _each(context.hypot, 2)
 direction = _each(lambda a, b: a / (context.hypot(a, b) or context.one), 2)
 remainder = _each(_real(lambda a, b: a % b), 2)
+fmod = _each(_real(lambda a, b: context.sign(a) * (builtins.abs(a) % builtins.abs(b))), 2)
+conj, _real_part, _imaginary_part = _each(context.conj), _each(context.re), _each(context.im)
 maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
 where = _each(lambda condition, a, b: a if condition else b, 3)
 eq, ne, lt = _each(lambda a, b: a == b, 2), _each(lambda a, b: a != b, 2), _each(lambda a, b: a < b, 2)
@@ -236,6 +241,14 @@ def _log_sum_exp(row: Any) -> Any:
 logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
 
 
+def view_as_real(x: Any) -> Any:
+    return stack([_real_part(x), _imaginary_part(x)], x.ndim)
+
+
+def view_as_complex(x: Any) -> Any:
+    return x[..., 0] + x[..., 1] * context.mpc(0, 1)
+
+
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return fold(max, x, dim, keepdim)
 
@@ -280,3 +293,7 @@ def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return Digits.lift(np.argmin(x.view(np.ndarray), axis=dim, keepdims=keepdim))
+
+
+def sigmoid_slope(y: Any, x: Any) -> Any:
+    return sech_square(x / 2) / 4

@@ -31,6 +31,10 @@ def cumsum(x: Any, dim: int) -> Any:
     return np.cumsum(x, axis=dim) if x.ndim else x + 0
 
 
+def cumprod(x: Any, dim: int) -> Any:
+    return np.cumprod(x, axis=dim) if x.ndim else x + 0
+
+
 def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -131,6 +135,19 @@ def einsum(equation: str, xs: Sequence[Any]) -> Any:
 
 def diag(x: Any, diagonal: int = 0) -> Any:
     return np.diag(x, diagonal).copy() if x.ndim == 2 else diagonal_place(x, diagonal, None)
+
+
+def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """The diagonal of two dimensions as a new last one."""
+    return x.diagonal(offset, dim1, dim2).copy()
+
+
+def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+    """Every window of slices along a dimension, with the window as a new last dimension."""
+    if not x.ndim:
+        return x.reshape((1,))[:size]
+    at = np.arange(0, x.shape[dimension] - size + 1, step)[:, None] + np.arange(size)
+    return np.moveaxis(x[(slice(None),) * dimension + (at,)], dimension + 1, -1)
 
 
 def diagonal_place(g: Any, diagonal: int, shape: tuple[int, ...] | None) -> Any:

@@ -17,8 +17,10 @@ from symgrad.carriers.cells import (
     broadcast_to,
     cat,
     copy,
+    cumprod,
     cumsum,
     diag,
+    diagonal,
     diagonal_place,
     div,
     dot,
@@ -47,6 +49,7 @@ from symgrad.carriers.cells import (
     trace,
     tril,
     triu,
+    unfold,
     zeros_like,
 )
 from symgrad.carriers.cells import product as prod
@@ -134,6 +137,7 @@ round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy
 
 pow = _each(operator.pow, 2)
 atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
+fmod = _each(lambda a, b: a - b * sympy.sign(a / b) * sympy.floor(sympy.Abs(a / b)), 2)
 hypot = _each(lambda a, b: sympy.sqrt(a**2 + b**2), 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
@@ -145,7 +149,8 @@ logical_not = _each(lambda a: sympy.Not(_truth(a)))
 isfinite = _each(lambda x: sympy.true)
 isnan = isinf = _each(lambda x: sympy.false)
 
-_conjugates = _each(sympy.conjugate)
+conj = _conjugates = _each(sympy.conjugate)
+_real_part, _imaginary_part = _each(sympy.re), _each(sympy.im)
 _softplus = _each(lambda x, beta: sympy.log(1 + sympy.exp(beta * x)) / beta, 2)
 
 
@@ -212,6 +217,14 @@ def indicator(condition: Any, like: Any) -> Any:
     return _indicators(condition)
 
 
+def view_as_real(x: Any) -> Any:
+    return stack([_real_part(x), _imaginary_part(x)], x.ndim)
+
+
+def view_as_complex(x: Any) -> Any:
+    return x[..., 0] + x[..., 1] * sympy.I
+
+
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return np.maximum.reduce(x, axis=dim, keepdims=keepdim)
 
@@ -256,3 +269,7 @@ def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     raise TypeError("argmin: which element is smallest depends on the numbers, so it has no expression; use amin for the value")
+
+
+def sigmoid_slope(y: Any, x: Any) -> Any:
+    return sech_square(x / 2) / 4

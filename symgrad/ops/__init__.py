@@ -1,5 +1,6 @@
 """The rule tables. Importing this package fills the registry."""
 
-from symgrad.ops import arithmetic, elementary, indexing, linalg, neural, reduction, shape, writing
+from symgrad.ops import arithmetic, arranging, elementary, indexing, linalg, mixed, neural, parts, placing, reduction, selection, shape, writing
 
-__all__ = ["arithmetic", "elementary", "indexing", "linalg", "neural", "reduction", "shape", "writing"]
+__all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
+           "writing"]

@@ -5,7 +5,8 @@ from symgrad.op import composite, linear
 from symgrad.ops.rules import axis
 
 # What an index of integers, slices and None gives is a view, named after the last of them as torch names it.
-for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze", "alias_item": "Alias"}.items():
+for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",
+                     "alias_item": "Alias"}.items():
     linear(_name, lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), public=False,
            node_name=_node, view=True, examples=((0,), ((slice(None), 1),), ((..., None),), ([0, 2, 0],)), doc="input[index].")
 linear("place", lambda xp, input, index, shape: xp.place(input, index, shape), lambda xp, g, shape, index, whole: xp.getitem(g, index),

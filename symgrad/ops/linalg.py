@@ -28,8 +28,8 @@ multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: 
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
             prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)),
             usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
-multilinear("bmm", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
-            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, shapes=((2, 3, 4), (1, 4, 2)),
+multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
+            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
             doc="Products of matrices over broadcast leading axes.")
 
 
@@ -81,7 +81,7 @@ def matmul(xp, input, other):
         return xp.dot(input, other)
     left = input if a > 1 else xp.reshape(input, (1, *input.shape))
     right = other if b > 1 else xp.reshape(other, (*other.shape, 1))
-    out = xp.bmm(left, right)
+    out = xp.batched_matmul(left, right)
     return out if a > 1 and b > 1 else xp.squeeze(out, -2 if a == 1 else -1)
 
 

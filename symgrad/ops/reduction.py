@@ -1,8 +1,8 @@
 """Reductions along one, several or all axes."""
 
 import math
-from typing import NamedTuple
 
+from symgrad import return_types
 from symgrad.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, count, spread, unsqueezed
 
@@ -90,9 +90,9 @@ def _shares(xp, y, x, dim, keepdim):
     return at / xp.sum(at, dim, True)
 
 
-def _extremum(name, what):
-    primitive(name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes_of_something, examples=CASES,
-              shapes=((2, 3),), chooses=True,
+def _extremum(name, what, named=None, node_name=None):
+    primitive(named or name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes_of_something, examples=CASES,
+              shapes=((2, 3),), chooses=True, public=named is None, node_name=node_name,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
               usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
@@ -100,33 +100,41 @@ def _extremum(name, what):
 
 _extremum("amax", "largest")
 _extremum("amin", "smallest")
+for _name, _what in {"max": "largest", "min": "smallest"}.items():  # nodes that torch names after the function that made them
+    _extremum(f"a{_name}", _what, f"{_name}_of_all", f"{_name.capitalize()}Backward1")
+    _extremum(f"a{_name}", _what, f"{_name}_along", _name.capitalize())
+    _extremum(f"a{_name}", _what, f"{_name}_of_both", "Aminmax")
 
 
-class Extreme(NamedTuple):
-    """Extreme values and where they stand."""
-
-    values: object
-    indices: object
-
-
-def _extreme(xp, input, dim, keepdim, value, position, between):
+def _extreme(name, input, dim, keepdim, whole, along, position, between):
     if dim is None:
-        return value(input)
+        if not input.numel():
+            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+                               f"argument.")
+        return whole(input)
     if not isinstance(dim, int):
         return between(input, dim)
-    return Extreme(value(input, dim, keepdim), position(input, dim, keepdim))
+    if input.ndim and not input.shape[axis(dim, input.ndim)]:
+        raise IndexError(f"{name}(): Expected reduction dim {axis(dim, input.ndim)} to have non-zero size.")
+    return getattr(return_types, name)((along(input, dim, keepdim), position(input, dim, keepdim)))
 
 
 @composite("max", usage="symgrad.max(a, dim=1).values")
 def max(xp, input, dim=None, keepdim=False):
     """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
-    return _extreme(xp, input, dim, keepdim, xp.amax, xp.argmax, xp.maximum)
+    return _extreme("max", input, dim, keepdim, xp.max_of_all, xp.max_along, xp.argmax, xp.maximum)
 
 
 @composite("min", usage="symgrad.min(a)")
 def min(xp, input, dim=None, keepdim=False):
     """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
-    return _extreme(xp, input, dim, keepdim, xp.amin, xp.argmin, xp.minimum)
+    return _extreme("min", input, dim, keepdim, xp.min_of_all, xp.min_along, xp.argmin, xp.minimum)
+
+
+@composite("aminmax", usage="symgrad.aminmax(a, dim=1)")
+def aminmax(xp, input, *, dim=None, keepdim=False):
+    """The pair (min, max) over everything, or along `dim`."""
+    return return_types.aminmax((xp.min_of_both(input, dim, keepdim), xp.max_of_both(input, dim, keepdim)))
 
 
 def _one_axis(xp, input, dim=None, keepdim=False):
@@ -194,6 +202,29 @@ primitive("std", _std, prepare=_spread_of, examples=SPREADS,
           vjp=lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
           jvp=lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2,
           usage="symgrad.std(a, dim=0)", doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
+
+
+def _both(name, vjp, jvp, forward, node_name):
+    """A spread and the mean under one name, each with a node that is called after both."""
+    primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_spread_of, examples=SPREADS[:1], public=False, node_name=node_name,
+              doc=f"The `{name}` that `{name}_mean` gives.")
+    linear(f"mean_with_{name}", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
+           prepare=_axes_of_floats, examples=CASES[:1], public=False, node_name=node_name, doc=f"The mean that `{name}_mean` gives.")
+
+    def both(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
+        _floating(input, f"{name}_mean only support floating point and complex dtypes")
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        first = getattr(xp, f"{name}_of_both")(input, dim, unbiased, correction=correction, keepdim=keepdim)
+        return first, getattr(xp, f"mean_with_{name}")(input, dim, keepdim)
+
+    both.__doc__ = f"The pair of `{name}` and `mean`."
+    composite(f"{name}_mean", usage=f"symgrad.{name}_mean(a, dim=1)")(both)
+
+
+_both("var", _var_vjp, _var_jvp, _var, "VarMean")
+_both("std", lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
+      lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2, _std, "StdMean")
 
 
 def _norm_vjp(xp, g, y, x, dim, keepdim):

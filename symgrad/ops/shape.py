@@ -142,7 +142,8 @@ for _name, _prepare, _usage, _doc in (
     ("movedim", _moved, "symgrad.movedim(a, 0, -1)", "Axes moved to other places, the others in their old order."),
 ):
     linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_back, prepare=_prepare, view=True, examples=(((1, 0),),),
-           usage=_usage, doc=_doc, node_name="Permute" if _name == "movedim" else None)
+           usage=_usage, doc=_doc, node_name="Permute" if _name == "movedim" else None,
+           aliases={"transpose": ("swapaxes", "swapdims"), "movedim": ("moveaxis",)}.get(_name, ()))
 
 
 def _expanded(xp, input, *size):
@@ -318,8 +319,9 @@ def _order_of(xp, input, *, memory_format=None):
     return input, "C" if name == "torch.contiguous_format" else "K"
 
 
-linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of, examples=(("K",), ("C",), ((1, 0),)),
-       usage="symgrad.clone(a)", doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
+linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of,
+       examples=(("K",), ("C",), ((1, 0),)), usage="symgrad.clone(a)",
+       doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
           jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), public=False, node_name="ToCopyBackward0", examples=(("float64",),),
           doc="The input in another dtype.")

@@ -1,0 +1,142 @@
+"""Arrays of places: what index tensors stand for, in NumPy's terms, and in which order elements stand. Every check has torch's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "inside", "integers", "largest", "masked", "most_frequent", "order",
+           "plain", "positions", "repeated", "running", "slices", "windows"]
+
+Places = tuple[Any, ...]
+
+
+def plain(x: Any) -> np.ndarray:
+    """An index given as a tensor, an array or a sequence, as an array."""
+    return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
+
+
+def integers(index: Any, message: str, error: type[Exception] = RuntimeError) -> np.ndarray:
+    """An index of integers, as an array of its own: what is written into the index later changes no derivative.
+
+    Raises the error where it is of another kind.
+    """
+    array = plain(index)
+    if array.dtype.kind not in "iu" and array.size:
+        raise error(message)
+    return array.astype(np.int64)
+
+
+def masked(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
+    """The shape to which a mask and `shape` broadcast, and the places there where the mask is true.
+
+    Raises RuntimeError for a mask that is not of booleans, and for shapes that do not broadcast.
+    """
+    array = plain(mask)
+    if array.dtype != bool:
+        raise RuntimeError(message)
+    whole = broadcast(array.shape, shape)
+    return whole, np.broadcast_to(array, whole).nonzero() if whole else (np.broadcast_to(array, ()).copy(),)
+
+
+def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which two broadcast. Raises RuntimeError where they do not."""
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+            raise RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
+                               f"{max(len(a), len(b)) - i}")
+    return np.broadcast_shapes(a, b)
+
+
+def inside(index: np.ndarray, size: int, dim: int) -> np.ndarray:
+    """The index, if all of it is from 0 to size - 1. Raises RuntimeError otherwise."""
+    wrong = index[(index < 0) | (index >= size)]
+    if wrong.size:
+        raise RuntimeError(f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {size}")
+    return index
+
+
+def along(index: np.ndarray, dim: int, keepdim: bool = True) -> Places:
+    """The places that an index with all dimensions names: its own numbers along `dim`, everywhere else where it stands.
+
+    Without `keepdim` the places have that dimension, which must be of size 1, no more.
+    """
+    if not index.ndim:
+        return (index,)
+    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in index.shape)])
+    grid[dim] = index
+    return tuple(grid) if keepdim else tuple(place.squeeze(dim) for place in grid)
+
+
+def slices(index: Any, dim: int) -> Places:
+    """The places of slices along a dimension."""
+    return (*(slice(None),) * dim, index)
+
+
+def positions(flat: np.ndarray, shape: tuple[int, ...]) -> Places:
+    """The places of elements that are named by their position in the flattened array."""
+    return np.unravel_index(flat, shape) if shape else (np.zeros(flat.shape, np.int64),)
+
+
+def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
+    """The indices that sort an array along a dimension, equal elements as they stood; NaN is the largest."""
+    array = np.asarray(value)
+    if not array.ndim:
+        return np.zeros((), np.int64)
+    if array.dtype.kind == "V":
+        array = array.astype(np.float32)
+    if not descending:
+        return np.argsort(array, axis=dim, kind="stable")
+    return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), axis=dim, kind="stable"), dim)
+
+
+def running(value: Any, dim: int, largest: bool) -> np.ndarray:
+    """Where the extreme of the elements so far stands along a dimension, for each element: the last of several; NaN is the extreme."""
+    array = np.asarray(value)
+    if not array.ndim:
+        return np.zeros((), np.int64)
+    best = (np.maximum if largest else np.minimum).accumulate(array, axis=dim)
+    new = (array == best) | np.isnan(array) if array.dtype.kind in "fc" else array == best
+    steps = np.arange(array.shape[dim]).reshape((-1,) + (1,) * (array.ndim - dim - 1))
+    return np.maximum.accumulate(np.where(new, steps, 0), axis=dim)
+
+
+def most_frequent(value: Any, dim: int) -> np.ndarray:
+    """Where the last of the most frequent element (of the smallest, if there are several) stands along a dimension."""
+    array = np.asarray(value)
+    if not array.ndim:
+        return np.zeros((), np.int64)
+    by = np.moveaxis(order(array, dim), dim, 0)
+    rows = np.take_along_axis(np.moveaxis(array, dim, 0), by, 0)
+    often = np.ones(rows.shape, np.int64)
+    for i in range(1, len(rows)):
+        often[i] += np.where(rows[i] == rows[i - 1], often[i - 1], 0)
+    return np.take_along_axis(by, np.argmax(often, 0)[None], 0)[0]
+
+
+def diagonal(shape: tuple[int, ...], offset: int) -> Places:
+    """The places on a diagonal of the last two dimensions of a shape."""
+    rows, columns = shape[-2:]
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    return ..., np.arange(count) + max(-offset, 0), np.arange(count) + max(offset, 0)
+
+
+def windows(length: int, size: int, step: int) -> np.ndarray:
+    """The indices of every window of a size, a step apart, as a matrix."""
+    return np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
+
+
+def diagonal_positions(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Places:
+    """The places on a diagonal of two dimensions of a shape, laid out as `diagonal` does."""
+    return np.unravel_index(np.arange(int(np.prod(shape))).reshape(shape).diagonal(offset, dim1, dim2), shape)
+
+
+def repeated(counts: np.ndarray) -> np.ndarray:
+    """The indices 0, 1, ..., each as often as its count says."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def largest(x: Any) -> float:
+    """The largest number of a tensor's dtype."""
+    return float(np.finfo(np.asarray(x.value).dtype).max)

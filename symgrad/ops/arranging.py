@@ -1,0 +1,335 @@
+"""Repeating, joining, cutting and turning: what is made of the ops in `shape` and `selection`, and the few that have a node of their own."""
+
+import warnings
+
+from symgrad.indices import plain, repeated
+from symgrad.op import composite, linear
+from symgrad.ops.rules import axis, sizes
+
+
+def _repeats(xp, input, *repeats):
+    times = sizes(repeats)
+    if len(times) < input.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    whole = (1,) * (len(times) - input.ndim) + tuple(input.shape)
+    if min(times, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(n * m for n, m in zip(times, whole))}: "
+                           f"{[n * m for n, m in zip(times, whole)]}")
+    return input, times
+
+
+def _interleaved(shape, times):
+    """The shape with its dimensions and those of the repetitions in turn, and the places of the latter."""
+    whole = (1,) * (len(times) - len(shape)) + tuple(shape)
+    return tuple(n for pair in zip(times, whole) for n in pair), tuple(range(0, 2 * len(times), 2)), whole
+
+
+def _repeat(xp, input, repeats):
+    pairs, _, whole = _interleaved(input.shape, repeats)
+    ones = tuple(n for m in whole for n in (1, m))
+    return xp.reshape(xp.copy(xp.broadcast_to(xp.reshape(input, ones), pairs), "C"), tuple(n * m for n, m in zip(repeats, whole)))
+
+
+def _summed(xp, g, shape, repeats):
+    pairs, at, _ = _interleaved(shape, repeats)
+    return xp.reshape(xp.sum(xp.reshape(g, pairs), at, False) if at else g, shape)
+
+
+linear("repeat", _repeat, _summed, prepare=_repeats, examples=(((2, 3),), ((2, 1, 2),)), usage="a.repeat(2, 1)",
+       doc="The input laid out several times along each dimension, and along new leading ones.")
+
+
+@composite("tile", usage="symgrad.tile(a, (2, 1))")
+def tile(xp, input, *dims):
+    """The input laid out several times along its last dimensions, and along new leading ones."""
+    times = sizes(dims)
+    return xp.repeat(input, (1,) * (input.ndim - len(times)) + times)
+
+
+@composite("repeat_interleave", usage="symgrad.repeat_interleave(x, 2)")
+def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
+    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+    if repeats is None:
+        return input.new_tensor(repeated(plain(input)), dtype=int)
+    if dim is None:
+        input, dim = xp.reshape(input, (-1,)), 0
+    dim = axis(dim, input.ndim)
+    counts = plain(repeats)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("Repeats must be non-negative" if counts.ndim == 0 else "repeats can not be negative")
+    if not counts.ndim or counts.shape == (1,):
+        count = int(counts.reshape(()))
+        shape = tuple(input.shape)
+        wide = xp.expand(xp.unsqueeze(input, dim + 1), (*shape[:dim + 1], count, *shape[dim + 1:]))
+        return xp.reshape(wide, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
+    if len(counts) != input.shape[dim]:
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and input.size({dim}) = "
+                           f"{input.shape[dim]}")
+    return xp.index_select(input, dim, repeated(counts))
+
+
+def _unflattened(xp, input, dim, sizes):
+    dim, parts = axis(dim, input.ndim), list(sizes)
+    if not parts:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    known = 1
+    for n in parts:
+        known *= n if n != -1 else 1
+    if -1 in parts and known and not input.shape[dim] % known:
+        parts[parts.index(-1)] = input.shape[dim] // known
+        known = input.shape[dim]
+    if known != input.shape[dim] or -1 in parts:
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({input.shape[dim]}) in the input "
+                           f"tensor")
+    return input, (*input.shape[:dim], *parts, *input.shape[dim + 1:])
+
+
+for _name, _node, _prepare in (("unflatten", "View", _unflattened), ("unsafe_view", "UnsafeView", None)):
+    linear(_name, lambda xp, input, shape: xp.reshape(input, shape), lambda xp, g, shape, size: xp.reshape(g, shape), node_name=_node,
+           prepare=_prepare, view=True, public=_prepare is not None, examples=(((3, 2, 2),),), usage="symgrad.unflatten(x, 0, (1, 3))",
+           doc="One dimension split into several, whose sizes multiply to its own; one of them may be -1.")
+
+
+@composite("ravel", usage="symgrad.ravel(a)")
+def ravel(xp, input):
+    """The elements as a vector: a view where that can be."""
+    return xp.reshape(input, (-1,))
+
+
+# Joining
+
+
+@composite("atleast_1d", arity=None, usage="symgrad.atleast_1d(x)", method=False)
+def atleast_1d(xp, *tensors):
+    """The tensors, those without dimensions as vectors of one element."""
+    return _each(tensors, lambda x: x if x.ndim else xp.reshape(x, (1,)))
+
+
+@composite("atleast_2d", arity=None, usage="symgrad.atleast_2d(x)", method=False)
+def atleast_2d(xp, *tensors):
+    """The tensors, vectors as rows of a matrix."""
+    return _each(tensors, lambda x: x if x.ndim > 1 else xp.unsqueeze(x, 0) if x.ndim else xp.reshape(x, (1, 1)))
+
+
+@composite("atleast_3d", arity=None, usage="symgrad.atleast_3d(x)", method=False)
+def atleast_3d(xp, *tensors):
+    """The tensors with at least three dimensions: new ones last, for vectors also one in front."""
+    def lifted(x):
+        if x.ndim > 2:
+            return x
+        if x.ndim == 2:
+            return xp.unsqueeze(x, -1)
+        return xp.unsqueeze(xp.unsqueeze(x, 0), -1) if x.ndim else xp.reshape(x, (1, 1, 1))
+
+    return _each(tensors, lifted)
+
+
+def _each(tensors, change):
+    if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
+        return change(tensors[0])
+    return tuple(change(x) for x in (tensors[0] if len(tensors) == 1 else tensors))
+
+
+def _given(name, tensors):
+    if not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+@composite("hstack", arity=None, usage="symgrad.hstack([a, a])", method=False)
+def hstack(xp, tensors):
+    """Tensors joined along their second dimension, vectors along their only one."""
+    parts = [atleast_1d(xp, x) for x in _given("hstack", tensors)]
+    return xp.cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+@composite("vstack", arity=None, usage="symgrad.vstack([x, x])", method=False, aliases=("row_stack",))
+def vstack(xp, tensors):
+    """Tensors joined along their first dimension, vectors as rows."""
+    return xp.cat([atleast_2d(xp, x) for x in _given("vstack", tensors)], 0)
+
+
+@composite("dstack", arity=None, usage="symgrad.dstack([a, a])", method=False)
+def dstack(xp, tensors):
+    """Tensors joined along their third dimension."""
+    return xp.cat([atleast_3d(xp, x) for x in _given("dstack", tensors)], 2)
+
+
+@composite("column_stack", arity=None, usage="symgrad.column_stack([x, x])", method=False)
+def column_stack(xp, tensors):
+    """Tensors joined along their second dimension, vectors as columns."""
+    return xp.cat([x if x.ndim > 1 else xp.reshape(x, (x.numel(), 1)) for x in _given("column_stack", tensors)], 1)
+
+
+def _blocks(xp, tensors):
+    rows, columns = sum(x.shape[0] for x in tensors), sum(x.shape[1] for x in tensors)
+    out, row, column = xp.zeros_like(tensors[0], (rows, columns)), 0, 0
+    for x in tensors:
+        out = xp.put(out, x, (slice(row, row + x.shape[0]), slice(column, column + x.shape[1])), False)
+        row, column = row + x.shape[0], column + x.shape[1]
+    return out
+
+
+def _unblocked(xp, g, shapes):
+    out, row, column = [], 0, 0
+    for n, m in shapes:
+        out.append(xp.getitem(g, (slice(row, row + n), slice(column, column + m))))
+        row, column = row + n, column + m
+    return out
+
+
+linear("block_diagonal", _blocks, _unblocked, variadic=True, public=False, node_name="BlockDiag", doc="Matrices along the diagonal of zeros.")
+
+
+@composite("block_diag", arity=None, usage="symgrad.block_diag(a, a)", method=False)
+def block_diag(xp, *tensors):
+    """The matrix with the given matrices along its diagonal, and zeros elsewhere; vectors are rows."""
+    for i, x in enumerate(tensors):
+        if x.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
+    return xp.block_diagonal([atleast_2d(xp, x) for x in _given("block_diag", tensors)])
+
+
+# Cutting
+
+
+@composite("tensor_split", usage="symgrad.tensor_split(a, 2, dim=1)")
+def tensor_split(xp, input, indices_or_sections, dim=0):
+    """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = axis(dim, input.ndim)
+    n, given = input.shape[dim], indices_or_sections
+    if hasattr(given, "shape"):
+        given = plain(given).tolist()
+    if isinstance(given, int):
+        if given <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        small, more = divmod(n, given)
+        ends = [small * (i + 1) + min(i + 1, more) for i in range(given)]
+        starts = [0, *ends[:-1]]
+    else:
+        starts, ends = [0, *given], [*given, n]
+    pieces = (slice(start, end) for start, end in zip(starts, ends))
+    return tuple(xp.slice_item(input, (slice(None),) * dim + (slice(*piece.indices(n)[:2]),)) for piece in pieces)
+
+
+def _split(name, dim, least):
+    def split(xp, input, indices_or_sections):
+        if input.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+        at = 0 if input.ndim == 1 else dim
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or input.shape[at] % indices_or_sections):
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {at}, but the size of the dimension {input.shape[at]} is not "
+                               f"divisible "
+                               f"by the split_size {indices_or_sections}!")
+        return tensor_split(xp, input, indices_or_sections, at)
+
+    split.__doc__ = f"The pieces of a tensor along dimension {dim}: so many equal ones, or those between indices; views."
+    composite(name, usage="symgrad.dsplit(a[None], 3)" if name == "dsplit" else f"symgrad.{name}(a, [1])")(split)
+
+
+for _arguments in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
+    _split(*_arguments)
+
+
+# Turning
+
+
+def _rotation(xp, input, k=1, dims=(0, 1)):
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    if dims[0] == dims[1]:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return input, k % 4, tuple(axis(d, input.ndim) for d in dims)
+
+
+def _rotated(xp, input, k, dims):
+    order = list(range(input.ndim))
+    order[dims[0]], order[dims[1]] = dims[1], dims[0]
+    if k == 1:
+        return xp.permute(xp.flip(input, (dims[1],)), tuple(order))
+    return xp.copy(input) if k == 0 else xp.flip(input, dims) if k == 2 else xp.flip(xp.permute(input, tuple(order)), (dims[1],))
+
+
+linear("rot90", _rotated, lambda xp, g, shape, k, dims: _rotated(xp, g, -k % 4, dims), prepare=_rotation,
+       examples=((1, (0, 1)), (2, (0, 1)), (3, (1, 0))), usage="symgrad.rot90(a)",
+       doc="The input turned by `k` quarters, from the first of two dimensions to the second.")
+
+
+@composite("fliplr", usage="symgrad.fliplr(a)")
+def fliplr(xp, input):
+    """The order of the columns reversed."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return xp.flip(input, (1,))
+
+
+@composite("flipud", usage="symgrad.flipud(a)")
+def flipud(xp, input):
+    """The order of the rows reversed."""
+    if not input.ndim:
+        raise RuntimeError("Input must be >= 1-d.")
+    return xp.flip(input, (0,))
+
+
+# Grids
+
+
+def _grid(xp, tensors, indexing):
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for x in _given("meshgrid", tensors):
+        if x.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: one of shape {list(x.shape)}")
+        if x.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    order = list(range(len(tensors)))
+    if indexing == "xy" and len(tensors) > 1:
+        order[:2] = 1, 0
+    shape = tuple(tensors[i].numel() for i in order)
+    return tuple(xp.expand(xp.reshape(x, tuple(x.numel() if k == i else 1 for k in order)), shape) for i, x in enumerate(tensors))
+
+
+@composite("meshgrid", arity=None, usage='symgrad.meshgrid(x, x, indexing="ij")', method=False)
+def meshgrid(xp, *tensors, indexing=None):
+    """The coordinates of the points of a grid with the given ones along its axes: a tensor for each axis, which runs along its own dimension."""
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    if indexing is None:
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
+    return _grid(xp, given, indexing)
+
+
+@composite("cartesian_prod", arity=None, usage="symgrad.cartesian_prod(x, x)", method=False)
+def cartesian_prod(xp, *tensors):
+    """All tuples of one element of each vector, as rows."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return xp.stack([xp.reshape(x, (-1,)) for x in _grid(xp, tensors, "ij")], 1)
+
+
+@composite("combinations", usage="symgrad.combinations(x)", method=False)
+def combinations(xp, input, r=2, with_replacement=False):
+    """All sets of `r` elements of a vector, as rows; with replacement also those that hold one several times."""
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    rows = _subsets(len(input), r, 0, with_replacement)
+    return xp.stack([xp.index_select(input, 0, [row[k] for row in rows]) for k in range(r)], 1) if r else input[:0]
+
+
+def _subsets(n, r, start, again):
+    if r == 0:
+        return [()]
+    return [(i, *rest) for i in range(start, n) for rest in _subsets(n, r - 1, i + (not again), again)]
+
+
+@composite("adjoint", usage="symgrad.adjoint(a)")
+def adjoint(xp, input):
+    """The last two dimensions exchanged, conjugated."""
+    if input.ndim == 1:
+        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+    return xp.conj(xp.transpose(input, -2, -1)) if input.ndim else xp.conj(input)

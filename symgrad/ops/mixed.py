@@ -1,0 +1,355 @@
+"""Arithmetic of three tensors, what is left of divisions, running products, and products of matrices that are added to something."""
+
+import math
+import warnings
+
+from symgrad.domains import NONZERO, REAL
+from symgrad.indices import largest
+from symgrad.op import composite, elementwise, multilinear, primitive
+from symgrad.ops.rules import axis
+
+elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
+            lambda xp, y, a, b, c, value: value * c, lambda xp, y, a, b, c, value: value * b, public=False, node_name="Addcmul", integers=True,
+            examples=((1,), (-2.5,)), doc="input + value * tensor1 * tensor2.")
+elementwise("add_quotient", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 / tensor2), 1,
+            lambda xp, y, a, b, c, value: value / c, lambda xp, y, a, b, c, value: -value * (b / c) / c, domain=(REAL, REAL, NONZERO), public=False,
+            node_name="Addcdiv", examples=((1,), (-2.5,)), doc="input + value * tensor1 / tensor2.")
+
+
+@composite("addcmul", arity=3, usage="symgrad.addcmul(x, x, x, value=2)")
+def addcmul(xp, input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 * tensor2."""
+    return xp.add_product(input, tensor1, tensor2, value)
+
+
+@composite("addcdiv", arity=3, usage="symgrad.addcdiv(x, x, x, value=2)")
+def addcdiv(xp, input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 / tensor2."""
+    if not any(hasattr(x, "dtype") and (x.is_floating_point() or x.is_complex()) for x in (input, tensor1, tensor2)):
+        raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+                           "tensor1 and tensor2. Convert one of the tensors with .to(float64) first.")
+    return xp.add_quotient(input, tensor1, tensor2, value)
+
+
+elementwise("lerp_number", lambda xp, input, end, weight: (1 - weight) * input + weight * end,
+            lambda xp, y, a, b, weight: (1 - weight) * xp.ones_like(y), lambda xp, y, a, b, weight: weight * xp.ones_like(y), public=False,
+            node_name="Lerp", examples=((0.25,), (1.0,)), doc="input + weight "
+                                                                                                                                  "(end - input).")
+elementwise("lerp_tensor", lambda xp, input, end, weight: (1 - weight) * input + weight * end, lambda xp, y, a, b, w: 1 - w, lambda xp, y, a, b, w: w,
+            lambda xp, y, a, b, w: b - a, public=False, node_name="LerpBackward1", doc="input + weight (end - input).")
+
+
+@composite("lerp", arity=2, usage="symgrad.lerp(x, x + 1, 0.25)")
+def lerp(xp, input, end, weight):
+    """input + weight (end - input): the input where the weight is 0, `end` where it is 1."""
+    return (xp.lerp_tensor if hasattr(weight, "shape") else xp.lerp_number)(input, end, weight)
+
+
+@composite("float_power", usage="symgrad.float_power(x, 2)")
+def float_power(xp, input, exponent):
+    """input ** exponent, computed in double precision whatever the dtypes are."""
+    wide = [(x.cdouble() if x.is_complex() else x.double()) if hasattr(x, "dtype") else x for x in (input, exponent)]
+    return xp.pow(*wide)
+
+
+def _whole_quotient(xp, y, a, b):
+    """How often b was taken away from a: a whole number."""
+    return -xp.round((a - y) / b)
+
+
+elementwise("fmod_tensor", lambda xp, input, other: xp.fmod(input, other), 1, _whole_quotient, domain=(REAL, NONZERO), integers=True, public=False,
+            node_name="FmodBackward1", doc="input - trunc(input / other) * other.")
+elementwise("fmod_number", lambda xp, input, other: xp.fmod(input, other), 1, integers=True, public=False, node_name="Fmod",
+            examples=((2.0,), (-1.5,)), doc="input - trunc(input / other) * other.")
+
+
+@composite("fmod", usage="symgrad.fmod(x, 0.5)")
+def fmod(xp, input, other):
+    """input - trunc(input / other) * other: it has the sign of the input."""
+    return (xp.fmod_tensor if hasattr(other, "shape") else xp.fmod_number)(input, other)
+
+
+def _not_whole(xp, input):
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{input.dtype.words}'")
+    return (input,)
+
+
+elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_not_whole, doc="input - trunc(input): what stands after the point.")
+
+
+@composite("floor_divide", usage="symgrad.floor_divide(x, 0.5)")
+def floor_divide(xp, input, other):
+    """The quotient rounded down; its derivative is zero."""
+    return input // other
+
+
+elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True, usage="symgrad.rsub(x, 1.0)", doc="other - alpha * input.",
+            prepare=lambda xp, input, other, *, alpha=1: (input if alpha == 1 else input * alpha, other))
+
+
+@composite("positive", usage="symgrad.positive(x)")
+def positive(xp, input):
+    """The input itself."""
+    if str(input.dtype) == "torch.bool":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@composite("logical_xor", arity=2, usage="symgrad.logical_xor(x > 0, x < 1)")
+def logical_xor(xp, input, other):
+    """Whether just one of two values is true (not zero)."""
+    return xp.ne(xp.ne(input, 0), xp.ne(other, 0))
+
+
+elementwise("clamp_below", lambda xp, input, min: xp.maximum(input, min), lambda xp, y, x, min: xp.indicator(xp.gt(x, min), y), public=False,
+            node_name="ClampMin", chooses=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
+                                                                                                            "larger.")
+elementwise("clamp_above", lambda xp, input, max: xp.minimum(input, max), lambda xp, y, x, max: xp.indicator(xp.lt(x, max), y), public=False,
+            node_name="ClampMax", chooses=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
+                                                                                                            "smaller.")
+
+
+@composite("clamp_min", usage="symgrad.clamp_min(x, 0.3)")
+def clamp_min(xp, input, min):
+    """The input, or `min` where that is larger; the derivative there is 0."""
+    return xp.maximum(input, min) if hasattr(min, "shape") else xp.clamp_below(input, min)
+
+
+@composite("clamp_max", usage="symgrad.clamp_max(x, 0.6)")
+def clamp_max(xp, input, max):
+    """The input, or `max` where that is smaller; the derivative there is 0."""
+    return xp.minimum(input, max) if hasattr(max, "shape") else xp.clamp_above(input, max)
+
+
+@composite("nan_to_num", usage="symgrad.nan_to_num(x)")
+def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
+    """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
+    if not input.is_floating_point():
+        return xp.clone(input)
+    out = xp.where(xp.isnan(input), 0.0 if nan is None else nan, input)
+    for sign, given in ((1, posinf), (-1, neginf)):
+        out = xp.where(xp.eq(input, sign * math.inf), sign * largest(input) if given is None else given, out)
+    return out
+
+
+@composite("diff", usage="symgrad.diff(a)")
+def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
+    """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+    dim = axis(dim, input.ndim)
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    x = xp.cat([part for part in (prepend, input, append) if part is not None], dim) if prepend is not None or append is not None else input
+    for _ in range(n):
+        before = (slice(None),) * dim
+        x = xp.ne(x[(*before, slice(1, None))], x[(*before, slice(None, -1))]) if str(x.dtype) == "torch.bool" else (
+            x[(*before, slice(1, None))] - x[(*before, slice(None, -1))])
+    return x
+
+
+# Running products
+
+
+def _shifted(xp, x, dim, step, reverse):
+    """The elements moved along `dim` by a number of steps, zeros in their places: up, or down."""
+    n = x.shape[dim]
+    before = (slice(None),) * dim
+    gap = xp.zeros_like(x, tuple(min(step, n) if i == dim else m for i, m in enumerate(x.shape)))
+    kept = x[(*before, slice(step, None) if reverse else slice(0, max(n - step, 0)))]
+    return xp.cat([kept, gap] if reverse else [gap, kept], dim)
+
+
+def _recurrence(xp, a, b, dim, reverse):
+    """s with s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]), by doubling: no division, so that zeros do no harm."""
+    step = 1
+    while step < a.shape[dim]:
+        b = b + a * _shifted(xp, b, dim, step, reverse)
+        a = a * _shifted(xp, a, dim, step, reverse)
+        step *= 2
+    return b
+
+
+def _before(xp, y, dim):
+    """The running product without the element itself."""
+    first = (slice(None),) * dim + (slice(0, 1),)
+    return xp.cat([xp.ones_like(y[first]), y[(slice(None),) * dim + (slice(0, -1),)]], dim)
+
+
+def _cumprod_vjp(xp, g, y, x, dim):
+    return _before(xp, y, dim) * _recurrence(xp, _shifted(xp, x, dim, 1, True), g, dim, True) if x.shape else g
+
+
+def _cumprod_jvp(xp, t, y, x, dim):
+    return _recurrence(xp, x, _before(xp, y, dim) * t, dim, False) if x.shape else t
+
+
+primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod_vjp, jvp=_cumprod_jvp, examples=((0,), (1,)),
+          prepare=lambda xp, input, dim, *, dtype=None: (input if dtype is None else input.to(dtype), axis(dim, input.ndim)),
+          usage="symgrad.cumprod(a, dim=1)", doc="The running product along `dim`; zeros do no harm to its derivatives.")
+
+
+# Products
+
+
+def _times(number, x):
+    return x if number == 1 else number * x
+
+
+def _turned(xp, a):
+    return xp.permute(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+
+
+def _outer(xp, a, b):
+    return xp.reshape(a, (*a.shape, 1)) * b
+
+
+def _fits(name, input, out):
+    lead = len(out) - input.ndim
+    if lead < 0:
+        raise RuntimeError(f"The number of sizes provided ({len(out)}) must be greater or equal to the number of dimensions in the tensor "
+                           f"({input.ndim})")
+    for i in reversed(range(input.ndim)):
+        if input.shape[i] not in (1, out[i + lead]):
+            raise RuntimeError(f"The expanded size of the tensor ({out[i + lead]}) must match the existing size ({input.shape[i]}) at non-singleton "
+                               f"dimension {i + lead}.  Target sizes: {list(out)}.  Tensor sizes: {list(input.shape)}")
+
+
+def _addmv_arguments(xp, input, mat, vec, *, beta=1, alpha=1):
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != vec.shape[0] or input.ndim and input.shape[0] not in (1, mat.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({mat.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+    return input, mat, vec, beta, alpha
+
+
+def _addr_arguments(xp, input, vec1, vec2, *, beta=1, alpha=1):
+    for i, vector in enumerate((vec1, vec2)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{i + 1}, but got {vector.ndim}-D")
+    _fits("addr", input, (vec1.shape[0], vec2.shape[0]))
+    return input, vec1, vec2, beta, alpha
+
+
+def _batches(batch1, batch2, input=None):
+    for name, batch in (("batch1", batch1), ("batch2", batch2)):
+        if batch.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if input is not None:
+        _fits("baddbmm", input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
+                           f"[{batch2.shape[0]}, {batch2.shape[1]}].")
+
+
+def _baddbmm_arguments(xp, input, batch1, batch2, *, beta=1, alpha=1):
+    _batches(batch1, batch2, input)
+    return input, batch1, batch2, beta, alpha
+
+
+def _adding(name, product, by_first, by_second, **rest):
+    """beta * input + alpha * product(a, b): the product is linear in a and in b, and the other two rules carry a cotangent back to them."""
+    def vjp(xp, g, y, input, a, b, beta, alpha):
+        scaled = _times(alpha, g)
+        return _times(beta, g), by_first(xp, scaled, b), by_second(xp, scaled, a)
+
+    def jvp(xp, t, ta, tb, y, input, a, b, beta, alpha):
+        return _times(alpha, product(xp, ta, b) + product(xp, a, tb)) + _times(beta, t)
+
+    primitive(name, lambda xp, input, first, second, beta, alpha: _times(alpha, product(xp, first, second)) + _times(beta, input), vjp=vjp, jvp=jvp,
+              arity=3, integers=True, examples=((1, 1), (0.5, 2.0)), **rest)
+
+
+_adding("addmv", lambda xp, a, b: xp.mv(a, b), _outer, lambda xp, g, a: xp.mv(_turned(xp, a), g), prepare=_addmv_arguments,
+        shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)", doc="beta * input + alpha * (mat @ vec), the input broadcast.")
+_adding("addr", _outer, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(_turned(xp, g), a), prepare=_addr_arguments,
+        shapes=((3, 4), (3,), (4,)), usage="symgrad.addr(symgrad.ones(3, 3), x, x)", doc="beta * input + alpha * outer(vec1, vec2), the input "
+                                                                                         "broadcast.")
+_adding("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g, b: xp.matmul(g, _turned(xp, b)), lambda xp, g, a: xp.matmul(_turned(xp, a), g),
+        prepare=_baddbmm_arguments, shapes=((2, 1, 2), (2, 2, 3), (2, 3, 2)), usage="symgrad.baddbmm(symgrad.zeros(1, 2, 2), a[None], a.t()[None])",
+        doc="beta * input + alpha * (batch1 @ batch2), a matrix product for each of a batch, the input broadcast.")
+
+
+@composite("bmm", arity=2, usage="symgrad.bmm(a[None], a.t()[None])")
+def bmm(xp, input, mat2):
+    """A matrix product for each of a batch."""
+    _batches(input, mat2)
+    return xp.batched_matmul(input, mat2)
+
+
+def _cross_arguments(xp, input, other, dim=None):
+    if dim is None:
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+                      "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
+                      UserWarning, stacklevel=4)
+        dim = next((i for i, n in enumerate(input.shape) if n == 3), 0)
+    dim = axis(dim, input.ndim)
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+    shape = xp.add(input, other).shape if input.shape != other.shape else input.shape
+    return xp.broadcast_to(input, tuple(shape)), xp.broadcast_to(other, tuple(shape)), dim
+
+
+def _cross(xp, a, b, dim):
+    def turned(x, steps):
+        return xp.roll(x, (steps,), (dim,))
+
+    return turned(a, -1) * turned(b, -2) - turned(a, -2) * turned(b, -1)
+
+
+multilinear("cross", lambda xp, input, other, dim: _cross(xp, input, other, dim), lambda xp, g, a, b, dim: _cross(xp, b, g, dim),
+            lambda xp, g, a, b, dim: _cross(xp, g, a, dim), prepare=_cross_arguments, integers=True, node_name="LinalgCross",
+            shapes=((2, 3), (2, 3)), examples=((1,),), usage="symgrad.cross(x, x + 1, dim=0)", doc="The vector product along a dimension of size 3.")
+
+
+@composite("tensordot", arity=2, usage="symgrad.tensordot(a, a, ([0, 1], [0, 1]))")
+def tensordot(xp, a, b, dims=2):
+    """The products of two tensors summed over pairs of dimensions: the last `dims` of one and first of the other, or two lists of them."""
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    first, second = ([axis(d, x.ndim) for d in (given if isinstance(given, (list, tuple)) else [given])] for given, x in zip(dims, (a, b)))
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    for i, k in zip(first, second):
+        if a.shape[i] != b.shape[k]:
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[k]} "
+                               f"in dim {k}")
+    left, right = [i for i in range(a.ndim) if i not in first], [i for i in range(b.ndim) if i not in second]
+    inner = 1
+    for i in first:
+        inner *= a.shape[i]
+    product = xp.mm(xp.reshape(xp.permute(a, (*left, *first)), (-1 if a.numel() else _count(a, left), inner)),
+                    xp.reshape(xp.permute(b, (*second, *right)), (inner, -1 if b.numel() else _count(b, right))))
+    return xp.reshape(product, (*(a.shape[i] for i in left), *(b.shape[i] for i in right)))
+
+
+def _count(x, dims):
+    out = 1
+    for i in dims:
+        out *= x.shape[i]
+    return out
+
+
+@composite("inner", arity=2, usage="symgrad.inner(a, a)")
+def inner(xp, input, other):
+    """The sums of products over the last dimensions of both."""
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+    return tensordot(xp, input, other, ([input.ndim - 1], [other.ndim - 1]))
+
+
+@composite("kron", arity=2, usage="symgrad.kron(a, a)")
+def kron(xp, input, other):
+    """The Kronecker product: every element of the input times all of the other."""
+    n = max(input.ndim, other.ndim)
+    a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
+    left = xp.reshape(input, tuple(size for m in a for size in (m, 1)))
+    right = xp.reshape(other, tuple(size for m in b for size in (1, m)))
+    return xp.unsafe_view(left * right, tuple(m * k for m, k in zip(a, b)))

@@ -1,0 +1,126 @@
+"""The parts of complex numbers. Over the real numbers these ops are linear: the transpose of taking parts apart is putting them together."""
+
+from symgrad.domains import COMPLEX
+from symgrad.op import composite, linear, primitive
+
+
+def _complex_only(xp, input):
+    if not input.is_complex():
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return (input,)
+
+
+def _pairs_only(xp, input):
+    if not input.is_floating_point():
+        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+                           f"{input.dtype.words}")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    return (input,)
+
+
+linear("view_as_real", lambda xp, input: xp.view_as_real(input), lambda xp, g, shape: xp.view_as_complex(g), prepare=_complex_only, view=True,
+       method=False, domain=COMPLEX, usage="symgrad.view_as_real(symgrad.complex(x, x))",
+       doc="The real and the imaginary parts of complex numbers, side by side in a new last dimension: a view.")
+linear("view_as_complex", lambda xp, input: xp.view_as_complex(input), lambda xp, g, shape: xp.view_as_real(g), prepare=_pairs_only, view=True,
+       method=False, domain=COMPLEX, usage="symgrad.view_as_complex(symgrad.ones(3, 2))",
+       doc="The complex numbers whose parts stand side by side in the last dimension: a view.")
+linear("conjugate", lambda xp, input: xp.conj(input), lambda xp, g, shape: xp.conj(g), public=False, node_name="Conj", domain=COMPLEX,
+       doc="The complex conjugates.")
+
+
+@composite("conj", usage="symgrad.conj(x)", aliases=("conj_physical",))
+def conj(xp, input):
+    """The complex conjugates; real numbers as they are."""
+    return xp.conjugate(input) if input.is_complex() else input
+
+
+@composite("resolve_conj", usage="symgrad.resolve_conj(x)", aliases=("resolve_neg",))
+def resolve_conj(xp, input):
+    """The input itself: no conjugation waits to be carried out here."""
+    return input
+
+
+def _part(xp, input, index):
+    return xp.select(xp.view_as_real(input), -1, index)
+
+
+@composite("real", usage="symgrad.real(x)", method=False)
+def real(xp, input):
+    """The real parts, a view; real numbers as they are."""
+    return _part(xp, input, 0) if input.is_complex() else input
+
+
+@composite("imag", usage="symgrad.imag(symgrad.complex(x, x))", method=False)
+def imag(xp, input):
+    """The imaginary parts: a view."""
+    if not input.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return _part(xp, input, 1)
+
+
+def _joined(xp, first, second):
+    return xp.view_as_complex(xp.stack([first, second], first.ndim))
+
+
+def _parts_of(xp, g):
+    pairs = xp.view_as_real(g)
+    return xp.getitem(pairs, (..., 0)), xp.getitem(pairs, (..., 1))
+
+
+def _floats(xp, real, imag):
+    kinds = [x.dtype.words for x in (real, imag)]
+    if not all(x.is_floating_point() for x in (real, imag)):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument")
+    if real.shape != imag.shape:
+        shape = xp.add(real, imag).shape
+        return xp.broadcast_to(real, tuple(shape)), xp.broadcast_to(imag, tuple(shape))
+    return real, imag
+
+
+for _name, _node in {"complex": "Complex", "polar_parts": "Polar"}.items():
+    linear(_name, lambda xp, real, imag: _joined(xp, real, imag), lambda xp, g, shape: _parts_of(xp, g)[0], lambda xp, g, shape: _parts_of(xp, g)[1],
+           prepare=_floats, method=False, public=_name == "complex", node_name=_node, domain=COMPLEX, usage="symgrad.complex(x, x)",
+           doc="The complex numbers with these real and imaginary parts.")
+
+
+@composite("polar", usage="symgrad.polar(x, x)", method=False)
+def polar(xp, abs, angle):
+    """The complex numbers with these absolute values and angles."""
+    abs, angle = _floats(xp, abs, angle)
+    return xp.polar_parts(abs * xp.cos(angle), abs * xp.sin(angle))
+
+
+def _angle_vjp(xp, g, y, x):
+    a, b = _parts_of(xp, x)
+    rate = g / (a * a + b * b)
+    return _joined(xp, -b * rate, a * rate)
+
+
+def _angle_jvp(xp, t, y, x):
+    (a, b), (u, v) = _parts_of(xp, x), _parts_of(xp, t)
+    return (a * v - b * u) / (a * a + b * b)
+
+
+primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_parts_of(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
+          node_name="Angle", domain=COMPLEX, doc="The angles of complex numbers.")
+primitive("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), public=False,
+          vjp=lambda xp, g, y, x: xp.zeros_like(g), jvp=lambda xp, t, y, x: xp.zeros_like(t), node_name="Angle",
+          doc="The angles of real numbers: 0, or π where they are negative.")
+
+
+@composite("angle", usage="symgrad.angle(x)")
+def angle(xp, input):
+    """The angles of complex numbers; of real ones 0, or π where they are negative."""
+    return xp.angle_of_complex(input) if input.is_complex() else xp.angle_of_real(input)
+
+
+@composite("sgn", usage="symgrad.sgn(x)")
+def sgn(xp, input):
+    """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
+    if not input.is_complex():
+        return xp.sign(input)
+    size = xp.abs(input)
+    return input / xp.where(xp.eq(size, 0), xp.ones_like(size), size)

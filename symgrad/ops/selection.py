@@ -1,0 +1,209 @@
+"""Picking elements, by places and by their order. What is picked is linear in the input: the transpose adds it where it came from."""
+
+import math
+
+from symgrad import return_types
+from symgrad.indices import along, inside, integers, masked, most_frequent, order, plain, positions, running, slices
+from symgrad.op import composite, linear, primitive
+from symgrad.ops.rules import axis
+
+SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
+
+
+def _picking(name, prepare=None, usage="", doc="", node_name=None):
+    """An op that picks the elements at an index; public where it has a `prepare` that finds the index."""
+    linear(name, lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), prepare=prepare,
+           public=prepare is not None, usage=usage, node_name=node_name, examples=SAMPLE, doc=doc)
+
+
+def _gathered(xp, input, dim, index, *, sparse_grad=False):
+    dim = axis(dim, input.ndim)
+    index = integers(index, "gather(): Expected dtype int32/int64 for index")
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for i, (n, m) in enumerate(zip(index.shape, input.shape)):
+        if n > m and i != dim:
+            raise RuntimeError(f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
+                               f"{list(input.shape)} apart from dimension {dim}")
+    return _elements(xp, input, dim, inside(index, input.shape[dim] if input.ndim else 1, dim))
+
+
+def _elements(xp, input, dim, index, keepdim=True):
+    """The input and the places of the elements that an index with its dimensions names; a scalar is a vector of one element."""
+    return (input, along(index, dim, keepdim)) if input.ndim else (xp.reshape(input, (1,)), (index,))
+
+
+def _taken(xp, input, index):
+    index, count = integers(index, f"take(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}"), input.numel()
+    wrong = index[(index < -count) | (index >= count)]
+    if wrong.size:
+        raise IndexError(f"out of range: tried to access index {wrong.flat[0]} on a tensor of {count} elements.")
+    return input if input.ndim else xp.reshape(input, (1,)), positions(index % max(count, 1), tuple(input.shape) or (1,))
+
+
+def _selected(xp, input, dim, index):
+    dim = axis(dim, input.ndim)
+    index = integers(index, "index_select(): Expected dtype int32 or int64 for index")
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    size = input.shape[dim] if input.ndim else 1
+    if index.size and not 0 <= index.min() <= index.max() < size:
+        raise IndexError(f"index out of range in self: the indices are {index.min()} to {index.max()} and dimension {dim} has size {size}")
+    return input if input.ndim else xp.reshape(input, (1,)), slices(index.reshape(-1), dim)
+
+
+def _masked(xp, input, mask):
+    shape, index = masked(mask, tuple(input.shape), "masked_select: expected BoolTensor for mask")
+    if not shape:
+        return xp.reshape(input, (1,)), (index[0].reshape(1).nonzero()[0],)
+    return xp.broadcast_to(input, shape) if shape != input.shape else input, index
+
+
+_picking("gather", _gathered, "symgrad.gather(a, 1, symgrad.tensor([[0, 0], [2, 1]]))",
+         "The elements that an index names along `dim`; its other dimensions say where it stands.")
+_picking("take", _taken, "symgrad.take(a, symgrad.tensor([0, 5]))", "The elements at positions in the flattened input, in the shape of the index.")
+_picking("index_select", _selected, "symgrad.index_select(a, 1, symgrad.tensor([0, 2]))", "The slices of the input along `dim` that a vector of "
+                                                                                          "integers names.")
+_picking("masked_select", _masked, "symgrad.masked_select(a, a > 2)", "The elements where `mask` holds, as a vector; shapes broadcast.")
+
+
+@composite("take_along_dim", usage="symgrad.take_along_dim(a, symgrad.argsort(a), 1)")
+def take_along_dim(xp, input, indices, dim=None):
+    """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+    if dim is None:
+        return xp.gather(xp.reshape(input, (-1,)), 0, plain(indices).reshape(-1))
+    index, dim = plain(indices), axis(dim, input.ndim)
+    if index.ndim != input.ndim:
+        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions "
+                           f"for "
+                           f"input, and {index.ndim} dimensions for indices")
+    others = [max(n, m) if i != dim else n for i, (n, m) in enumerate(zip(index.shape, input.shape))]
+    stretched = [max(n, m) if i != dim else m for i, (n, m) in enumerate(zip(index.shape, input.shape))]
+    mask = plain(xp.expand(indices, others))
+    return xp.gather(xp.expand(input, stretched), dim, mask)
+
+
+# By order
+
+
+for _name, _node in {"sort": "Sort", "stable_sort": "SortBackward1", "topk": "Topk", "kthvalue": "Kthvalue", "median": "MedianBackward1",
+                     "nanmedian": "NanmedianBackward1", "mode": "Mode", "cummax": "Cummax", "cummin": "Cummin"}.items():
+    _picking(f"{_name}_elements", node_name=_node, doc=f"The elements that `{_name}` has found.")
+
+
+def _share(xp, y, x):
+    """Each element's share of a value that it equals: the same for all of them."""
+    at = xp.indicator(xp.eq(x, y), x)
+    return at / xp.sum(at, None, False)
+
+
+for _name in ("median", "nanmedian"):
+    primitive(f"{_name}_of_all", lambda xp, input, index: xp.copy(xp.getitem(input, index)), vjp=lambda xp, g, y, x, index: g * _share(xp, y, x),
+              public=False, jvp=lambda xp, t, y, x, index: xp.sum(t * _share(xp, y, x), None, False), node_name=_name.capitalize(),
+              examples=(((1, 2),),),
+              chooses=True, doc="The element that is the median of all; those equal to it share the gradient.")
+
+
+def _pair(xp, kind, pick, input, dim, index, keepdim=True):
+    """The elements at an index with all dimensions, and the index, as a pair of a kind."""
+    values = pick(*_elements(xp, input, dim, index, keepdim)) if input.ndim else input
+    return kind((values, input.new_tensor(index if keepdim or not input.ndim else index.squeeze(dim), dtype=int)))
+
+
+@composite("sort", usage="symgrad.sort(a, descending=True).values")
+def sort(xp, input, dim=-1, descending=False, *, stable=None):
+    """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
+    dim = axis(dim, input.ndim)
+    pick = xp.sort_elements if stable is None else xp.stable_sort_elements
+    return _pair(xp, return_types.sort, pick, input, dim, order(input.value, dim, bool(descending)))
+
+
+@composite("msort", usage="symgrad.msort(a)")
+def msort(xp, input):
+    """The input sorted along its first dimension."""
+    return sort(xp, input, 0).values
+
+
+@composite("argsort", usage="symgrad.argsort(a)")
+def argsort(xp, input, dim=-1, descending=False, *, stable=False):
+    """The indices that sort the input along `dim`; equal elements stay in order."""
+    return input.new_tensor(order(input.value, axis(dim, input.ndim), bool(descending)), dtype=int)
+
+
+@composite("topk", usage="symgrad.topk(a, 2).values")
+def topk(xp, input, k, dim=-1, largest=True, sorted=True):
+    """The pair (values, indices) of the `k` largest (or smallest) elements along `dim`, the most extreme first."""
+    dim = axis(dim, input.ndim)
+    if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError(f"selected index k out of range: {k} of {input.shape[dim] if input.ndim else 1}")
+    by = order(input.value, dim, bool(largest))
+    return _pair(xp, return_types.topk, xp.topk_elements, input, dim, by[slices(slice(0, k), dim)] if input.ndim else by)
+
+
+@composite("kthvalue", usage="symgrad.kthvalue(a, 2)")
+def kthvalue(xp, input, k, dim=-1, keepdim=False):
+    """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
+    dim = axis(dim, input.ndim)
+    if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    by = order(input.value, dim)
+    return _pair(xp, return_types.kthvalue, xp.kthvalue_elements, input, dim, by[slices(slice(k - 1, k), dim)] if input.ndim else by, keepdim)
+
+
+def _middle(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
+    """The lower median: along `dim`, or of everything; NaN where there is one, or left out where `missing`."""
+    if dim is None:
+        if not input.numel():
+            return input.new_tensor(math.nan)
+        at = _median_places(input.value.reshape(-1), 0, missing)
+        return pick_of_all(input, tuple(place.item() for place in positions(at, tuple(input.shape) or (1,)))[:input.ndim])
+    dim = axis(dim, input.ndim)
+    if input.ndim and not input.shape[dim]:
+        raise IndexError(f"{kind.__name__}(): Expected reduction dim {dim} to have non-zero size.")
+    return _pair(xp, kind, pick, input, dim, _median_places(input.value, dim, missing), keepdim)
+
+
+def _median_places(value, dim, missing):
+    """Where the median stands: the middle of those that are not NaN, or the first NaN, which comes right behind them."""
+    by = order(value, dim)
+    if not by.ndim:
+        return by
+    count = (value == value).sum(dim, keepdims=True)
+    middle = (count - 1) // 2 * (count > 0)
+    whole = (count == by.shape[dim]) | missing
+    return by[along(middle * whole + count * ~whole, dim)]
+
+
+@composite("median", usage="symgrad.median(a, dim=1).values")
+def median(xp, input, dim=None, keepdim=False):
+    """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+    return _middle(xp, input, dim, keepdim, return_types.median, xp.median_elements, xp.median_of_all, False)
+
+
+@composite("nanmedian", usage="symgrad.nanmedian(a)")
+def nanmedian(xp, input, dim=None, keepdim=False):
+    """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+    return _middle(xp, input, dim, keepdim, return_types.nanmedian, xp.nanmedian_elements, xp.nanmedian_of_all, True)
+
+
+@composite("mode", usage="symgrad.mode(a, dim=1)")
+def mode(xp, input, dim=-1, keepdim=False):
+    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+    dim = axis(dim, input.ndim)
+    at = most_frequent(input.value, dim)
+    at = at.reshape((*at.shape[:dim], 1, *at.shape[dim:])) if input.ndim else at
+    return _pair(xp, return_types.mode, xp.mode_elements, input, dim, at, keepdim)
+
+
+@composite("cummax", usage="symgrad.cummax(a, dim=1).values")
+def cummax(xp, input, dim):
+    """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+    dim = axis(dim, input.ndim)
+    return _pair(xp, return_types.cummax, xp.cummax_elements, input, dim, running(input.value, dim, True))
+
+
+@composite("cummin", usage="symgrad.cummin(a, dim=1).values")
+def cummin(xp, input, dim):
+    """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+    dim = axis(dim, input.ndim)
+    return _pair(xp, return_types.cummin, xp.cummin_elements, input, dim, running(input.value, dim, False))

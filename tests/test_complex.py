@@ -1,0 +1,94 @@
+"""The ops on parts of complex numbers: adjoints over the real numbers, any layout in memory, and the carriers of formulas and of many digits."""
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad import autograd
+from symgrad.carriers import numeric, precise, symbolic
+from symgrad.domains import COMPLEX
+from symgrad.op import REGISTRY
+
+OPS = {op.name: op for op in REGISTRY.values() if COMPLEX in op.domain}
+REAL_INPUT = {"complex": 2, "polar_parts": 2, "view_as_complex": 1}
+
+
+def numbers(name, rng):
+    """Arguments of an op: parts that are real, or complex numbers."""
+    shape = (3, 2)
+    if name in REAL_INPUT:
+        return [rng.standard_normal(shape) for _ in range(REAL_INPUT[name])]
+    return [rng.standard_normal(shape) + 1j * rng.standard_normal(shape)]
+
+
+def random_like(rng, x):
+    """An array of the shape and kind of another."""
+    return rng.standard_normal(np.shape(x)) + (1j * rng.standard_normal(np.shape(x)) if np.iscomplexobj(x) else 0)
+
+
+def product(a, b):
+    """The inner product over the real numbers."""
+    return float(np.sum(np.real(np.conj(a) * b)))
+
+
+def test_the_ops_are_all_here():
+    assert set(OPS) == {"view_as_real", "view_as_complex", "conjugate", "complex", "polar_parts", "angle_of_complex"}
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("layout", ["plain", "strided", "columns"])
+def test_pullback_is_the_adjoint_of_pushforward(name, layout):
+    op, rng = OPS[name], np.random.default_rng(0)
+    xs = numbers(name, rng)
+    if layout == "strided":
+        xs = [np.repeat(x, 2, 0)[::2] for x in xs]
+    if layout == "columns":
+        xs = [np.asfortranarray(x) for x in xs]
+    y = op.forward(numeric, *xs)
+    ts, g = [random_like(rng, x) for x in xs], random_like(rng, y)
+    pulled = op.vjp(numeric, g, y, tuple(xs), (True,) * len(xs))
+    pushed = op.jvp(numeric, ts, y, tuple(xs))
+    assert pushed.shape == y.shape and np.iscomplexobj(pushed) == np.iscomplexobj(y)
+    for c, x in zip(pulled, xs):
+        assert c.shape == x.shape and np.iscomplexobj(c) == np.iscomplexobj(x)
+    assert product(g, pushed) == pytest.approx(sum(product(c, t) for c, t in zip(pulled, ts)), rel=1e-13, abs=1e-14)
+    step = 1e-6
+    moved = op.forward(numeric, *(x + step * t for x, t in zip(xs, ts))) - op.forward(numeric, *(x - step * t for x, t in zip(xs, ts)))
+    assert np.allclose(moved / (2 * step), pushed, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_other_carriers_give_the_same(name):
+    op, xs = OPS[name], numbers(name, np.random.default_rng(1))
+    value = np.asarray(op.forward(numeric, *xs))
+    digits = np.asarray(op.forward(precise, *map(precise.lift_value, xs)))
+    formula = np.asarray(op.forward(symbolic, *(symbolic.lift_value(x, exact=True) for x in xs)))
+    assert digits.shape == formula.shape == value.shape
+    for a, b, c in zip(value.ravel(), digits.ravel(), formula.ravel()):
+        assert abs(a - complex(b)) <= 1e-15 * abs(a) and abs(a - complex(sympy.N(c, 30))) <= 1e-15 * abs(a)
+
+
+def test_gradients_of_gradients():
+    z = symgrad.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    for f, second in ((lambda z: (z**3).real.sum(), lambda z: 6 * z.conj()), (lambda z: (1 / z).real.sum(), lambda z: (2 / z**3).conj())):
+        (first,) = autograd.grad(f(z), z, create_graph=True)
+        (along,) = autograd.grad(first.real.sum(), z)  # the derivative of the real part, along both axes
+        assert symgrad.allclose(along, second(z.detach()))
+
+
+def test_views_of_parts_are_written_through():
+    z = symgrad.tensor([1 + 2j, 3 - 1j])
+    z.real.add_(10.0)
+    z.imag[0] = 0.5
+    assert z.tolist() == [11 + 0.5j, 13 - 1j]
+    pairs = symgrad.view_as_real(z)
+    pairs.zero_()
+    assert z.tolist() == [0j, 0j] and symgrad.view_as_complex(pairs).data_ptr() == z.data_ptr()
+
+
+def test_formulas_go_through_the_parts():
+    x = symgrad.tensor(2.0, symbol="x")
+    z = symgrad.complex(x, 2 * x)
+    assert sympy.simplify(z.abs().square().expr - 5 * sympy.Symbol("x", real=True) ** 2) == 0
+    assert z.imag.expr == 2 * sympy.Symbol("x", real=True)
