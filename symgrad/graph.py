@@ -14,8 +14,8 @@ from typing import Any
 
 from symgrad.op import Op
 
-__all__ = ["FREED", "GRADIENT", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
-           "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "record", "released", "upstream", "watch",
+__all__ = ["BARRED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
+           "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly", "record", "released", "upstream", "watch",
            "watched"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW = 1, 2, 4, 8, 16
@@ -30,7 +30,6 @@ class _Mode(threading.local):
     grad = True  # whether operations are recorded
     watcher: Any = None  # records in place of the hot path where every operation is to be seen
     observers: tuple[Any, ...] = ()  # are shown every node that is recorded
-    observers: tuple[Any, ...] = ()  # are shown every node that is recorded
     writing: Any = None  # is told of an array before it is written in place
     enabled = True  # whether the hot path records by itself: `grad`, and nobody watches or observes; a thread has its own if it does not
     inference = False
@@ -42,12 +41,13 @@ class _Board:
     """What all threads share: how many do not simply record, so that the hot path asks its own thread only if some do not,
     the place in time of the newest write into an array, who is shown every node of all threads, and anomaly mode if it is on."""
 
-    __slots__ = ("paused", "written", "lock", "observer", "anomaly")
+    __slots__ = ("paused", "written", "lock", "observer", "anomaly", "inferred")
 
     def __init__(self) -> None:
         self.paused, self.written, self.lock = 0, 0, threading.Lock()
         self.observer: Any = None
         self.anomaly: Any = None
+        self.inferred: Any = None  # `inferred(op, args, parents, value)` is the node of an operation in inference mode, or on tensors made there
 
 
 mode = _Mode()
@@ -97,11 +97,18 @@ def _settle() -> None:
 
 
 def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation in a thread that is watched or observed; None if it is neither, or nothing is to be recorded."""
+    """The node of an operation in a thread that is watched or observed, or on tensors that are made in inference mode; None if there is to be none."""
+    if mode.inference or INFERENCE in parents:
+        return board.inferred(op, args, parents, value)
     if mode.watcher is not None:
         return observed(mode.watcher(op, args, parents, value))
     if not mode.grad or not mode.observers and board.observer is None:
         return None
+    return plainly(op, args, parents, value)
+
+
+def plainly(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    """The node of an operation as the hot path makes it, seen by the observers; None if nothing is to be recorded."""
     flags = 0
     for p in parents:
         flags |= 0 if p is None else p.flags
@@ -279,6 +286,18 @@ class Leaf(Node):
         """A leaf keeps its value: it belongs to the tensor."""
 
 
+class _Barred(int):
+    """The flags of what no graph may hold: none, and with any others still these."""
+
+    def _same(self, _: Any) -> _Barred:
+        return self
+
+    __or__ = __ror__ = __and__ = __rand__ = _same  # type: ignore[assignment]
+
+
+BARRED = _Barred()
+INFERENCE: Node = object.__new__(Node)  # in place of the node of a tensor that was made in inference mode
+INFERENCE.args, INFERENCE.parents, INFERENCE.value, INFERENCE.flags, INFERENCE.sequence_nr = (), (), None, BARRED, 0
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards")  # whose full name in torch has a namespace
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.graph import TRACKED, Leaf, board, kept, mode, next_sequence, node_class
+from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY, Op
@@ -24,7 +24,7 @@ from symgrad.saved import saved_by
 from symgrad.tensor import Tensor, as_value, new, wrap
 from symgrad.versions import stamp
 from symgrad.views import KIN, base_of, rebase, refuse_in_place
-from symgrad.writing import check_target, refuse_overlap, write
+from symgrad.writing import check_target, refuse_inference, refuse_overlap, write
 
 __all__ = ["in_place"]
 
@@ -66,6 +66,9 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
 def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
     """Write a result into a tensor, which takes over its place in the graph."""
     x, node, old = self._array(), result._node, self._node
+    refuse_inference(old)
+    if node is INFERENCE:
+        node = None
     before = None
     if node is not None:
         base = base_of(self)
@@ -103,6 +106,8 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self, other)
         flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
         if not flags:
+            if flags is BARRED:
+                return general(self, other)
             call(x, z, out=x)
             stamp(x, name)
             return self
@@ -136,7 +141,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self)
         p = self._node
         flags = 0 if p is None else p.flags & TRACKED
-        if flags and (type(p) is Leaf or id(self) in KIN):
+        if flags and (type(p) is Leaf or id(self) in KIN) or p is INFERENCE:
             return general(self)
         old = x.copy() if flags and first else x
         call(x, out=x)

@@ -106,7 +106,8 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
         signature.bind(*args, **kwargs)
     except TypeError as wrong:
         return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
-    return error if isinstance(error, RefusedView) or str(error).startswith(op.name) or re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
+    plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
+    return error if not plain or str(error).startswith(op.name) or re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
 
 
 def _document(op: Op) -> str:

@@ -168,10 +168,14 @@ def text(t: Tensor, name: str | None = None) -> str:
         notes.append(f"size={tuple(t.shape)}")
     if not _dtype_is_implied(t):
         notes.append(f"dtype={t.dtype}")
-    if t.grad_fn is not None:
-        notes.append(f"grad_fn=<{type(t.grad_fn).__name__}>")
-    elif t.requires_grad:
-        notes.append("requires_grad=True")
+    try:
+        node = t.grad_fn
+        if node is not None:
+            notes.append(f"grad_fn=<{type(node).__name__}>")
+        elif t.requires_grad:
+            notes.append("requires_grad=True")
+    except RuntimeError:  # a view that has no place in the graph any more
+        notes.append("grad_fn=<Invalid>")
     out = head + _contents(value, len(head))
     for note in notes:
         column = len(out) - out.rfind("\n") - 1

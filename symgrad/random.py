@@ -277,7 +277,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tenso
     if not np.all((chance >= 0) & (chance <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities are numbers from 0 to 1")
     value = np.asarray(numbers(generator).random(x.shape) < chance).astype(x.dtype)
-    return wrap(value if value.ndim else value[()]) if out is None else into("bernoulli", out, value)
+    return finished(value if value.ndim else value[()]) if out is None else into("bernoulli", out, value)
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
@@ -289,7 +289,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if np.any(x < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     value = np.asarray(numbers(generator).poisson(x.astype(np.float64))).astype(x.dtype)
-    return wrap(value if value.ndim else value[()])
+    return finished(value if value.ndim else value[()])
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:

@@ -15,7 +15,7 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
+from symgrad.graph import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
 from symgrad.op import REGISTRY, Op
 from symgrad.tensor import Tensor, as_value, new, wrap
 from symgrad.views import MANY, adopt
@@ -132,7 +132,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused:
+        elif board.paused or flags is BARRED:
             out._node = watched(op, (x, z), (p, q), y)
         else:
             out._node = None
@@ -168,7 +168,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused:
+        elif board.paused or p is INFERENCE:
             out._node = watched(op, (x,), (p,), y)
         else:
             out._node = None
@@ -243,7 +243,7 @@ def _general(op: Op) -> Lifted:
         if flags and (not board.paused or mode.enabled):
             out._node = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
-        elif board.paused:
+        elif board.paused or flags is BARRED:
             out._node = watched(op, values + rest, parents, y)
         return out
 
@@ -288,7 +288,7 @@ def _view(op: Op) -> Lifted:
         if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
             out._node = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
-        elif board.paused:
+        elif board.paused or p is INFERENCE:
             out._node = watched(op, (x, *rest), (p,), y)
         else:
             out._node = None

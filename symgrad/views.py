@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.geometry import Geometry, address
-from symgrad.graph import TRACKED, Leaf, Node, board, make_node, mode, next_sequence, node_class
+from symgrad.graph import INFERENCE, TRACKED, Leaf, Node, board, make_node, mode, next_sequence, node_class
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.op import REGISTRY
 from symgrad.tensor import Tensor, new, wrap
@@ -21,7 +21,7 @@ from symgrad.versions import owner, tell
 
 __all__ = ["KIN", "Kin", "adopt", "as_strided", "base_of", "CUSTOM", "MANY", "Unheard", "own", "rebase", "refuse_in_place"]
 
-NO_GRAD, MANY, CUSTOM = "no_grad", "many", "custom"
+NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
 
 
@@ -68,7 +68,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
     kin = KIN.get(id(source))
     if board.paused and not mode.grad:
-        made = NO_GRAD
+        made = INFERRED if mode.inference else NO_GRAD
     if kin is None:
         base, kin = source, Kin(source, None)
         tell(source._value, kin)
@@ -106,7 +106,9 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
     except AttributeError:
         source = kin.source
     output = "" if source is None else f"Output {source[0]} of {source[1]} is a view"
-    if kin.made == NO_GRAD or source is None:
+    if kin.made == INFERRED:
+        message = f"A view was created in inference mode and {what} in normal mode."
+    elif kin.made == NO_GRAD or source is None:
         message = (f"{output} of a view which was created in" if output else "A view was created in") + f" no_grad mode and {what} with grad mode enabled."
     else:
         message = f"{output} and {what}."
@@ -117,8 +119,9 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
     if kin.made == MANY:
         return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
                             f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+    block = "inference_mode" if kin.made == INFERRED else "no_grad"
     return RefusedView(f"{message} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-                        f"the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                        f"the view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
                         f"outside (if you want the inplace to be tracked).")
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from symgrad.dtypes import dtype_of
 from symgrad.geometry import address, dense, overlaps
-from symgrad.graph import board, mode
+from symgrad.graph import INFERENCE, Node, board, mode
 from symgrad.saved import TYPES
 from symgrad.tensor import Tensor
 from symgrad.versions import stamp
 
-__all__ = ["check_target", "into", "refuse_overlap", "write"]
+__all__ = ["InferenceError", "check_target", "into", "refuse_inference", "refuse_overlap", "write"]
 
 ORDER = "biufc"
 
@@ -37,6 +37,17 @@ def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: n
                            f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
 
 
+class InferenceError(RuntimeError):
+    """A tensor that was made in inference mode is used outside as only an ordinary one can be."""
+
+
+def refuse_inference(node: Node | None) -> None:
+    """Raise torch's error if the tensor at a node was made in inference mode, and is to be written outside of it."""
+    if node is INFERENCE and not mode.inference:
+        raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+                             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+
+
 def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> None:
     """Raise torch's error if an operand shares a part of the memory that is written, but not all of it alike
     (or, without `all_alike`, even then).
@@ -53,14 +64,8 @@ def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> N
                        "Please clone() the tensor before performing the operation.")
 
 
-def _layout(array: np.ndarray) -> list[tuple[int, int]]:
-    return [(n, stride) for n, stride in zip(array.shape, array.strides) if n > 1]
-
-
 def write(target: np.ndarray, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
-    if board.paused and mode.writing is not None:
-        mode.writing(target)
     if board.paused and mode.writing is not None:
         mode.writing(target)
     try:
@@ -87,6 +92,7 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
                            f"requires grad.")
     value = compute(*args, **kwargs)._value
     target = out._array()
+    refuse_inference(out._node)
     if target.shape != value.shape:
         if target.size:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not match the "

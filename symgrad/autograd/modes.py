@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from symgrad.graph import mode, record
+import numpy as np
+
+from symgrad.graph import GRADIENT, INFERENCE, Leaf, Node, board, mode, observed, plainly, record
+from symgrad.op import Op
+from symgrad.saved import _needed
+from symgrad.tensor import Tensor
+from symgrad.versions import version
+from symgrad.views import requires_grad_
+from symgrad.writing import InferenceError
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
@@ -94,7 +103,22 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_Switch):
-    """As `no_grad`, for code whose results never meet a graph; `enable_grad` inside it records nothing."""
+    """As `no_grad`, for code whose results never meet a graph; `enable_grad` inside it records nothing.
+
+    A floating-point or complex tensor that is made inside is an inference tensor, and so are views of it: outside, it cannot be saved for
+    a backward, nor be written in place, nor asked for a gradient. A `clone` of it is an ordinary tensor.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(2.0, requires_grad=True)
+    >>> with symgrad.inference_mode():
+    ...     y = x * x
+    >>> y.is_inference(), y.clone().is_inference()
+    (True, False)
+    >>> x * y
+    Traceback (most recent call last):
+        ...
+    symgrad.writing.InferenceError: Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by ...
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
@@ -122,3 +146,77 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is in inference mode."""
     return mode.inference
+
+
+# Tensors that were made in inference mode
+
+CANNOT_BE_SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+                   "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+                   "instead of `torch.inference_mode()`.")
+_leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that require grad
+
+
+class _Inferred:
+    """What becomes of operations in inference mode, and of those on tensors that were made there."""
+
+    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        """The node of an operation: that of inference tensors, a recorded one, or None."""
+        if op.view and isinstance(value, np.ndarray) and value.base is not None and (value.base is args[0] or value.base is args[0].base):
+            if mode.inference or parents[0] is INFERENCE:
+                return parents[0] if parents[0] is INFERENCE else None
+        elif mode.inference:
+            return INFERENCE if value.dtype.kind in "fcV" else None
+        if not mode.grad and mode.watcher is None:
+            return None
+        known = tuple(None if p is INFERENCE else p for p in parents)
+        node = plainly(op, args, known, value) if mode.watcher is None else observed(mode.watcher(op, args, known, value))
+        if node is not None and node.flags & GRADIENT:
+            needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in known))
+            if any(place >= 0 and parents[place] is INFERENCE for _, place in needed):
+                raise InferenceError(CANNOT_BE_SAVED)
+        return node
+
+    def made(self, tensor: Tensor) -> Tensor:
+        """A new tensor as one of inference mode."""
+        if isinstance(tensor._node, Leaf):
+            _leaves.add(tensor._node)
+        elif tensor._node is None and tensor._value.dtype.kind in "fcV":
+            tensor._node = INFERENCE
+        return tensor
+
+
+board.inferred = _Inferred()
+
+
+def is_inference(self: Tensor) -> bool:
+    """Whether the tensor was made in inference mode (integers and booleans are never told apart)."""
+    node = _node_of(self)
+    return node is INFERENCE or isinstance(node, Leaf) and node in _leaves
+
+
+def _node_of(t: Tensor) -> Node | None:
+    try:
+        return object.__getattribute__(t, "_node")
+    except AttributeError:  # a view whose base was written meanwhile
+        return None
+
+
+def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    marked = is_inference(self)
+    if marked and requires_grad and not mode.inference:
+        raise InferenceError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    requires_grad_(self, requires_grad)
+    return board.inferred.made(self) if marked else self
+
+
+def _version(self: Tensor) -> int:
+    if is_inference(self):
+        raise InferenceError("Inference tensors do not track version counter.")
+    return version(self._value)
+
+
+_requires_grad_.__name__, _requires_grad_.__doc__ = "requires_grad_", requires_grad_.__doc__
+_version.__doc__ = Tensor._version.__doc__
+Tensor.is_inference = is_inference  # type: ignore[attr-defined]
+Tensor.requires_grad_ = _requires_grad_  # type: ignore[attr-defined]
+Tensor._version = property(_version)  # type: ignore[assignment]

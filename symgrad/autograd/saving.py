@@ -87,11 +87,11 @@ def _fetching(kind: type[Node]) -> type[Node]:
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
         if not isinstance(g, Tensor) and xp is not numeric:  # a formula is read from the values themselves
             return self.op.vjp(xp, g, y, args, needs)
-        values = _complete(self, {place: each.unpack() for place, each in self.args.kept.items()})
+        found = _complete(self, {place: each.unpack() for place, each in self.args.kept.items()})
         if isinstance(g, Tensor):
-            found = {place: wrap(value, self if place < 0 else self.parents[place]) for place, value in values.items()}
-        else:
-            found = {place: np.conj(value) for place, value in values.items()} if g.dtype.kind == "c" else values
+            found = {place: wrap(value, self if place < 0 else self.parents[place]) for place, value in found.items()}
+        if (g._value if isinstance(g, Tensor) else g).dtype.kind == "c":  # as the pullback does with what a node holds itself
+            found = {place: xp.conj(value) for place, value in found.items()}
         return self.op.vjp(xp, g, found.get(-1, y), tuple(found.get(i, a) for i, a in enumerate(args)), needs)
 
     def __getattr__(self: Any, name: str) -> Any:
