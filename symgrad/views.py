@@ -44,7 +44,7 @@ class Kin:
     def outdate(self) -> None:
         """After a write: take the nodes of this base's views away, so that they are asked for anew."""
         base = self.reference()
-        if base is None or base._node is None or not self.fresh:
+        if base is None or base._node is None or not self.fresh or base._node is INFERENCE:
             return
         for reference in self.fresh.values():
             view = reference()
@@ -167,7 +167,14 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
         return (super().next_functions[0], *piece.next_functions[1:]) if piece is not None else super().next_functions
 
 
-AsStrided = node_class(REGISTRY["strided"])
+def _reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int) -> Node:
+    """The node that reads a view from an array at a node; elements of the view that are none of the array's are constants."""
+    geometry, values = Geometry.reaching(view, array)
+    if values is not None:
+        flat = make_node(REGISTRY["reshape"], (array, (array.size,)), (parent,), array.reshape(-1), flags)
+        parent = make_node(REGISTRY["cat"], (flat.value, values, 0), (flat, None), np.concatenate([flat.value, values]), flags)
+        array = parent.value
+    return make_node(REGISTRY["strided"], (array, geometry), (parent,), view, flags)
 
 
 def _current_node(view: Tensor) -> Node | None:
@@ -232,7 +239,8 @@ def detach_(self: Tensor) -> Tensor:
 
 def _quit(t: Tensor) -> None:
     """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
-    node, t._node = t._node, None
+    node = t._node
+    t._node = INFERENCE if node is INFERENCE else None
     if isinstance(node, Leaf):
         FORMER[id(t)] = node
     kin = KIN.get(id(t))

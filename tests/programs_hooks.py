@@ -22,7 +22,8 @@ def _noting(torch, log):
 def order(torch, log):
     """Which tensors are kept, in which order, and when they are read."""
     calls = [lambda a, b: a * b, lambda a, b: a * a, lambda a, b: a * b.detach(), lambda a, b: a ** b, lambda a, b: a ** 2,
-             lambda a, b: (a * 2).exp(), lambda a, b: (a * 2).exp().sin().pow(2), lambda a, b: a.sqrt(), lambda a, b: a.atan2(b), lambda a, b: a + b, lambda a, b: a.sum(),
+             lambda a, b: (a * 2).exp(), lambda a, b: (a * 2).exp().sin().pow(2), lambda a, b: a.sqrt(), lambda a, b: a.atan2(b),
+             lambda a, b: a + b, lambda a, b: a.sum(),
              lambda a, b: a.view(-1), lambda a, b: a / 3, lambda a, b: a[0], lambda a, b: -a, lambda a, b: a.log(), lambda a, b: a.prod(),
              lambda a, b: torch.cat([a, b]), lambda a, b: a.mean(), lambda a, b: a.logaddexp(b), lambda a, b: a.abs()]
     for call in calls:

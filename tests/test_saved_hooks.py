@@ -43,7 +43,8 @@ def test_the_same_is_said_as_by_torch(name):
 OPS = {
     "tanh": lambda x: x.tanh(), "sigmoid": lambda x: x.sigmoid(), "relu": lambda x: x.relu(), "expm1": lambda x: x.expm1(),
     "div": lambda x: 2 / x + x / x, "pow": lambda x: x ** x, "matmul": lambda x: x @ x, "einsum": lambda x: symgrad.einsum("ij,kj->ik", x, x),
-    "softmax": lambda x: x.softmax(0), "where": lambda x: symgrad.where(x > 0.7, x * x, x.exp()), "prod": lambda x: x.prod(), "std": lambda x: x.std(),
+    "softmax": lambda x: x.softmax(0), "where": lambda x: symgrad.where(x > 0.7, x * x, x.exp()), "prod": lambda x: x.prod(),
+    "std": lambda x: x.std(),
     "cat": lambda x: symgrad.cat([x * x, x]), "broadcast": lambda x: x * x[0] * x.sum(), "in place": lambda x: x.clone().sin_().mul_(x),
     "view": lambda x: (x * x)[0].exp(), "logsumexp": lambda x: x.logsumexp(1), "maximum": lambda x: x.maximum(x.T),
     "clamp": lambda x: (x * x).clamp(0.3, 0.8), "norm": lambda x: x.norm(), "remainder": lambda x: x.remainder(x.T + 0.1),
