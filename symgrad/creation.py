@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.devices import on_cpu
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.making import finished, is_integer, like, maker, placed, sizes_of
-from symgrad.tensor import Tensor, as_value
+from symgrad.tensor import Tensor, as_value, from_python
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full", "full_like",
            "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices", "triu_indices", "zeros",
@@ -49,9 +49,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def read(data: Any, dtype: Any = None) -> Any:
     """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
     try:
-        value = as_value(data)
+        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic)) else from_python(data, dtype is None)
     except ValueError as error:
         raise ValueError(f"{_ragged(data) or error}: the nested sequences are not rectangular") from None
+    dtype_of(value.dtype)
     if dtype is None:
         return value
     target = dtype_of(dtype)
@@ -191,12 +192,12 @@ def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
 @maker
 def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     """A tensor whose elements are all `fill_value`."""
-    fill = as_value(fill_value)
+    fill = as_value(fill_value, dtype)
     if fill.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
-    return np.full(sizes_of("full", (size,)), fill, fill.dtype if dtype is None else numpy_dtype(dtype))
+    return np.full(sizes_of("full", (size,)), fill)
 
 
 @maker
@@ -311,7 +312,7 @@ def _untouched(array: np.ndarray) -> None:
 
 
 def _filled(array: np.ndarray, fill_value: Any) -> None:
-    array[...] = as_value(fill_value)
+    array[...] = as_value(fill_value, array.dtype)
 
 
 zeros_like = like(_filler(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")

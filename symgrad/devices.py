@@ -132,7 +132,7 @@ def on_cpu(where: Any = None) -> None:
     >>> on_cpu("cuda")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    AssertionError: symgrad is not compiled with CUDA enabled: it computes with NumPy on the CPU; use device="cpu" instead of "cuda", or ask ...
+    AssertionError: Torch not compiled with CUDA enabled: symgrad computes with NumPy on the CPU; use device="cpu" instead of "cuda", or ask ...
     """
     if where is None and not _defaults.stack and _defaults.chosen is CPU:
         return
@@ -144,10 +144,10 @@ def on_cpu(where: Any = None) -> None:
 def missing(where: device) -> Exception:
     """The error that says a device is not there, and what to use instead."""
     name = where.type.upper()
-    advice = (f"it computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\""
+    advice = (f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\""
               + (", or ask torch.cuda.is_available() first" if where.type == "cuda" else ""))
     if where.type in ("cuda", "xpu"):
-        return AssertionError(f"symgrad is not compiled with {name} enabled: {advice}")
+        return AssertionError(f"Torch not compiled with {name} enabled: {advice}")
     return RuntimeError(f"symgrad is not linked with support for {where.type} devices: {advice}")
 
 

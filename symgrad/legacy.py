@@ -81,7 +81,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
 
 
 attach("__new__", _tensor)
-attach("_make_subclass", classmethod(_make_subclass))
+attach("_make_subclass", staticmethod(_make_subclass))
 attach("as_subclass", as_subclass)
 
 

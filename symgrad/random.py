@@ -241,7 +241,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     Raises RuntimeError for a negative standard deviation and for shapes that do not fit together.
     """
     on_cpu(device)
-    mu, sigma = as_value(mean), as_value(std)
+    mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
     if np.any(sigma < 0):
         raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
     if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):

@@ -295,23 +295,24 @@ def as_value(data: Any, dtype: Any = None) -> Any:
     elif isinstance(data, (np.ndarray, np.generic)):
         value = data
     else:
-        value = _from_python(data)
+        value = from_python(data, dtype is None)
     if dtype is not None:
         return value.astype(numpy_dtype(dtype), copy=False)
     dtype_of(value.dtype)
     return value
 
 
-def _from_python(data: Any) -> Any:
+def from_python(data: Any, by_default: bool = True) -> Any:
+    """A NumPy value of a number or nested sequences; `by_default` says that floats get the default dtype, else they keep all digits."""
     try:
         value = np.asarray(data if not isinstance(data, (list, tuple)) else _plain(data))
     except ValueError as error:
         raise ValueError(f"tensor: the nested sequences are not rectangular ({error})") from None
     if value.dtype == object:
         raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
-    if value.dtype == np.float64 or not value.size:
+    if by_default and (value.dtype == np.float64 or not value.size):
         value = value.astype(get_default_dtype().numpy, copy=False)
-    elif value.dtype == np.complex128:
+    elif by_default and value.dtype == np.complex128:
         value = value.astype(get_default_dtype().to_complex().numpy, copy=False)
     return value if value.ndim else value[()]
 
