@@ -49,7 +49,7 @@ def _check_names(leaves: Sequence[Leaf]) -> None:
     for leaf in leaves:
         for name in names(leaf):
             other = owners.setdefault(name, leaf)
-            if other is not leaf and (leaf.variable is None or leaf.variable is not other.variable):
+            if other is not leaf and (leaf.reference() is None or leaf.reference() is not other.reference()):
                 raise ValueError(f"expr: {name} is a symbol used twice for different leaves; give each tensor a symbol of its own")
 
 

@@ -17,6 +17,8 @@ def address(array: np.ndarray) -> int:
 
 def overlaps(array: np.ndarray) -> bool:
     """Whether two elements of the array may stand at one place, as after a broadcast."""
+    if not array.size:
+        return False
     extents = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape) if n > 1)
     reach = array.itemsize
     for stride, n in extents:
@@ -34,6 +36,13 @@ def dense(array: np.ndarray) -> bool:
             return False
         reach *= n
     return True
+
+
+def _addresses(array: np.ndarray) -> np.ndarray:
+    out = np.full(array.shape, address(array))
+    for i, (n, stride) in enumerate(zip(array.shape, array.strides)):
+        out += (np.arange(n) * stride).reshape((n,) + (1,) * (array.ndim - i - 1))
+    return out
 
 
 class Geometry:
@@ -67,6 +76,19 @@ class Geometry:
         if positions.size and positions.min() < 0:
             raise ValueError("the view reads memory that is no element of its base")
         return cls(view.shape, base.size, None, 0, positions)
+
+    @classmethod
+    def reaching(cls, view: np.ndarray, base: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
+        """The place of a view that may reach beyond its base: in the base alone (and None), or in the base and the values beyond, in this order."""
+        try:
+            return cls.of(view, base), None
+        except ValueError:
+            places = _addresses(view)
+            known = {int(a): i for i, a in enumerate(_addresses(base).ravel())}
+            beyond = view.ravel()[[int(a) not in known for a in places.ravel()]]
+            count = iter(range(base.size, base.size + beyond.size))
+            positions = np.array([known[int(a)] if int(a) in known else next(count) for a in places.ravel()]).reshape(view.shape)
+            return cls(view.shape, base.size + beyond.size, None, 0, positions), beyond
 
     def _inside(self) -> Geometry:
         assert self.strides is not None

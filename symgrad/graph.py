@@ -14,11 +14,11 @@ from typing import Any
 
 from symgrad.op import Op
 
-__all__ = ["BARRED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
            "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly", "record", "released", "upstream", "watch",
            "watched"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, SHADOW = 1, 2, 4, 8, 16
+GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED = 1, 2, 4, 8, 16, 32
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count(1).__next__
@@ -167,10 +167,6 @@ class Released:
         """A pullback of complex values conjugates whatever a node holds."""
         return self
 
-    def conjugate(self) -> Released:
-        """A pullback of complex values conjugates whatever a node holds."""
-        return self
-
 
 _shapes: dict[tuple, Released] = {}
 
@@ -200,6 +196,7 @@ class Node:
     broadcasts: bool
     chooses: bool
     saves: bool
+    outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
     silent = False  # whether a cotangent of None is nothing at all, where it is zero otherwise
     args: tuple | None
     parents: tuple[Node | None, ...]
@@ -245,6 +242,10 @@ class Node:
         origin = self.origin
         return origin if origin is self or origin is None else origin.seen
 
+    def undefined(self) -> Any:
+        """What a silent node is given where no cotangent arrives."""
+        raise NotImplementedError
+
     def release(self) -> None:
         """Forget values once a pullback has run, where the rule needs only shapes; a graph with names keeps them for its formulas.
 
@@ -278,9 +279,16 @@ class Leaf(Node):
 
     @property
     def variable(self) -> Any:
-        """The tensor, while it is alive and asks for gradients here."""
+        """The tensor, while it is alive and asks for gradients here.
+
+        Raises RuntimeError where it became the result of an operation meanwhile.
+        """
         t = self.reference()
-        return t if t is not None and object.__getattribute__(t, "_node") is self else None
+        if t is None or t._node is self:
+            return t
+        if t.requires_grad and not t.is_leaf:
+            raise RuntimeError("leaf variable has been moved into the graph interior")
+        return None
 
     def release(self) -> None:
         """A leaf keeps its value: it belongs to the tensor."""

@@ -11,18 +11,35 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.graph import Leaf, Node, upstream
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["DETOURS", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
+__all__ = ["DETOURS", "NOTHING", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
 
 Hook = Callable[..., Any]
+
+
+class _Nothing:
+    """The cotangent that stands for none, where a custom Function returned None: what is added to it takes its place."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # so that arrays leave the addition to this class
+
+    def __add__(self, other: Any) -> Any:
+        return other.clone() if isinstance(other, Tensor) else other.copy() if isinstance(other, np.ndarray) else other
+
+    __radd__ = __add__
+
+
+NOTHING = _Nothing()
 
 
 class Detour:
     """What happens at one node: hooks on its output, hooks on the node itself, and the tensor that keeps its gradient."""
 
-    __slots__ = ("tensor_hooks", "prehooks", "posthooks", "accumulated", "retained", "metadata", "__weakref__")
+    __slots__ = ("tensor_hooks", "prehooks", "posthooks", "accumulated", "retained", "metadata", "outlets", "__weakref__")
 
     def __init__(self) -> None:
         self.tensor_hooks: dict[int, Hook] = {}
@@ -31,79 +48,84 @@ class Detour:
         self.accumulated: dict[int, Hook] = {}
         self.retained: weakref.ref | None = None
         self.metadata: dict[Any, Any] = {}
+        self.outlets: dict[int, weakref.ref] = {}  # the nodes of the outputs that have detours of their own
 
-    def arrive(self, g: Any) -> Any:
-        """The cotangent after the hooks on the way in; `g` is a NumPy value, or a Tensor where a graph of it is made."""
-        plain = not isinstance(g, Tensor)
-        value = wrap(g) if plain else g
-        for hook in list(self.tensor_hooks.values()):
-            value = _replaced(value, hook(value), hook)
-        for hook in list(self.prehooks.values()):
-            found = hook((value,))
-            if found is not None:
-                value = _replaced(value, found[0] if isinstance(found, (tuple, list)) else found, hook)
-        tensor = None if self.retained is None else self.retained()
-        if tensor is not None:
-            old = getattr(tensor, "_grad", None)
-            tensor._grad = old + value if old is not None else value if not plain else wrap(value._value.copy())
-        return value._value if plain else value
+    def arrive(self, g: Any, needed: bool = True) -> Any:
+        """The cotangent after the hooks on the way in: a NumPy value, a Tensor where a graph of it is made, or NOTHING.
+
+        The node's own prehooks are called only if its pullback is `needed`.
+        """
+        shown = [_shown(c) for c in _parts(g)]
+        plain = not any(isinstance(c, Tensor) for c in _parts(g))
+        if self.tensor_hooks or self.retained is not None:
+            value = shown[0]
+            for hook in list(self.tensor_hooks.values()):
+                value = _replaced(value, hook(value), hook)
+            tensor = None if self.retained is None else self.retained()
+            if tensor is not None and value is not None:
+                old = getattr(tensor, "_grad", None)
+                tensor._grad = old + value if old is not None else value if not plain else wrap(value._value.copy())
+            shown[0] = value
+        for k, outlet in sorted(self.outlets.items()):
+            if shown[k] is None and (place := outlet()) is not None:  # nothing arrived there, so its hooks were not called
+                for hook in list(DETOURS[place].tensor_hooks.values()):
+                    shown[k] = _replaced(shown[k], hook(shown[k]), hook)
+        for hook in list(self.prehooks.values()) if needed else ():
+            shown = _all_replaced(shown, hook(tuple(shown)), hook)
+        values = [c._value if plain and c is not None else c for c in shown]
+        return type(g)(values) if hasattr(g, "parts") else NOTHING if values[0] is None else values[0]
 
     def leave(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
         """The cotangents of the arguments after the node's own hooks."""
         if not self.posthooks:
             return cotangents
-        plain = not isinstance(g, Tensor)
-
-        def shown(c: Any) -> Any:
-            return wrap(c) if plain and c is not None else c
-
+        plain = not any(isinstance(c, Tensor) for c in (*_parts(g), *cotangents))
+        given, shown = tuple(map(_shown, _parts(g))), list(map(_shown, cotangents))
         for hook in list(self.posthooks.values()):
-            found = hook(tuple(map(shown, cotangents)), (shown(g),))
-            if found is not None:
-                found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-                if len(found) != len(cotangents):
-                    raise RuntimeError(f"{_name(hook)} has returned an incorrect number of values: expected {len(cotangents)}, but got {len(found)}")
-                cotangents = tuple(t._value if plain and isinstance(t, Tensor) else t for t in found)
-        return cotangents
+            shown = _all_replaced(shown, hook(tuple(shown), given), hook)
+        return tuple(c._value if plain and c is not None else c for c in shown)
+
+
+def _parts(g: Any) -> tuple[Any, ...]:
+    """The cotangents of all outputs of a node, None where there is none."""
+    return getattr(g, "parts", (None if g is NOTHING else g,))
+
+
+def _shown(c: Any) -> Tensor | None:
+    """A cotangent as hooks see it."""
+    return c if c is None or isinstance(c, Tensor) else wrap(c)
 
 
 def _name(hook: Hook) -> str:
-    return f"hook '{getattr(hook, '__name__', type(hook).__name__)}'"
+    return f"hook '{getattr(hook, '__name__', '<unknown>')}'"
 
 
-def _replaced(value: Tensor, found: Any, hook: Hook) -> Tensor:
+def _all_replaced(values: list[Tensor | None], found: Any, hook: Hook) -> list[Tensor | None]:
+    """The cotangents that a hook on a node leaves."""
+    if found is None:
+        return values
+    if not isinstance(found, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    if len(found) != len(values):
+        raise RuntimeError(f"{_name(hook)} has returned an incorrect number of values (got {len(found)}, but expected {len(values)})")
+    return [None if new is None else _replaced(old, new, hook) for old, new in zip(values, found)]
+
+
+def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
+    """The cotangent that a hook leaves."""
     if found is None:
         return value
     if not isinstance(found, Tensor):
-        raise TypeError(f"{_name(hook)} returned an incorrect type: expected a Tensor or None, but got {type(found).__name__}")
-    if found.shape != value.shape:
-        raise RuntimeError(f"{_name(hook)} has changed the size of value: from {list(value.shape)} to {list(found.shape)}")
+        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+    if value is None:
+        return found
     if found._value.dtype != value._value.dtype:
-        raise RuntimeError(f"{_name(hook)} has changed the type of value: from {value.dtype} to {found.dtype}")
+        raise RuntimeError(f"{_name(hook)} has changed the type of value (was {value.type()} got {found.type()})")  # type: ignore[attr-defined]
+    if found._value.shape != value._value.shape:
+        raise RuntimeError(f"{_name(hook)} has changed the size of value: from {list(value.shape)} to {list(found.shape)}")
     return found
 
 
-class Pullback:
-    """A pullback that runs: where it started, and which nodes it is limited to."""
-
-    __slots__ = ("seeds", "wanted", "__weakref__")
-
-    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None):
-        self.seeds, self.wanted = seeds, wanted
-
-    def reached(self) -> set[Node]:
-        """The nodes at which a cotangent arrives."""
-        nodes = set(upstream([node for node, _ in self.seeds], differentiable=True))
-        return nodes if self.wanted is None else nodes & self.wanted
-
-
-class _Running(threading.local):
-    """The pullback of this thread that hooks are called in; None where there are none."""
-
-    pullback: Pullback | None = None
-
-
-running = _Running()
 class Pullback:
     """A pullback that runs: where it started, and which nodes it is limited to."""
 
@@ -134,6 +156,8 @@ def detour_of(node: Node) -> Detour:
     found = DETOURS.get(node)
     if found is None:
         found = DETOURS[node] = Detour()
+        if node.outlet is not None:
+            detour_of(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
     return found
 
 

@@ -20,11 +20,11 @@ from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY, Op
 from symgrad.operators import plain_index
 from symgrad.recording import convert, core
-from symgrad.saved import saved_by
+from symgrad.saved import keeps_old
 from symgrad.tensor import Tensor, as_value, new, wrap
 from symgrad.versions import stamp
 from symgrad.views import KIN, base_of, rebase, refuse_in_place
-from symgrad.writing import check_target, refuse_inference, refuse_overlap, write
+from symgrad.writing import alike, check_target, refuse_inference, refuse_overlap, write
 
 __all__ = ["in_place"]
 
@@ -49,11 +49,15 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
             refuse_in_place(self)
         x = self._array()
         p = self._node
+        for a in args if mode.grad else ():
+            if isinstance(a, Tensor):
+                a._node  # noqa: B018  a view that has no place in the graph any more says so first
+        check_target(name, x, x.shape, x.dtype)
         alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
         for a in args:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
-                alias |= np.may_share_memory(x, a._value)
+                alias |= a is self or np.may_share_memory(x, a._value)
         result = function(wrap(x.copy() if _known((self, *args)) else x, p), *args, **kwargs)
         check_target(name, x, result._value.shape, result._value.dtype)
         return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
@@ -89,7 +93,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
     call: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = functools.partial(new, node_class(op, broadcasts=False))
-    first, second = ("input" in names for names in saved_by(op) or ({"input"}, {"input"}))
+    first, second = keeps_old(op, 0), keeps_old(op, 1)
 
     def method(self: Tensor, other: Any, **kwargs: Any) -> Tensor:
         x = self._value
@@ -113,7 +117,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             return self
         if type(p) is Leaf or id(self) in KIN:
             return general(self, other)
-        old = x.copy() if first and p is not None or second and q is not None else x
+        old = x.copy() if p is None or first or second and q is not None else x
         call(x, z, out=x)
         stamp(x, name)
         node = make()
@@ -133,7 +137,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
     call: Any = getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = functools.partial(new, node_class(op))
-    (first,) = ("input" in names for names in saved_by(op) or ({"input"},))
+    first = keeps_old(op, 0)
 
     def method(self: Tensor) -> Tensor:
         x = self._value
@@ -197,14 +201,20 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return _assign(self, source, "copy_", _overwrite)
 
 
-def _assign(self: Tensor, source: Tensor, name: str, op: Any) -> Tensor:
+def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = False) -> Tensor:
     x = self._array()
-    if name == "copy_":
-        check_target(name, x, source._value.shape if source.ndim > x.ndim else x.shape, x.dtype)
+    same = name == "copy_" and isinstance(source._value, np.ndarray) and x.shape == source._value.shape and alike(x, source._value)
+    if name == "copy_" and not same:
+        try:
+            shape = np.broadcast_shapes(x.shape, source._value.shape)
+        except ValueError:
+            shape = x.shape
+        check_target(name, x, shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
         expand(source, x.shape)  # says what does not fit
-    refuse_overlap(x, source._value)
-    check_target(name, x, x.shape, x.dtype, name == "fill_")
+    if name != "fill_":
+        refuse_overlap(x, source._value)
+    check_target(name, x, x.shape, x.dtype, repeated or same)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     if source.ndim > x.ndim:
@@ -229,7 +239,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)
-    return _assign(self, source, "fill_", _fill)
+    return _assign(self, source, "fill_", _fill, source is not value)
 
 
 @_method
@@ -252,7 +262,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     index = plain_index(index)
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
     if is_basic(index):
-        target = self[index]  # type: ignore[index]
+        try:
+            target = self[index]  # type: ignore[index]
+        except IndexError as error:
+            raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
         if mode.grad and _asks((target, source)):
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _overwrite)

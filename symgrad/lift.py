@@ -10,7 +10,7 @@ from symgrad.carriers import numeric
 from symgrad.op import REGISTRY, Op
 from symgrad.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.views import RefusedView, own
+from symgrad.views import own
 from symgrad.writing import into
 
 __all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
@@ -107,7 +107,7 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
     except TypeError as wrong:
         return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
     plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
-    return error if not plain or str(error).startswith(op.name) or re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
+    return error if not plain or str(error).startswith((op.name, "view size")) or re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
 
 
 def _document(op: Op) -> str:

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
+from symgrad.hooks import NOTHING
 from symgrad.saved import verify
+from symgrad.tensor import Tensor
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
+VALUES = (np.ndarray, np.generic, Tensor)
 MIXED = NAMED | TANGENT | SHADOW  # a node with one of these may have parents that need no cotangent, or be out of sight itself
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
@@ -59,13 +62,28 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         else:
             node = following
         detour = None
+        flags, parents = node.flags, node.parents
         if stops and node in stops:
+            needed = wanted is None or any(p in wanted for p in parents)
+            if needed and node in keep:
+                out[node] = g
             detour = detours.get(node) if detours else None
             if detour is not None:
-                g = detour.arrive(g)
-            if node in keep:
+                g = detour.arrive(g, needed)
+            if not needed and node in keep:
                 out[node] = g
-        flags, parents = node.flags, node.parents
+            if g is NOTHING:
+                stops, following = EVERYWHERE, None
+                if not needed:
+                    continue
+                if node.silent:
+                    g = node.undefined()
+                else:
+                    found = (None,) * len(parents) if detour is None else detour.leave((None,) * len(parents), None)
+                    for p, c in zip(parents, found):
+                        if p is not None and p.flags & GRADIENT and (wanted is None or p in wanted) and (c is not None or p not in pending):
+                            _add(pending, heap, p, NOTHING if c is None else c)
+                    continue
         if wanted is not None:
             parents = tuple([p if p in wanted else None for p in parents])
             if not any(parents):
@@ -80,27 +98,34 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             verify(node, parents)
         if read is not None:
             y, args = read(node)
+            if isinstance(g, Tensor) and g._value.dtype.kind == "c":
+                y, args = _conjugated(xp.conj, y, args)
         else:
             if flags & RELEASED:
                 raise RuntimeError(FREED)
             y, args = node.value, node.args  # type: ignore[assignment]
             if type(g) is not float64 and g.dtype is not FLOAT64 and g.dtype.kind == "c":
-                # The pullback of a holomorphic op is its transposed linear map with conjugated coefficients.
-                y, args = np.conj(y), tuple(np.conj(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args)
+                y, args = _conjugated(np.conj, y, args)
         broadcasts = node.broadcasts
         if node.chooses:
             guarded = True
         following = None
         cotangents = node.vjp(xp, g, y, args, parents)
         if detour is not None:
-            cotangents = detour.leave(cotangents, g)
+            cotangents = detour.leave(_settled(xp, node, parents, cotangents), g)
         for p, c in zip(parents, cotangents):
             if p is None:
                 continue
             if c is None:
-                if not node.silent:
+                if not node.silent and detours is None:
                     stopped.append(p)
-                continue
+                    continue
+                if node.silent or detour is not None:
+                    stops = EVERYWHERE
+                    if p not in pending and p is not following:
+                        _add(pending, heap, p, NOTHING)
+                    continue
+                c = xp.zeros_like(p.value)
             if guarded:
                 c = _chosen(xp, c, g)
             if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
@@ -139,9 +164,11 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 following = None
             else:
                 g = ahead
-    for leaf in [p for p in pending if p in detours] if detours else ():
+    for leaf in [p for p in pending if p in detours and p.origin is not None] if detours else ():
         _arrive(leaf, pending.pop(leaf), detours, out, deliver)
     out.update(pending)
+    if stops is EVERYWHERE:
+        out = {node: g for node, g in out.items() if g is not NOTHING}
     if stopped:
         for node in upstream(stopped, differentiable=True):
             if not node.parents or node in keep:
@@ -149,19 +176,61 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
     return out
 
 
+def _conjugated(conj: Callable[[Any], Any], y: Any, args: tuple) -> tuple[Any, tuple]:
+    """What a rule reads for a complex cotangent: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
+    return conj(y) if isinstance(y, VALUES) else y, tuple(conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args)
+
+
+def _add(pending: dict[Node, Any], heap: list[tuple[int, Node]], node: Node, g: Any) -> None:
+    """Let a cotangent arrive at a node."""
+    if node in pending:
+        pending[node] = pending[node] + g
+    else:
+        pending[node] = g
+        if node.parents:
+            heappush(heap, (-node.sequence_nr, node))
+
+
+class _Everywhere:
+    """Every node, once some cotangents are undefined."""
+
+    def __contains__(self, node: object) -> bool:
+        return True
+
+
+EVERYWHERE = _Everywhere()
+
+
+def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents as hooks see them: with the shapes of the arguments, and zeros where the derivative is zero."""
+    out = []
+    for p, c in zip(parents, cotangents):
+        if p is None or c is None and node.silent:
+            c = None
+        elif c is None:
+            c = xp.zeros_like(p.value)
+        elif node.broadcasts and c.shape != p.value.shape:
+            c = xp.sum_to_size(c, p.value.shape)
+        out.append(c)
+    return tuple(out)
+
+
 def _arrive(leaf: Node, g: Any, detours: Any, out: dict[Node, Any], deliver: Callable[[Node, Any], None] | None) -> None:
     """The complete cotangent of a leaf with hooks."""
     detour = detours[leaf]
-    out[leaf] = g = detour.arrive(g)
-    if deliver is not None:
-        deliver(leaf, out.pop(leaf))
+    g = detour.arrive(g, deliver is not None)
+    if deliver is None:
+        out[leaf] = g
+        return
+    if g is not NOTHING:
+        deliver(leaf, g)
     detour.leave((), g)
 
 
 def _last_consumers(seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None, detours: Mapping[Node, Any]) -> dict[Node, list[Node]]:
     """The oldest node that uses each leaf with hooks: once it is pulled through, the leaf's cotangent is complete."""
     out: dict[Node, list[Node]] = {}
-    leaves = {node for node in detours if not node.parents}
+    leaves = {node for node in detours if not node.parents and node.origin is not None}
     for node in upstream([node for node, _ in seeds], differentiable=True) if leaves else ():
         if wanted is None or node in wanted:
             for p in node.parents:
@@ -224,5 +293,5 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         y, args = (node.value, node.args) if read is None else read(node)
         t = node.op.jvp(xp, carried, y, args)
         if t is not None:
-            out[node] = t if t.shape == y.shape else xp.broadcast_to(t, y.shape)
+            out[node] = t if isinstance(t, tuple) or t.shape == y.shape else xp.broadcast_to(t, y.shape)
     return out

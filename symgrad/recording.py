@@ -51,6 +51,8 @@ def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
                 return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
                                     f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
     kind = type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
+    if kind is IndexError:
+        return IndexError(f"{op.name}: {error} (given {described})".replace("for axis", "for dimension"))
     return kind(f"{op.name}: {error} (given {described})")
 
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of
-from symgrad.graph import FREED, RELEASED, Leaf, Node, board, record
+from symgrad.graph import DETACHED, FREED, RELEASED, Leaf, Node, board, record
 from symgrad.op import Op
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import Write, first_write_after
 
-__all__ = ["Changed", "changed", "saved_by", "verify"]
+__all__ = ["Changed", "changed", "keeps_old", "read_by", "saved_by", "verify"]
 
 TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short",
          "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
@@ -29,7 +29,9 @@ class _Spy:
         self.name, self.read = name, read
 
     def __getattr__(self, name: str) -> Any:
-        return self.note
+        if name in ("zeros_like", "ones_like", "eye_like"):  # of which only shape and dtype matter
+            return lambda *_: _Spy("", self.read)
+        return (lambda condition, like: self.note(condition)) if name == "indicator" else self.note
 
     def note(self, *others: Any, **kwargs: Any) -> Any:
         for spy in (self, *others):
@@ -43,11 +45,17 @@ class _Spy:
 
 @functools.cache
 def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
-    """For each argument, the names of the values (of arguments, or "result") that its cotangent is computed from; None for all of them."""
-    if op.saved is not None:
-        return tuple(frozenset(names.split()) for names in op.saved)
+    """For each argument, the names of the values (of arguments, or "result") that must not be written before the pullback; None for all of them."""
+    return tuple(frozenset(names.split()) for names in op.saved) if op.saved is not None else read_by(op)
+
+
+@functools.cache
+def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
+    """For each argument, the names of the values that the rule for its cotangent reads; None for all of them."""
     if not op.saves:
         return (frozenset(),) * (op.arity or 1)
+    if op.kind == "multilinear" and op.arity is not None:
+        return tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
     if op.kind != "elementwise":
         return None
     out = []
@@ -72,6 +80,17 @@ def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]
     if op.arity is None:
         return [("tensors", i) for i in range(count)] if needed else []
     return [(name, -1 if name == "result" else names.index(name)) for name in (*names, "result") if name in needed]
+
+
+def keeps_old(op: Op, i: int) -> bool:
+    """Whether an in-place op must keep a copy of the value it writes over, for the pullback into its argument `i`.
+
+    It must where the rule reads the value, or reads the result without having saved it, so that it may have to be computed again.
+    """
+    read, saved = read_by(op), saved_by(op)
+    if read is None or saved is None:
+        return True
+    return "input" in read[i] or "result" in read[i] and "result" not in saved[i]
 
 
 class Changed(RuntimeError):
@@ -111,9 +130,14 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
     if node.args is None or not node.parents:
         return
     result_needed = False
+    if len(parents) > 1:
+        parents = [None if p is None or p.origin is None else p for p in parents]  # nobody hears of the cotangent of some views
     for name, place in _needed(node, parents):
         value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
         result_needed |= place < 0
+        if place >= 0 and source is not None and source.flags & DETACHED:
+            raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
+                               "out-of-place `.detach()` instead")
         if isinstance(value, (np.ndarray, np.generic)) and (found := first_write_after(value, node.sequence_nr)) is not None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:

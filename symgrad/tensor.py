@@ -12,12 +12,14 @@ from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.graph import Leaf, Node, board, mode
 from symgrad.versions import Alias, carry_over, promote, version
 
-__all__ = ["Size", "Tensor", "as_value", "wrap"]
+__all__ = ["NOT_A_LEAF", "Size", "Tensor", "as_value", "wrap"]
 
 # Overflow to inf is an answer here, as in torch; only warnings raised in this package's own frames are meant.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
 
 new = object.__new__
+NOT_A_LEAF = ("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
+              "differentiation use var_no_grad = var.detach().")
 
 
 class Size(tuple):
@@ -90,7 +92,7 @@ class Tensor:
         try:
             node = object.__getattribute__(self, "_node")
         except AttributeError:  # a view whose base was written meanwhile; asking this must not raise
-            return self._base.requires_grad  # type: ignore[attr-defined]
+            return self._asks_though_outdated()  # type: ignore[attr-defined]
         return node is not None and node.requires_grad
 
     @requires_grad.setter
@@ -100,13 +102,13 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was made by the user, or is outside every graph."""
-        node = self._node
+        node = self._up_to_date()  # type: ignore[attr-defined]
         return node is None or isinstance(node, Leaf) or not node.requires_grad
 
     @property
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf."""
-        node = self._node
+        node = self._up_to_date()  # type: ignore[attr-defined]
         return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
 
     @property
@@ -146,8 +148,7 @@ class Tensor:
         if requires_grad == self.requires_grad:
             return
         if not self.is_leaf:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                               "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+            raise RuntimeError(NOT_A_LEAF)
         if requires_grad and not (self.is_floating_point() or self.is_complex()):
             raise RuntimeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}: convert it with "
                                f".to(symgrad.float64) first")
@@ -257,7 +258,7 @@ class Tensor:
     def _only(self) -> Any:
         if self._value.size != 1:
             raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
-        return self._value.item()
+        return self.item()
 
     def __float__(self) -> float:
         return float(self._only())

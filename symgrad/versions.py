@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.geometry import address
 from symgrad.graph import board, next_sequence
 
 __all__ = ["Alias", "Write", "carry_over", "first_write_after", "owner", "promote", "stamp", "tell", "user_frame",
@@ -64,14 +65,16 @@ class Alias:
 
     @classmethod
     def of(cls, array: np.ndarray) -> np.ndarray:
-        """An array of the same elements in the same memory, which owns its own version."""
-        out = np.asarray(cls(array))
-        return out if out.dtype == array.dtype else _retyped(out, array.dtype)
+        """An array of the same elements in the same memory, which owns its own version.
 
-
-def _retyped(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The dtypes that the array interface cannot name arrive as raw bytes."""
-    return np.ndarray(raw.shape, dtype, raw, 0, raw.strides) if raw.flags.c_contiguous else raw.view(dtype)
+        Where the memory is one block, the new owner has all of it, so that views of it reach as far as before.
+        """
+        root = owner(array)
+        block = root.flags.c_contiguous or root.flags.f_contiguous
+        out = np.asarray(cls(root if block else array))
+        if not block:
+            return out if out.dtype == array.dtype else out.view(array.dtype)
+        return np.ndarray(array.shape, array.dtype, out, (address(array) - address(root)) if array.size else 0, array.strides)
 
 
 _storages: dict[int, _Storage] = {}
@@ -149,9 +152,10 @@ def tell(array: np.ndarray, family: Any) -> None:
 
 def carry_over(old: np.ndarray, array: np.ndarray) -> None:
     """Let an array that takes the place of another share its version: writes into either count for both."""
-    key = id(array)
+    root = owner(array)
+    key = id(root)
     storage = _storages[key] = _storage(old)
-    storage.sharing.append(weakref.ref(array, lambda _: _storages.pop(key, None)))
+    storage.sharing.append(weakref.ref(root, lambda _: _storages.pop(key, None)))
 
 
 def version(value: Any) -> int:
@@ -163,7 +167,7 @@ def version(value: Any) -> int:
 def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | None:
     """The first write after a place in time with the versions now and then; None if there was none."""
     storage = _known(value)
-    if storage is None or not storage.writes or storage.writes[-1].sequence_nr < sequence_nr:
+    if storage is None or not storage.writes or storage.writes[-1].sequence_nr <= sequence_nr:
         return None
     later = [write for write in storage.writes if write.sequence_nr > sequence_nr]
     return later[0], storage.count, storage.count - len(later)

@@ -6,6 +6,7 @@ until they are asked, and get one that reads them from the base. A tensor withou
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.geometry import Geometry, address
-from symgrad.graph import INFERENCE, TRACKED, Leaf, Node, board, make_node, mode, next_sequence, node_class
-from symgrad.hooks import DETOURS, move_retained
+from symgrad.graph import DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, kept, make_node, mode, next_sequence, node_class
+from symgrad.hooks import DETOURS, detour_of, move_retained
 from symgrad.op import REGISTRY
-from symgrad.tensor import Tensor, new, wrap
-from symgrad.versions import owner, tell
+from symgrad.tensor import NOT_A_LEAF, Tensor, new, wrap
+from symgrad.versions import first_write_after, owner, tell
 
 __all__ = ["KIN", "Kin", "adopt", "as_strided", "base_of", "CUSTOM", "MANY", "Unheard", "own", "rebase", "refuse_in_place"]
 
@@ -32,30 +33,49 @@ class RefusedView(RuntimeError):
 class Kin:
     """What a tensor knows of its family: a view its base and how it was made, a base the views whose nodes are current."""
 
-    __slots__ = ("reference", "base", "made", "source", "fresh", "__weakref__")
+    __slots__ = ("reference", "base", "made", "source", "before", "array", "since", "mixed", "fresh", "__weakref__")
 
     def __init__(self, t: Tensor, base: Tensor | None, made: str = ""):
         key = id(t)
         self.reference, self.base, self.made = weakref.ref(t, lambda _: KIN.pop(key, None)), base, made
         self.source: tuple[int, str] | None = None  # the output and the op that a view came of, once its node is gone
+        self.before: weakref.ref[Node] | None = None  # that node
+        self.array = t._value  # in which views have their places
+        self.since = board.written  # the newest write when the view's node was made
+        self.mixed = False  # whether a view is in a graph that its base is not in
         self.fresh: dict[int, weakref.ref] = {}
         KIN[key] = self
 
     def outdate(self) -> None:
         """After a write: take the nodes of this base's views away, so that they are asked for anew."""
         base = self.reference()
-        if base is None or base._node is None or not self.fresh or base._node is INFERENCE:
+        if base is None or not self.fresh or base._node is None and not self.mixed or base._node is INFERENCE:
             return
+        untracked = base._node is None
         for reference in self.fresh.values():
             view = reference()
             if view is not None and (kin := KIN.get(id(view))) is not None:
                 node = view._node
+                if untracked and (node is None or isinstance(node, Leaf)):
+                    continue
                 kin.source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.short_name())
+                kin.before = None if node is None else weakref.ref(node)
                 del view._node
-        self.fresh.clear()
+        if untracked:
+            self.fresh = {key: r for key, r in self.fresh.items() if (view := r()) is not None and _has_node(view)}
+        else:
+            self.fresh.clear()
 
 
 KIN: dict[int, Kin] = {}  # by the identity of a living tensor
+
+
+def _has_node(t: Tensor) -> bool:
+    try:
+        object.__getattribute__(t, "_node")
+    except AttributeError:
+        return False
+    return True
 
 
 def base_of(t: Tensor) -> Tensor | None:
@@ -77,9 +97,14 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
         kin = KIN[id(base)]
     else:
         base = source
+    if base._value is not kin.array:  # it was given other memory
+        kin.array = base._value
+        kin.fresh.clear()
     kin.fresh[id(view)] = Kin(view, base, made).reference
     if view._node is None and base._node is not None and base.requires_grad:
         view._node = Unheard(view, view._value, True)
+    elif base._node is None and view._node is not None:
+        kin.mixed = True
     return view
 
 
@@ -131,18 +156,26 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     `before` is the value of an unrecorded base before the write.
     """
     kin = KIN.get(id(t))
-    if kin is None:
-        move_retained(t, old, node)
-        t._node = node
-        return
-    base = t if kin.base is None else kin.base
+    base = t if kin is None or kin.base is None else kin.base
     if base is not t:
-        node = _written(base, node, Geometry.of(t._value, base._array()), before)
-    move_retained(base, base._node, node)
+        if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
+            node.parents = (copy.copy(old), *node.parents[1:])
+        node = _written(base, node, Geometry.of(t._value, KIN[id(base)].array), before)
+    hidden = _hidden()
+    if hidden:
+        mode.watcher.moved((t, old), (base, base._node))
+    else:
+        move_retained(base, base._node, node)
     base._node = node
-    KIN[id(base)].outdate()
-    if base is not t and old in DETOURS:
+    if kin is not None:
+        KIN[id(base)].outdate()
+    if base is not t and not hidden:
         move_retained(t, old, t._node)
+
+
+def _hidden() -> bool:
+    """Whether this thread runs the forward of a Function, after which tensors return to the places they had."""
+    return mode.watcher is not None and hasattr(mode.watcher, "moved")
 
 
 def _written(base: Tensor, piece: Node, geometry: Geometry, before: Any) -> Node:
@@ -183,17 +216,20 @@ def _current_node(view: Tensor) -> Node | None:
     base = kin.base
     assert base is not None
     parent, node = base._node, None
-    if kin.made and parent is not None and parent.requires_grad:
-        if not mode.grad and not _hidden():
-            return None  # no graph asks, so nobody is misled
-        if mode.grad:
+    if kin.made and (kin.source is not None or parent is not None and parent.requires_grad):
+        if not _hidden():
             raise _refused(kin, view, "its base or another view of its base has been modified inplace")
-    if parent is not None and parent.flags & TRACKED:
-        node = new(AsStrided)
-        array = base._array()
-        node.args, node.parents, node.value = (array, Geometry.of(view._value, array)), (parent,), view._value
-        node.flags, node.sequence_nr = parent.flags & TRACKED, next_sequence()
+    flags = GRADIENT * (kin.source is not None) | (0 if parent is None else parent.flags & TRACKED)
+    if _hidden() and not mode.grad:
+        flags = SHADOW * mode.watcher.known(parent)
+    if flags:
+        node = _reading(view._value, KIN[id(base)].array, parent, flags)
+        if hasattr(view, "_retained"):
+            detour_of(node).retained = weakref.ref(view)
+            if kin.before is not None and (old := kin.before()) is not None:
+                detour_of(old).retained = None
     view._node = node
+    kin.since = board.written
     KIN[id(base)].fresh[id(view)] = kin.reference
     return node
 
@@ -217,7 +253,7 @@ Unheard.__name__ = "AccumulateGrad"
 
 def _missing(self: Tensor, name: str) -> Any:
     if name == "_node" and id(self) in KIN:
-        return _current_node(self)
+        return _current_node(self) if mode.grad or _hidden() else None  # where nothing is recorded nobody needs it, and it stays to be asked for
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -243,7 +279,12 @@ def _quit(t: Tensor) -> None:
     t._node = INFERENCE if node is INFERENCE else None
     if isinstance(node, Leaf):
         FORMER[id(t)] = node
+    elif node is not None:
+        node.flags |= DETACHED
+        board.written = next_sequence()
     kin = KIN.get(id(t))
+    if kin is not None:
+        kin.mixed = True
     for reference in [] if kin is None else kin.fresh.values():
         view = reference()
         if view is not None and isinstance(view._node, Unheard):
@@ -261,9 +302,19 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
     Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
     """
+    if _has_node(self):
+        _change(self, requires_grad)
+    elif not requires_grad and not leaf_so_far(self):
+        raise RuntimeError(NOT_A_LEAF)
+    return self
+
+
+def _change(self: Tensor, requires_grad: bool) -> None:
     former = FORMER.get(id(self)) if requires_grad else None
     if requires_grad and isinstance(self._node, Unheard):
         self._make_leaf(True)
+    elif not requires_grad and isinstance(self._node, Unheard):
+        pass  # it asks because its base does
     elif not requires_grad and type(self._node) is Leaf and self._node.symbol is None:
         _quit(self)
     elif former is not None and former.reference() is self and self._node is None:
@@ -274,9 +325,14 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     if kin is not None and requires_grad:
         for reference in list(kin.fresh.values()):
             view = reference()
-            if view is not None and view._node is None:
-                view._node = Unheard(view, view._value, True)
-    return self
+            if view is not None and (view._node is None or isinstance(view._node, Leaf)):
+                if view._node is not None and first_write_after(view._value, KIN[id(view)].since) is None:
+                    continue
+                if first_write_after(view._value, KIN[id(view)].since) is None:
+                    view._node = Unheard(view, view._value, True)
+                else:
+                    KIN[id(view)].source = None
+                    del view._node
 
 
 def _output_nr(self: Tensor) -> int:
@@ -309,6 +365,13 @@ def own(out: Any, given: Sequence[Any]) -> Any:
     return out
 
 
+def up_to_date(self: Tensor) -> Node | None:
+    """The node of a tensor, even where nothing is recorded; raises RuntimeError for a view that cannot have one any more."""
+    return self._node if _has_node(self) or id(self) not in KIN else _current_node(self)
+
+
+Tensor._up_to_date = up_to_date  # type: ignore[attr-defined]
+Tensor._asks_though_outdated = lambda self: KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined]
 Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
 Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined]
 Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
@@ -317,7 +380,7 @@ Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the memory that a tensor's elements are part of, by sizes, strides and the offset of the first element, in elements.
 
-    Raises RuntimeError for places outside the memory, and where a derivative would need an element that is none of the input's.
+    Elements of the memory that are none of the input's are constants to a derivative. Raises RuntimeError for places outside the memory.
 
     >>> import symgrad
     >>> symgrad.arange(9.0).as_strided((3,), (4,))
@@ -337,10 +400,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     p = input._node
     node = None
     if p is not None and p.flags & TRACKED and mode.grad:
-        try:
-            node = make_node(REGISTRY["strided"], (array, Geometry.of(view, array)), (p,), view, p.flags & TRACKED)
-        except ValueError as error:
-            raise RuntimeError(f"as_strided: {error}; take it of the tensor that has all of them") from None
+        node = _reading(view, array, p, p.flags & TRACKED)
     return adopt(wrap(view, node), input)
 
 

@@ -14,7 +14,7 @@ from symgrad.saved import TYPES
 from symgrad.tensor import Tensor
 from symgrad.versions import stamp
 
-__all__ = ["InferenceError", "check_target", "into", "refuse_inference", "refuse_overlap", "write"]
+__all__ = ["InferenceError", "alike", "check_target", "into", "refuse_inference", "refuse_overlap", "write"]
 
 ORDER = "biufc"
 
@@ -58,14 +58,22 @@ def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> N
         return
     if not target.size or not source.size or not dense(target) or not dense(source):
         return
-    if all_alike and address(target) == address(source) and target.nbytes == source.nbytes and _layout(target) == _layout(source):
+    if all_alike and alike(target, source):
         return
     raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
                        "Please clone() the tensor before performing the operation.")
 
 
+def alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays show the same memory in the same way."""
+    return address(a) == address(b) and a.nbytes == b.nbytes and (
+        a.strides == b.strides or a.shape == b.shape and all(n == 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides)))
+
+
 def write(target: np.ndarray, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
+    if board.paused and mode.writing is not None:
+        mode.writing(target)
     if board.paused and mode.writing is not None:
         mode.writing(target)
     try:
@@ -90,7 +98,10 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
     if out.requires_grad and mode.grad:
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
-    value = compute(*args, **kwargs)._value
+    result = compute(*args, **kwargs)
+    if board.paused:
+        result._escape()
+    value = result._value
     target = out._array()
     refuse_inference(out._node)
     if target.shape != value.shape:

@@ -112,11 +112,11 @@ class _Check:
     def __init__(self, checks: Checks, node: Node, hooks: Detour | None):
         self.checks, self.node, self.hooks = checks, node, hooks
 
-    def arrive(self, g: Any) -> Any:
+    def arrive(self, g: Any, needed: bool = True) -> Any:
         """The cotangent of the node's value, after the hooks."""
         checks, node = self.checks, self.node
         _now.node = node
-        found = g if self.hooks is None else self.hooks.arrive(g)
+        found = g if self.hooks is None else self.hooks.arrive(g, needed)
         value = _value(found)
         if finite(value):
             checks.causes.pop(node, None)

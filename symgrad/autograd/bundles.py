@@ -57,6 +57,8 @@ class Output(Node):
     def output_nr(self) -> int:
         return self.args[1]  # type: ignore[index]
 
+    outlet = output_nr  # type: ignore[assignment]
+
     def release(self) -> None:
         """Nothing is held here but the value."""
 

@@ -141,7 +141,7 @@ class FunctionNode(Node):
     """The node of a custom Function."""
 
     __slots__ = ("attributes", "face", "own", "to_save", "to_push", "dirty", "constant", "materialize", "places", "needs", "call", "inner", "span",
-                 "saved", "pushed", "pushing", "reading", "_op")
+                 "saved", "pushed", "pushing", "reading", "moved", "_op")
     broadcasts = saves = chooses = False
     silent = True  # a None among its cotangents leaves `.grad` alone
     function: type[Any]  # the Function
@@ -159,6 +159,7 @@ class FunctionNode(Node):
         self.inner: tuple[Node | None, ...] | None = None  # the nodes of the outputs in the recorded forward, where formulas may be asked
         self.call: tuple | None = None  # the arguments, likewise
         self._op: Op | None = None
+        self.moved: tuple[tuple, Any] | None = None  # the tangents that were pushed last, and what came of them
         self.to_save: tuple = ()
         self.to_push: tuple = ()
         self.dirty: tuple = ()
@@ -208,6 +209,10 @@ class FunctionNode(Node):
         if self._op is None:
             self._op = op_of(self)
         return self._op
+
+    def undefined(self) -> Bundle:
+        """The cotangents where nothing arrives: the backward is called all the same, with zeros."""
+        return Bundle([None] * (len(self.value) if self.many else 1))
 
     def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:  # type: ignore[override]
         """The cotangents by the user's backward."""

@@ -48,6 +48,8 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         node = y._node
+        if board.paused and not create_graph:
+            y._escape()
         if node is None or not node.flags & GRADIENT or isinstance(node, Unheard):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
                                f"requires_grad=True and compute it outside no_grad()")
@@ -134,9 +136,10 @@ def _accumulate(t: Tensor, g: Any, create_graph: bool) -> None:
             t._grad = g if old is None else old + g
         elif old is None:
             t._grad = wrap(np.zeros_like(t._value) if g is None else g)
-        elif g is not None:
+        else:
             array = old._array()
-            array += g
+            if g is not None:
+                array += g
             stamp(array, "backward")
 
 
@@ -169,17 +172,23 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             if not create_graph and node.flags & NAMED:
                 t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 
+    delivered: set[Node] = set()
+
     def deliver(leaf: Any, g: Any) -> None:
         t = leaf.variable
+        delivered.add(leaf)
         give(t, leaf, g)
         for hook in list(DETOURS[leaf].accumulated.values()):
-            hook(t)
+            found = hook(t)
+            if found is not None and not isinstance(found, Tensor):
+                raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
 
-    out = _run(seeds, asked, retain_graph, create_graph, deliver if asked is None else None)
+    out = _run(seeds, asked, retain_graph, create_graph, deliver)
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
-        give(t, node, out.pop(node, None))
+        if node not in delivered:
+            give(t, node, out.pop(node, None))
 
 
 def _linked(g: Tensor | None, x: Tensor, nodes: Sequence[Node]) -> Tensor:
@@ -228,8 +237,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         elif allow_unused:
             results.append(None)
         else:
-            raise RuntimeError(f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}]. Set "
-                               f"allow_unused=True if this is the desired behavior.")
+            raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
+                               f"the desired behavior.")
     return tuple(results)
 
 

@@ -93,15 +93,20 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
     """The user's `jvp`, or else the pushforward through the recorded forward."""
     from symgrad.autograd.function import Function
 
+    if node.moved is not None and all(t is s for t, s in zip(tangents, node.moved[0])):
+        return node.moved[1]
     if node.function.jvp is not Function.jvp and xp in (numeric, traced):
         given: list[Any] = [None] * len(node.needs)
         for i, t, x in zip(node.places, tangents, args):
             if t is None and node.materialize:
                 t = np.zeros_like(x if xp is numeric else x._value)
             given[i] = wrap(t) if t is not None and not isinstance(t, Tensor) else t
-        found = node.push(given)
-        found = found if isinstance(found, tuple) else (found,)
-        out = tuple(t._value if xp is numeric and t is not None else t for t in (node.linked(lambda: found) if xp is traced else found))
+
+        def push() -> tuple:
+            pushed = node.push(given)
+            return pushed if isinstance(pushed, tuple) else (pushed,)
+
+        out = node.linked(push) if xp is traced else tuple(None if t is None else t._value for t in push())
     elif node.inner is None or any(n is None for n in node.inner):
         return node.function.jvp(node.seen, *tangents)
     else:
@@ -110,4 +115,7 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
         given_tangents = {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None}
         moved = pushforward(xp, [n for n in twins if n is not None], given_tangents, read_traced if xp is traced else None)
         out = tuple(None if n is None else moved.get(n) for n in twins)
-    return out if node.many else out[0]
+    found = out if node.many else out[0]
+    if xp is numeric:
+        node.moved = tuple(tangents), found
+    return found

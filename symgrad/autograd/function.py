@@ -17,6 +17,7 @@ from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
 from symgrad.graph import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
 from symgrad.tensor import Tensor, wrap
+from symgrad.versions import stamp
 from symgrad.views import CUSTOM, KIN, MANY, adopt, base_of, rebase, refuse_in_place
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -141,6 +142,11 @@ class Function(metaclass=_Meta):
                 shadow.restore()
         many = isinstance(output, tuple)
         outputs = output if many else (output,)
+        for t in node.dirty:
+            if not any(t is x for x in inputs):
+                warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
+                              "to ctx.mark_dirty().", UserWarning, stacklevel=2)
+            stamp(t._array(), "mark_dirty")
         if not all(any(t is y for y in outputs) for t in node.dirty):
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
                                "inplace must all be outputs of the Function.")
@@ -165,14 +171,18 @@ def _bound(forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any], spl
 
 def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
     """An output that no graph knows; an input that is returned as it is becomes a view of itself."""
-    if isinstance(y, Tensor) and any(y is x for x in inputs) and not any(y is t for t in dirty):
-        return adopt(wrap(y._array()), y, CUSTOM) if mode.grad else wrap(y._array())
-    return y
+    if not isinstance(y, Tensor) or not any(y is x for x in inputs):
+        return y
+    if not mode.grad:
+        return wrap(y._array())
+    return y if any(y is t for t in dirty) else adopt(wrap(y._array()), y, CUSTOM)
 
 
 def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, complete: bool) -> tuple:
     """The outputs with their places in the graph."""
     for t in node.dirty if mode.grad else ():
+        if t.is_leaf and t.requires_grad and base_of(t) is None:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         refuse_in_place(t)
         if len(outputs) > 1 and base_of(t) is not None:
             raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
@@ -186,8 +196,8 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     node.args, node.value = tuple(x._value for x in inputs), values if many else values[0]
     node.sequence_nr = since = next_sequence()
     kinds = [_kind(y, inputs, node) for y in outputs]
-    finished = tuple(_finished(y, kind, Output(node, k) if many else node, inputs, len(outputs) > 1)
-                     for k, (y, kind) in enumerate(zip(outputs, kinds)))
+    places = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # a pullback comes to the first one first
+    finished = tuple(_finished(y, kind, place, inputs, len(outputs) > 1) for y, kind, place in zip(outputs, kinds, places))
     observed(node)
     node.saved, node.pushed = (tuple(None if t is None else _saved(t, outputs, finished, kinds, inputs, since) for t in kept)
                                for kept in (node.to_save, node.to_push))

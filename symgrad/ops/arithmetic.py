@@ -1,11 +1,15 @@
 """Arithmetic, powers, comparisons and choices, elementwise with broadcasting."""
 
 from symgrad.domains import BOOLEAN, NONZERO, POSITIVE, REAL
-from symgrad.op import composite, elementwise, primitive
+from symgrad.op import composite, elementwise, linear, primitive
 
 
 def _times_alpha(xp, input, other, *, alpha=1):
-    return input, other if alpha == 1 else other * alpha
+    return input, other if alpha == 1 else other * alpha if isinstance(other, (int, float, complex)) else xp.scaled(other, alpha)
+
+
+linear("scaled", lambda xp, input, factor: input * factor, lambda xp, g, shape, factor: g * factor, public=False, examples=((2.5,),),
+       doc="The input times a number that is no tensor.")
 
 
 def _mul_vjp(xp, g, y, args, needs):
@@ -95,7 +99,8 @@ def _same_dtype(name, input, other):
     if not hasattr(other, "dtype"):
         raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"{input.dtype.words} did not match {other.dtype.words}: {name} compares tensors of one dtype; convert one of them with .to()")
+        raise RuntimeError(f"{input.dtype.words} did not match {other.dtype.words}: {name} compares tensors of one dtype; convert one of them with "
+                           f".to()")
 
 
 @composite("isclose", arity=2, usage="symgrad.isclose(x, x + 1e-9)")

@@ -1,7 +1,7 @@
 """What writing in place does to a graph: an old value with a piece of it replaced, and the piece read again."""
 
 from symgrad.geometry import Geometry
-from symgrad.op import elementwise, linear
+from symgrad.op import linear
 
 _diagonal = Geometry((3,), 12, (5,), 0)
 
@@ -25,4 +25,4 @@ linear("overwrite", lambda xp, input, values: xp.copy(xp.broadcast_to(values, in
 linear("fill", lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
        lambda xp, g, shape: g, public=False, node_name="FillBackward3", shapes=((3, 4), ()),
        doc="The second argument, a scalar, in the shape of the first.")
-elementwise("zero", lambda xp, input: xp.zeros_like(input), 0, public=False, node_name="ZeroBackward0", doc="Zeros in the shape of the input.")
+linear("zero", lambda xp, input: xp.zeros_like(input), lambda xp, g, shape: xp.zeros_like(g), public=False, node_name="ZeroBackward0", doc="Zeros in the shape of the input.")

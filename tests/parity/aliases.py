@@ -49,6 +49,9 @@ class Pair:
         theirs, ours = self.worlds
         self.program.append(step)
         expected, got = theirs.do(step), ours.do(step)
+        if expected is not None and "INTERNAL ASSERT" in expected[1]:
+            self.over = True  # a defect of torch
+            return
         if expected is not None:
             self.raised.append(_normal(expected[1]))
         if (expected is None) != (got is None):
@@ -56,6 +59,8 @@ class Pair:
         if expected is not None and got is not None:
             names = [c.__name__ for c in got[0].__mro__]
             alike = "messages" in self.ignored or not PROMISED.search(expected[1]) or _normal(got[1]).startswith(_normal(expected[1]))
+            if step.form in PASSES and any(s.form == "delete" or s.word == "detach_" for s in self.program):
+                alike |= bool(MIDWAY.search(expected[1]) and MIDWAY.search(got[1]))  # torch asks what a tensor became that nobody holds here any more
             if expected[0].__name__ not in names or not alike:
                 raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
             if step.form in PASSES and MIDWAY.search(expected[1]):
