@@ -48,7 +48,7 @@ RETURNS = {**dict.fromkeys(PIECES, "tuple[Tensor, ...]"), **dict.fromkeys(("std_
            **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Any")}
 ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # elsewhere a `dim` that may be left out may also be several
 BY_DIM = {name: {"None": "Tensor", "int": "Extreme", "Tensor | np.ndarray | Sequence[int]": "Tensor"} for name in ("max", "min")}
-ARITHMETIC = {f"__{side}{name}__" for side in ("", "r")
+ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i")
               for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")}
 COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
@@ -162,7 +162,7 @@ def _class(cls: type) -> Iterator[str]:
             yield from ("    " + line for line in _property(name, member, hidden))
         elif name == "__hash__":
             yield "    def __hash__(self) -> builtins.int: ..."
-        elif inspect.isfunction(member):
+        elif inspect.isfunction(member) and name != "__getattr__":  # it finds `_node` alone, and would let every other name through
             yield from ("    " + line for line in _method(name, member, hidden))
 
 
@@ -190,7 +190,7 @@ def _package_stub() -> str:
     imports = ["from symgrad.dtypes import DType", "from symgrad.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
                for alias in node.names]
-    imports += [f"from symgrad import {name} as {name}" for name in symgrad._LAZY]
+    imports += [f"from symgrad import {name} as {name}" for name in vars(symgrad)["_LAZY"]]
     lines = ["", "__version__: str"]
     for name, member in public.items():
         home = getattr(member, "__module__", "")

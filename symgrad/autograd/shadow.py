@@ -10,6 +10,9 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import re
+import sys
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +22,7 @@ from symgrad.autograd.bundles import refusal
 from symgrad.carriers import numeric
 from symgrad.graph import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
 from symgrad.op import REGISTRY, Op
+from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
 from symgrad.views import KIN, base_of
@@ -59,6 +63,7 @@ class Shadow:
         self.reach = reach
         self.complete: bool = complete or outer is not None and outer.complete
         self.places: list[tuple[Tensor, Node]] = []  # where tensors were in the graph that the forward wrote
+        self.outdated: list[weakref.ref[Tensor]] = []  # views whose base was written, which will have their nodes when they are asked
 
     def known(self, node: Node | None) -> bool:
         """Whether a node depends on an input, or on something else that carries gradients."""
@@ -94,6 +99,9 @@ class Shadow:
 
     def restore(self) -> None:
         """Bring the tensors that the forward wrote back to their places in the graph."""
+        for reference in self.outdated:
+            if (view := reference()) is not None:
+                view._node  # noqa: B018  asked while the shadow of its base is there
         for t, node in self.places:
             if base_of(t) is None:  # a view asks its base
                 t._node = node
@@ -121,7 +129,7 @@ class Linking:
         self.escaped = False
 
     def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-        linked = tuple(map(self.link, parents)) if mode.grad else parents
+        linked = tuple(self.link(p, a) for p, a in zip(parents, args)) if mode.grad else parents
         if self.outer is not None:
             return self.outer(op, args, linked, value)
         flags = 0
@@ -145,15 +153,21 @@ class Linking:
             return self.outer.detach(t)
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if t._node is not None else None
 
-    def link(self, node: Node | None) -> Node | None:
-        """The node that stands for this one in the graph of the derivative."""
+    def link(self, node: Node | None, value: Any = None) -> Node | None:
+        """The node that stands for this one in the graph of the derivative; `value` is what its tensor holds now."""
         if node is None or node not in self.span:
             return node if node is not None and node.flags & TRACKED else None
         if node not in self.twins:
             for each in upstream([node], stop=_Outside(self.span)):
                 if each not in self.twins:
                     self.twins[each] = self._twin(each)
+        if isinstance(value, VALUES) and self.twins[node] is not None and _differs(node, value, next_sequence()):
+            return self._refusal(value, self._wrote())
         return self.twins[node]
+
+    def _wrote(self) -> str:
+        return (f"{self.span.name}: the second derivative would be wrong: memory that the forward computed was written in a way that the graph does "
+                f"not know (through detach(), data or NumPy). {REMEDY}")
 
     def _twin(self, node: Node) -> Node | None:
         if node.sequence_nr > self.span.escaped:
@@ -161,8 +175,11 @@ class Linking:
         if isinstance(node, Leaf):
             return node
         if _rewritten(node, self.span):
-            return self._refusal(node.value, f"{self.span.name}: the second derivative would be wrong: the forward wrote into memory in a way that "
-                                             f"the graph does not know (through detach(), data or NumPy). {REMEDY}")
+            return self._refusal(node.value, self._wrote())
+        try:
+            verify(node, node.parents)
+        except RuntimeError as error:
+            return self._refusal(node.value, str(error))
         parents = tuple(self.twins.get(p, p) if p is not None else None for p in node.parents)
         flags = 0
         for p in parents:
@@ -171,7 +188,7 @@ class Linking:
         if not flags:
             return None
         twin = copy.copy(node)
-        twin.parents, twin.flags = parents, flags
+        twin.parents, twin.flags, twin.sequence_nr = parents, flags, next_sequence()
         return twin
 
     def _refusal(self, value: Any, why: str) -> Node:
@@ -198,13 +215,25 @@ class _Outside:
         return node not in self.span
 
 
+VALUES = (np.ndarray, np.generic)
+
+
+def _differs(node: Node, value: Any, now: int, since: float = 0) -> bool:
+    """Whether a value that was used at some time is another one than its node computed: it was written meanwhile, or replaced."""
+    start = max(node.sequence_nr, since)
+    found = first_write_after(value, start)
+    if found is not None and found[0].sequence_nr < now:
+        return True
+    if value is node.value or not isinstance(node.value, VALUES) or first_write_after(node.value, start) is not None:
+        return False
+    return not np.array_equal(value, node.value, equal_nan=node.value.dtype.kind in "fc")
+
+
 def _rewritten(node: Node, span: Span) -> bool:
     """Whether a value was changed between its node and this one that used it, or has another value than its node says."""
     for p, a in zip(node.parents, node.args or ()):
-        if p is not None and isinstance(a, np.ndarray):
-            found = first_write_after(a, max(p.sequence_nr, span.since))
-            if found is not None and found[0].sequence_nr < node.sequence_nr:
-                return True
+        if p is not None and isinstance(a, VALUES) and _differs(p, a, node.sequence_nr, span.since):
+            return True
     if not span.shared or node.op.kind == "function" or first_write_after(node.value, node.sequence_nr) is not None:
         return False
     count = len(node.parents)
@@ -215,7 +244,7 @@ def _rewritten(node: Node, span: Span) -> bool:
 
 # Plain numbers
 
-SIMPLE = (bool, int, str, bytes, type(None), type, np.dtype, np.bool_, np.integer)
+SIMPLE = (bool, int, type(None), type, np.dtype, np.bool_, np.integer)
 
 
 def suspect(value: Any, name: str, trusted: Callable[[Any], bool], seen: set[int] | None = None) -> str | None:
@@ -226,6 +255,8 @@ def suspect(value: Any, name: str, trusted: Callable[[Any], bool], seen: set[int
     seen.add(id(value))
     if isinstance(value, (float, complex, np.inexact)):
         return name
+    if isinstance(value, (str, bytes)):
+        return name if re.search(r"\d\.\d|\de[-+]\d", str(value)) else None
     if isinstance(value, np.ndarray):
         return name if value.dtype.kind in "fcOV" else None
     if isinstance(value, Tensor):
@@ -278,17 +309,53 @@ def reach_of(cls: type, function: Any, base: type) -> dict[str, Any]:
             found[name] = function.__globals__[name]
     for each in cls.__mro__[:cls.__mro__.index(base)]:
         found.update({f"{cls.__name__}.{name}": value for name, value in vars(each).items() if not name.startswith("_")})
-    return {name: _print_of(value, name) for name, value in found.items()}
+    return {name: _Seen(value, name) for name, value in found.items()}
 
 
-def _print_of(value: Any, name: str, depth: int = 4) -> Any:
-    """Plain numbers in a value, as something to compare: what differs later was changed meanwhile."""
-    if isinstance(value, SIMPLE) or callable(value) or hasattr(value, "__spec__") or not depth:
-        return None
-    if isinstance(value, (float, complex, np.inexact)):
-        return value if value == value else "nan"
-    if isinstance(value, Tensor):
-        return _print_of(np.asarray(value._value), name) if value._node is None else None
-    if isinstance(value, np.ndarray):
-        return value.tobytes() if value.dtype.kind in "fcV" else None
-    return tuple(_print_of(each, part, depth - 1) for part, each in _parts(value, name)) or None
+LIBRARIES = frozenset(("symgrad", "numpy", "scipy", *sys.stdlib_module_names)) - {"__main__"}
+
+
+class _Seen:
+    """The plain numbers in a value, to be compared with those that are there later: by identity, for equal ones may be new."""
+
+    def __init__(self, value: Any, name: str):
+        self.numbers: list[Any] = []
+        self._look(value, name, 5, set())
+
+    def _look(self, value: Any, name: str, depth: int, seen: set[int]) -> None:
+        if isinstance(value, (float, complex, np.inexact, str, bytes)):
+            self.numbers.append(value)
+        elif isinstance(value, np.ndarray) or isinstance(value, Tensor) and value._node is None:
+            kind, shown = getattr(value, "_value", value).dtype.kind, getattr(value, "_value", value)
+            if kind in "fcOV":  # an array may be written without a trace
+                self.numbers.append(object() if isinstance(value, np.ndarray) and value.flags.writeable else (value, shown))
+        elif depth and id(value) not in seen and not isinstance(value, (*SIMPLE[:-3], np.dtype, Tensor)):
+            seen.add(id(value))
+            for part, each in _reachable(value, name):
+                self._look(each, part, depth - 1, seen)
+
+    def __eq__(self, other: object) -> bool:
+        def same(a: Any, b: Any) -> bool:
+            return a is b or isinstance(a, tuple) and isinstance(b, tuple) and a[0] is b[0] and np.array_equal(a[1], b[1], equal_nan=True)
+
+        return isinstance(other, _Seen) and len(self.numbers) == len(other.numbers) and all(map(same, self.numbers, other.numbers))
+
+
+def _reachable(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """As `_parts`, with the globals that a function names, and the attributes of a user's class."""
+    if str(getattr(value, "__module__", "")).partition(".")[0] in LIBRARIES:
+        return
+    yield from _parts(value, name)
+    code = getattr(value, "__code__", None)
+    for each in _names(code) if code is not None else ():
+        if each in value.__globals__:
+            yield each, value.__globals__[each]
+    if isinstance(value, type):
+        yield from ((f"{name}.{key}", each) for key, each in vars(value).items() if not key.startswith("__"))
+
+
+def _names(code: Any) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if hasattr(each, "co_names"):
+            yield from _names(each)
