@@ -208,6 +208,17 @@ def test_a_forward_cause_far_from_the_gradient():
     assert lines(error)[1].endswith("y = x.exp()") and lines(error)[-1] == "The first cause is in the forward pass."
 
 
+def test_a_forward_cause_is_followed_back_to_the_first_value():
+    def call():
+        x = leaf(3.0, 800.0)
+        y = (x.exp().reshape(2, 1) * symgrad.tensor([1.0, 2.0])).sum(1)
+        y.sin().sum().backward()
+
+    error = failure(call)
+    assert lines(error)[0] == "Forward: exp(x) at x = 800.0 is the first value that is not finite: inf at element [1]."
+    assert "SinBackward0 made the first gradient that is not finite at element [1]: its derivative by x is cos(x), which is nan at x = inf" in str(error)
+
+
 def test_the_forward_cause_counts_only_at_the_element_it_is_the_cause_of():
     def call():
         x = leaf(0.0, 2.0)

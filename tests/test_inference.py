@@ -149,6 +149,11 @@ def test_dual_tensors_meet_them():
         assert forward_ad.unpack_dual(y).tangent.tolist() == [1, 1]
 
 
+def test_what_makes_tensors_does_not_write_into_them():
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        symgrad.arange(2.0, out=made(1.0, 2.0))
+
+
 def test_integers_are_not_told_apart():
     with symgrad.inference_mode():
         i = symgrad.arange(3)

@@ -118,9 +118,7 @@ class _Check:
         _now.node = node
         found = g if self.hooks is None else self.hooks.arrive(g, needed)
         value = _value(found)
-        if finite(value):
-            checks.causes.pop(node, None)
-        elif node not in checks.causes:
+        if node not in checks.causes and not finite(value):
             kind = "hook" if found is not g and finite(_value(g)) else "given" if node in checks.seeds else "sum"
             checks.causes[node] = _cause(kind, node, 0, value)
         return found
