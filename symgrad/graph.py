@@ -7,6 +7,7 @@ is freed at once, by reference counts alone. Creation order is a topological ord
 from __future__ import annotations
 
 import itertools
+import operator
 import threading
 import weakref
 from collections.abc import Container, Sequence
@@ -14,9 +15,9 @@ from typing import Any
 
 from symgrad.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node", "Released", "board", "freed",
-           "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly", "record", "released", "upstream", "watch",
-           "watched"]
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node",
+           "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly",
+           "record", "released", "upstream", "watch", "watched"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED = 1, 2, 4, 8, 16, 32
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
@@ -97,7 +98,7 @@ def _settle() -> None:
 
 
 def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation in a thread that is watched or observed, or on tensors that are made in inference mode; None if there is to be none."""
+    """The node of an operation in a thread that is watched or observed, or on tensors that were made in inference mode; None if there is none."""
     if mode.inference or INFERENCE in parents:
         return board.inferred(op, args, parents, value)
     if mode.watcher is not None:
@@ -355,6 +356,9 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
                  "__module__": "symgrad"}
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
+        for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters))):
+            for prefix in ("_saved_", "_raw_saved_"):
+                words[prefix + name] = property(operator.methodcaller("_saved_value", prefix + name))
         _classes[key] = type(op.node_name, (Node,), words)
     return _classes[key]
 

@@ -107,7 +107,9 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
     except TypeError as wrong:
         return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
     plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
-    return error if not plain or str(error).startswith((op.name, "view size")) or re.match(r"\w+(\(\))?: ", str(error)) else type(error)(f"{op.name}: {error}")
+    if not plain or str(error).startswith((op.name, "view size")) or re.match(r"\w+(\(\))?: ", str(error)):
+        return error
+    return type(error)(f"{op.name}: {error}")
 
 
 def _document(op: Op) -> str:

@@ -216,7 +216,7 @@ def test_a_forward_cause_is_followed_back_to_the_first_value():
 
     error = failure(call)
     assert lines(error)[0] == "Forward: exp(x) at x = 800.0 is the first value that is not finite: inf at element [1]."
-    assert "SinBackward0 made the first gradient that is not finite at element [1]: its derivative by x is cos(x), which is nan at x = inf" in str(error)
+    assert "SinBackward0 made the first gradient that is not finite at element [1]: its derivative by x is cos(x), which is nan" in str(error)
 
 
 def test_the_forward_cause_counts_only_at_the_element_it_is_the_cause_of():
