@@ -8,6 +8,7 @@ from symgrad import autograd, cuda, inplace, random
 from symgrad import copying as _copying
 from symgrad import counting as _counting
 from symgrad import expressions as _expressions
+from symgrad import filling as _filling
 from symgrad import surface as _surface
 from symgrad.autograd import (
     enable_grad,

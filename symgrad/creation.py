@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.devices import on_cpu
+from symgrad.devices import IMAGES, on_cpu
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.making import finished, is_integer, like, maker, placed, sizes_of
 from symgrad.tensor import Tensor, as_value, from_python
@@ -173,8 +173,16 @@ def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
 
 @maker
 def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """A tensor whose elements are not set."""
-    return np.empty(sizes_of("empty", sizes, size), numpy_dtype(dtype))
+    """A tensor whose elements are not set; `memory_format` says in which order they will lie."""
+    shape, name = sizes_of("empty", sizes, size), str(memory_format)
+    if name == "torch.preserve_format":
+        raise RuntimeError("unsupported memory format Preserve")
+    if name not in IMAGES:
+        return np.empty(shape, numpy_dtype(dtype))
+    order = IMAGES[name]
+    if len(order) != len(shape):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {name[6:]} format")
+    return np.empty([shape[i] for i in order], numpy_dtype(dtype)).transpose([order.index(i) for i, _ in enumerate(order)])
 
 
 @maker

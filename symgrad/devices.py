@@ -185,6 +185,8 @@ def _named(name: str) -> _Word:
 LAYOUTS: dict[str, _Word] = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 FORMATS: dict[str, _Word] = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
 
+IMAGES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # the orders in which formats for images lie
+
 
 def only_strided(asked: Any) -> None:
     """Refuse every layout but `strided`."""

@@ -208,11 +208,15 @@ def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = N
     return _normal(sizes_of("randn", sizes, size), _floats("randn", "normal_kernel_cpu", dtype), generator)
 
 
-def _between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+IN_C = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+
+
+def between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    """Integers from `low` up to, but not with, `high`, in a dtype."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
-        raise RuntimeError(f"to - 1 is out of bounds for {target.name}: {low} to {high - 1}")
+        raise RuntimeError(f"to - 1 is out of bounds for {IN_C[target.name]}: {low} to {high - 1}")
     return np.asarray(numbers(generator).integers(low, high, shape)).astype(target)
 
 
@@ -223,7 +227,7 @@ def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = 
         low, high, size = 0, low, high
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' (position {2 if low == 0 else 3}) must be tuple of ints, not {type(size).__name__}")
-    return _between(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), np.dtype(np.int64) if dtype is None else dtype.numpy,
+    return between(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), np.dtype(np.int64) if dtype is None else dtype.numpy,
                     generator)
 
 
@@ -343,7 +347,7 @@ def _randn(shape: Any, dtype: Any, generator: Any) -> Any:
 
 def _randint(array: np.ndarray, low: Any = None, high: Any = None, *, generator: Any = None) -> None:
     low, high = (0, low) if high is None else (low, high)
-    array[...] = _between(int(low), int(high), array.shape, array.dtype, generator)
+    array[...] = between(int(low), int(high), array.shape, array.dtype, generator)
 
 
 rand_like = like(_drawn_like(_rand), "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.devices import CPU, FORMATS, LAYOUTS, device, missing, on_cpu
+from symgrad.devices import CPU, FORMATS, IMAGES, LAYOUTS, device, missing, on_cpu
 from symgrad.dtypes import ALIASES, DTYPES, DType, dtype_of
 from symgrad.geometry import address
 from symgrad.lift import traced
@@ -115,7 +115,6 @@ _Device = device
 
 # Memory
 
-IMAGES = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
 
 def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
@@ -135,8 +134,8 @@ def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) 
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
     """Whether the elements lie in memory in order: row by row, or in the order of a `memory_format`."""
     value = np.asarray(self._value)
-    if memory_format.name in IMAGES:
-        order = IMAGES[memory_format.name]
+    if repr(memory_format) in IMAGES:
+        order = IMAGES[repr(memory_format)]
         return value.ndim == len(order) and bool(value.transpose(order).flags.c_contiguous)
     return bool(value.flags.c_contiguous)
 

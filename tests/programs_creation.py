@@ -135,6 +135,24 @@ def chance(torch, log):
     log(lambda: torch.equal(torch.rand(3, generator=g), torch.rand(3, generator=h)))
 
 
+def filled_in_place(torch, log):
+    x = torch.ones(2, requires_grad=True)
+    t = torch.tensor
+    log(lambda: x.normal_(), lambda: torch.empty(2).normal_(0, -1), lambda: torch.empty(2).normal_(3.0, 0.0), lambda: torch.empty(2).uniform_(1, 0),
+        lambda: torch.empty(2).long().uniform_(), lambda: torch.empty(2).long().normal_(), lambda: torch.empty(2).uniform_(2, 2),
+        lambda: torch.empty(50).long().random_(3).max() < 3, lambda: torch.empty(5).random_(2, 3), lambda: torch.empty(5).random_(3, 3),
+        lambda: torch.empty(3).byte().random_().dtype, lambda: torch.empty(2).byte().random_(300), lambda: torch.empty(3).bernoulli_(2),
+        lambda: torch.empty(3).bernoulli_(1), lambda: torch.empty(3).bernoulli_(t([0.0, 1.0, 0.0])), lambda: torch.empty(2).long().bernoulli_(1.0),
+        lambda: torch.empty(3).exponential_(0), lambda: torch.empty(3).long().exponential_(), lambda: torch.empty(3).geometric_(0),
+        lambda: torch.empty(3).log_normal_(0, -1), lambda: torch.empty(3).cauchy_(0, -1), lambda: torch.empty(2).uniform_()._version,
+        lambda: torch.empty(2, dtype=torch.float32).normal_().dtype, lambda: torch.empty(2, 3).exponential_().shape,
+        lambda: torch.empty(2).random_().max() <= 2**53)
+    y = x * 3
+    y.uniform_()
+    y.sum().backward()
+    log(lambda: y.requires_grad, lambda: x.grad)
+
+
 def old(torch, log):
     log(lambda: torch.Tensor(2, 3).shape, lambda: torch.Tensor([1, 2]), lambda: torch.Tensor((1, 2)), lambda: torch.Tensor(),
         lambda: torch.Tensor(3).shape, lambda: torch.Tensor(torch.Size([2, 3])).shape, lambda: torch.Tensor(torch.ones(2)),

@@ -58,6 +58,8 @@ def memory(torch, log):
         lambda: x.permute(2, 0, 1).clone(memory_format=torch.contiguous_format).stride(), lambda: x.permute(2, 0, 1).float().stride(),
         lambda: x.permute(2, 0, 1).exp().stride())
     i = torch.ones(2, 3, 4, 5)
+    log(lambda: torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).stride(), lambda: torch.empty(2, memory_format=torch.channels_last),
+        lambda: torch.empty(2, memory_format=torch.preserve_format), lambda: torch.empty(2, memory_format=torch.contiguous_format).shape)
     log(lambda: i.contiguous(memory_format=torch.channels_last).stride(), lambda: i.clone(memory_format=torch.channels_last).stride(),
         lambda: i.to(memory_format=torch.channels_last).stride(), lambda: i.is_contiguous(memory_format=torch.channels_last),
         lambda: i.contiguous(memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last),

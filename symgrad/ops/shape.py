@@ -2,6 +2,7 @@
 
 import math
 
+from symgrad.devices import IMAGES
 from symgrad.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, sizes
 
@@ -305,9 +306,6 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
        lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))),
        usage="symgrad.roll(a, 1, 0)", doc="The elements shifted along `dims` and carried round; without `dims`, over the flattened input.")
 
-
-
-IMAGES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
 
 
 def _order_of(xp, input, *, memory_format=None):
