@@ -3,7 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from symgrad.autograd import anomaly as anomaly_mode
 from symgrad.autograd import function, graph
+from symgrad.autograd import modes as grad_mode
 from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
@@ -13,9 +15,9 @@ from symgrad.autograd.modes import enable_grad, inference_mode, is_grad_enabled,
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "gradcheck", "gradgradcheck",
-           "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-           "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode",
+           "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
+           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
 
 
 def __getattr__(name: str) -> Any:
