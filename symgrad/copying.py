@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import Leaf
+from symgrad.graph import Leaf, board
 from symgrad.surface import owner
 from symgrad.tensor import Tensor
 from symgrad.tensor import new as bare

@@ -75,6 +75,11 @@ class FunctionCtx:
     saved_variables = saved_tensors
 
     @property
+    def saved_for_forward(self) -> tuple[Tensor | None, ...]:
+        """The tensors that the forward saved for `jvp`."""
+        return tuple(None if each is None else each.unpack(self._node) for each in self._node.pushed or ())
+
+    @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the tensor arguments, with the numbers of the outputs."""
         return self._node.next_functions

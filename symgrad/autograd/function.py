@@ -136,6 +136,8 @@ class Function(metaclass=_Meta):
             if split:
                 cls.setup_context(ctx, args, output)
         finally:
+            if shadow is not None:
+                shadow.settle()
             watch(watcher)
             record(before)
             if shadow is not None:

@@ -7,6 +7,7 @@ forward left this way, by reading a tensor as plain numbers, what it left for th
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import math
@@ -97,11 +98,15 @@ class Shadow:
         """The node of a tensor that is detached here, where nothing requires grad anyway: it still knows its inputs."""
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if self.known(t._node) else None
 
+    def settle(self) -> None:
+        """Ask the views whose base was written for their nodes, while the shadow of the base is there."""
+        with contextlib.suppress(RuntimeError):
+            for reference in self.outdated:
+                if (view := reference()) is not None:
+                    view._node  # noqa: B018
+
     def restore(self) -> None:
         """Bring the tensors that the forward wrote back to their places in the graph."""
-        for reference in self.outdated:
-            if (view := reference()) is not None:
-                view._node  # noqa: B018  asked while the shadow of its base is there
         for t, node in self.places:
             if base_of(t) is None:  # a view asks its base
                 t._node = node
@@ -218,12 +223,12 @@ class _Outside:
 VALUES = (np.ndarray, np.generic)
 
 
-def _differs(node: Node, value: Any, now: int, since: float = 0) -> bool:
+def _differs(node: Node, value: Any, now: int, since: int = 0) -> bool:
     """Whether a value that was used at some time is another one than its node computed: it was written meanwhile, or replaced."""
     start = max(node.sequence_nr, since)
     found = first_write_after(value, start)
-    if found is not None and found[0].sequence_nr < now:
-        return True
+    if found is not None:
+        return found[0].sequence_nr < now
     if value is node.value or not isinstance(node.value, VALUES) or first_write_after(node.value, start) is not None:
         return False
     return not np.array_equal(value, node.value, equal_nan=node.value.dtype.kind in "fc")
@@ -232,7 +237,7 @@ def _differs(node: Node, value: Any, now: int, since: float = 0) -> bool:
 def _rewritten(node: Node, span: Span) -> bool:
     """Whether a value was changed between its node and this one that used it, or has another value than its node says."""
     for p, a in zip(node.parents, node.args or ()):
-        if p is not None and isinstance(a, VALUES) and _differs(p, a, node.sequence_nr, span.since):
+        if p is not None and isinstance(a, VALUES) and a is not node.value and _differs(p, a, node.sequence_nr, span.since):
             return True
     if not span.shared or node.op.kind == "function" or first_write_after(node.value, node.sequence_nr) is not None:
         return False
@@ -256,7 +261,7 @@ def suspect(value: Any, name: str, trusted: Callable[[Any], bool], seen: set[int
     if isinstance(value, (float, complex, np.inexact)):
         return name
     if isinstance(value, (str, bytes)):
-        return name if re.search(r"\d\.\d|\de[-+]\d", str(value)) else None
+        return name if re.search(r"\d\.\d|\de[-+]\d|^[\s\d.,e+-]+$", str(value)) else None
     if isinstance(value, np.ndarray):
         return name if value.dtype.kind in "fcOV" else None
     if isinstance(value, Tensor):
@@ -280,7 +285,7 @@ def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     elif hasattr(value, "__code__"):
         yield from _closure(value, name)
     elif hasattr(value, "__func__"):
-        yield from ((name, each) for each in (value.__func__, value.__self__))
+        yield from ((name, each) for each in (value.__func__, getattr(value, "__self__", None)))
     elif not hasattr(value, "__spec__"):
         for key, each in getattr(value, "__dict__", {}).items():
             yield f"{name}.{key}", each
@@ -326,10 +331,10 @@ class _Seen:
         if isinstance(value, (float, complex, np.inexact, str, bytes)):
             self.numbers.append(value)
         elif isinstance(value, np.ndarray) or isinstance(value, Tensor) and value._node is None:
-            kind, shown = getattr(value, "_value", value).dtype.kind, getattr(value, "_value", value)
-            if kind in "fcOV":  # an array may be written without a trace
+            shown = value._value if isinstance(value, Tensor) else value
+            if shown.dtype.kind in "fcOV":  # an array may be written without a trace
                 self.numbers.append(object() if isinstance(value, np.ndarray) and value.flags.writeable else (value, shown))
-        elif depth and id(value) not in seen and not isinstance(value, (*SIMPLE[:-3], np.dtype, Tensor)):
+        elif depth and id(value) not in seen and not isinstance(value, (bool, int, np.dtype, np.generic, Tensor)):
             seen.add(id(value))
             for part, each in _reachable(value, name):
                 self._look(each, part, depth - 1, seen)
