@@ -11,6 +11,7 @@ from symgrad import copying as copying
 from symgrad import counting as counting
 from symgrad import cuda as cuda
 from symgrad import expressions as expressions
+from symgrad import filling as filling
 from symgrad import inplace as inplace
 from symgrad import nn as nn
 from symgrad import optim as optim

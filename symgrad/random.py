@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import secrets
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,7 +61,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start anew from a seed that nobody can foresee, and return it."""
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(int.from_bytes(os.urandom(8)) >> 1)
         return self._seed
 
     def initial_seed(self) -> int:

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import math
 import os
-import tempfile
-import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -190,6 +187,8 @@ class _Reader:
 @contextlib.contextmanager
 def _opened(f: Any) -> Iterator[IO[bytes]]:
     """The file to write: a stream that is given, or a new file that takes the place of the old one when all is written."""
+    import tempfile
+
     if not isinstance(f, (str, os.PathLike)):
         if not hasattr(f, "write"):
             raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
@@ -231,6 +230,9 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
     >>> symgrad.load(file)
     {'w': tensor([1., 1.]), 'step': 3}
     """
+    import json
+    import zipfile
+
     writer = _Writer()
     try:
         text = json.dumps({"format": "symgrad", "version": VERSION, "object": writer.write(obj, "the object")}, allow_nan=False)
@@ -260,6 +262,9 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
 
 
 def _read(stream: IO[bytes]) -> Any:
+    import json
+    import zipfile
+
     start = stream.tell()
     head = stream.read(8)
     stream.seek(start)

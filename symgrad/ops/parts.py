@@ -1,7 +1,7 @@
 """The parts of complex numbers. Over the real numbers these ops are linear: the transpose of taking parts apart is putting them together."""
 
-from symgrad.domains import COMPLEX
-from symgrad.op import composite, linear, primitive
+from symgrad.domains import COMPLEX, NONZERO
+from symgrad.op import composite, elementwise, linear, primitive
 
 
 def _complex_only(xp, input):
@@ -106,9 +106,8 @@ def _angle_jvp(xp, t, y, x):
 
 primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_parts_of(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
           node_name="Angle", domain=COMPLEX, doc="The angles of complex numbers.")
-primitive("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), public=False,
-          vjp=lambda xp, g, y, x: xp.zeros_like(g), jvp=lambda xp, t, y, x: xp.zeros_like(t), node_name="Angle",
-          doc="The angles of real numbers: 0, or π where they are negative.")
+elementwise("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), 0, public=False,
+            domain=NONZERO, node_name="Angle", doc="The angles of real numbers: 0, or π where they are negative.")
 
 
 @composite("angle", usage="symgrad.angle(x)")
