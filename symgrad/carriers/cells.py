@@ -20,7 +20,6 @@ from symgrad.carriers.structure import (
     cumprod,
     cumsum,
     diag,
-    diagonal,
     diagonal_place,
     div,
     eye_like,

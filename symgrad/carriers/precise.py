@@ -22,7 +22,6 @@ from symgrad.carriers.cells import (
     cumprod,
     cumsum,
     diag,
-    diagonal,
     diagonal_place,
     div,
     dot,
@@ -56,6 +55,7 @@ from symgrad.carriers.cells import (
     zeros_like,
 )
 from symgrad.carriers.cells import product as prod
+from symgrad.carriers.structure import diagonal
 
 GUARD = 30
 _HUGE = 100_000  # bits

@@ -20,7 +20,6 @@ from symgrad.carriers.cells import (
     cumprod,
     cumsum,
     diag,
-    diagonal,
     diagonal_place,
     div,
     dot,
@@ -53,6 +52,7 @@ from symgrad.carriers.cells import (
     zeros_like,
 )
 from symgrad.carriers.cells import product as prod
+from symgrad.carriers.structure import diagonal
 
 LN2, LN10 = sympy.log(2), sympy.log(10)
 LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
