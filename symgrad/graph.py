@@ -323,7 +323,7 @@ class Link(Node):
         self.args, self.parents, self.value, self.sequence_nr = (), (source, *inputs), value, next_sequence()
         self.flags = GRADIENT
         for p in self.parents:
-            self.flags |= 0 if p is None else p.flags & NAMED
+            self.flags |= 0 if p is None else p.flags & (NAMED | TANGENT)
 
     op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)

@@ -124,7 +124,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         node.args, node.parents, node.value, node.flags, node.sequence_nr = (old, z), (p, q), x, flags, next_sequence()
         if DETOURS:
             move_retained(self, p, node)
-        self._node = node
+        self._place = node
         return self
 
     method.__name__ = method.__qualname__ = name
@@ -155,7 +155,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (old,), (p,), x, flags, next_sequence()
             if DETOURS:
                 move_retained(self, p, node)
-            self._node = node
+            self._place = node
         return self
 
     method.__name__ = method.__qualname__ = name

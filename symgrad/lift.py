@@ -86,7 +86,7 @@ def _front(op: Op, core: Lifted) -> Lifted:
                     if target is not None:
                         return into(target, op.name, function, *args, **kwargs)
                 kwargs = {words.get(key, key): value for key, value in kwargs.items()}
-            if not plain and arity is not None and [type(x) for x in args[:arity]] != [Tensor] * arity:
+            if not plain and arity is not None and (len(args) < arity or not all([isinstance(x, Tensor) for x in args[:arity]])):
                 args, kwargs = tensors(args, kwargs)
             elif arity is None and args and isinstance(args[0], (list, tuple)):
                 args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]

@@ -94,7 +94,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 following = None
                 continue
             parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
-        if node.sequence_nr < written and not flags & RELEASED:
+        if written and node.sequence_nr < written and not flags & RELEASED:
             verify(node, parents)
         if read is not None:
             y, args = read(node)
@@ -110,10 +110,8 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         if node.chooses:
             guarded = True
         following = None
-        cotangents = node.vjp(xp, g, y, args, parents)
-        if detour is not None:
-            cotangents = detour.leave(_settled(xp, node, parents, cotangents), g)
-        for p, c in zip(parents, cotangents):
+        for p, c in zip(parents, node.vjp(xp, g, y, args, parents) if detour is None else
+                        detour.leave(_settled(xp, node, parents, node.vjp(xp, g, y, args, parents)), g)):
             if p is None:
                 continue
             if c is None:

@@ -95,26 +95,34 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
     return *_value_and_node(a), *_value_and_node(b)
 
 
+def up_to_date(x: Any) -> Any:
+    """A tensor that stands where a view stands whose place in the graph a write took away; anything else as it is."""
+    return wrap(x._value, x._node) if isinstance(x, Tensor) else x
+
+
 def _binary(op: Op, call: Lifted) -> Lifted:
     make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
 
-    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    def function(input: Any, other: Any, out: Any = None) -> Tensor:
+        alike: bool | None = None  # whether the operands have one shape, where that is known without asking
         if out is not None:
             return into(out, op.name, function, input, other)
-        alike: bool | None = None  # whether the operands have one shape, where that is known without asking
-        if type(input) is Tensor and type(other) is Tensor:
-            x, z, p, q = input._value, other._value, input._node, other._node
-            if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
+        try:
+            if isinstance(input, Tensor) and isinstance(other, Tensor):
+                x, z, p, q = input._value, other._value, input._place, other._place
+                if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
+                    x, p, z, q = _settle(op, input, other)
+                    alike = False
+            elif isinstance(input, Tensor) and type(other) is float and (input._place is not None or input._value.dtype.kind == "f"):
+                x, p, z, q = input._value, input._place, other, None
+                alike = True
+            else:
                 x, p, z, q = _settle(op, input, other)
                 alike = False
-        elif type(input) is Tensor and type(other) is float and (input._node is not None or input._value.dtype.kind == "f"):
-            x, p, z, q = input._value, input._node, other, None
-            alike = True
-        else:
-            x, p, z, q = _settle(op, input, other)
-            alike = False
+        except AttributeError:
+            return function(up_to_date(input), up_to_date(other))
         out = make_tensor()
         try:
             out._value = y = call(x, z)
@@ -126,18 +134,18 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
         if flags and (not board.paused or mode.enabled):
             if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
-                out._node = node = make()
+                out._place = node = make()
             else:
-                out._node = node = make_broadcast()
+                out._place = node = make_broadcast()
             node.args = x, z
             node.parents = p, q
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
         elif board.paused or flags is BARRED:
-            out._node = watched(op, (x, z), (p, q), y)
+            out._place = watched(op, (x, z), (p, q), y)
         else:
-            out._node = None
+            out._place = None
         return out
 
     return function
@@ -148,12 +156,15 @@ def _unary(op: Op, call: Lifted) -> Lifted:
     mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
 
-    def function(input: Any, *, out: Any = None) -> Tensor:
+    def function(input: Any, out: Any = None) -> Tensor:
+        p: Node | None
         if out is not None:
             return into(out, op.name, function, input)
-        p: Node | None
-        if type(input) is Tensor:
-            x, p = input._value, input._node
+        if isinstance(input, Tensor):
+            try:
+                x, p = input._value, input._place
+            except AttributeError:
+                return function(up_to_date(input))
             if p is None and not keeps and x.dtype.kind in "biu":
                 x = x.astype(get_default_dtype().numpy)
         else:
@@ -164,16 +175,16 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         except TypeError as error:
             raise _explain(op, error, [x]) from None
         if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
-            out._node = node = make()
+            out._place = node = make()
             node.args = (x,)
             node.parents = (p,)
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
         elif board.paused or p is INFERENCE:
-            out._node = watched(op, (x,), (p,), y)
+            out._place = watched(op, (x,), (p,), y)
         else:
-            out._node = None
+            out._place = None
         return out
 
     return function
@@ -204,10 +215,13 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> L
     plain = _unary(op, call)
     make = functools.partial(new, _node_with_residual(op, slope))
 
-    def function(input: Any, *, out: Any = None) -> Tensor:
-        if type(input) is not Tensor or input._node is None or out is not None:
-            return plain(input, out=out)
-        x, p = input._value, input._node
+    def function(input: Any, out: Any = None) -> Tensor:
+        try:
+            if not isinstance(input, Tensor) or input._place is None or out is not None:
+                return plain(input, out)
+            x, p = input._value, input._place
+        except AttributeError:
+            return plain(input, out)
         if x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
             return plain(input)
         y, residual = pair(x)
@@ -236,28 +250,28 @@ def _general(op: Op) -> Lifted:
         except (ValueError, TypeError, IndexError) as error:
             raise _explain(op, error, list(values)) from None
         out = make_tensor()
-        out._value, out._node = y, None
+        out._value, out._place = y, None
         flags = 0
         for p in parents:
             if p is not None:
                 flags |= p.flags
         flags &= mask
         if flags and (not board.paused or mode.enabled):
-            out._node = node = make()
+            out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
         elif board.paused or flags is BARRED:
-            out._node = watched(op, values + rest, parents, y)
+            out._place = watched(op, values + rest, parents, y)
         return out
 
     def alike(given: Sequence[Any]) -> bool:
         """Whether all are Tensors of one dtype, so that there is nothing to settle."""
         first = given[0]
-        if type(first) is not Tensor:
+        if not isinstance(first, Tensor):
             return False
         if arity == 1:
             return True
         dtype = first._value.dtype
-        return all([type(x) is Tensor and x._value.dtype is dtype for x in given])
+        return all([isinstance(x, Tensor) and x._value.dtype is dtype for x in given])
 
     def settle(given: Sequence[Any]) -> list[Any]:
         operands = [operand(op, x) for x in given]
@@ -288,12 +302,12 @@ def _view(op: Op) -> Lifted:
         out = make_tensor()
         out._value = y
         if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
-            out._node = node = make()
+            out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
         elif board.paused or p is INFERENCE:
-            out._node = watched(op, (x, *rest), (p,), y)
+            out._place = watched(op, (x, *rest), (p,), y)
         else:
-            out._node = None
+            out._place = None
         base = y.base
         return adopt(out, input, made) if base is not None and (base is x or base is x.base) else out
 

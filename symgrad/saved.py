@@ -114,9 +114,11 @@ def _current(value: Any, source: Node | None) -> Node | None:
     """The node that the tensor of a saved argument has now, if it lives: that is what torch names."""
     before = record(True)  # so that a view which has no place in the graph any more says so
     try:
-        for t in gc.get_referrers(value):
-            if isinstance(t, Tensor) and t._value is value and t._node is not None:
-                return t._node
+        found = [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
+        if source is not None or all(t._node is not None for t in found):  # else a constant, whose memory a tensor in a graph shares
+            for t in found:
+                if t._node is not None:
+                    return t._node
     finally:
         record(before)
     return source
@@ -173,4 +175,4 @@ def _saved(self: Node, name: str) -> Any:
     return parameters[asked]
 
 
-Node.__getattr__ = _saved  # type: ignore[attr-defined]
+Node._saved_value = _saved  # type: ignore[attr-defined]

@@ -45,9 +45,21 @@ class Tensor:
     for one; where a leaf has a symbol, `expr` is the formula.
     """
 
-    __slots__ = ("_value", "_node", "_grad", "_formula", "_retained", "__weakref__")
+    __slots__ = ("_value", "_place", "_grad", "_formula", "_retained", "__weakref__")
     _value: Any
-    _node: Node | None
+    _place: Node | None  # the node; not there for a view whose base was written, until someone asks
+
+    @property
+    def _node(self) -> Node | None:
+        """The tensor's place in the graph, brought up to date where a write made it another."""
+        try:
+            return self._place
+        except AttributeError:
+            return self._settled_node()  # type: ignore[attr-defined]
+
+    @_node.setter
+    def _node(self, node: Node | None) -> None:
+        self._place = node
 
     # What a tensor is
 
@@ -90,7 +102,7 @@ class Tensor:
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
         try:
-            node = object.__getattribute__(self, "_node")
+            node = self._place
         except AttributeError:  # a view whose base was written meanwhile; asking this must not raise
             return self._asks_though_outdated()  # type: ignore[attr-defined]
         return node is not None and node.requires_grad
@@ -283,7 +295,7 @@ class Tensor:
 def wrap(value: Any, node: Node | None = None) -> Tensor:
     """A Tensor of a NumPy value, at a node or outside every graph."""
     out = new(Tensor)
-    out._value, out._node = value, node
+    out._value, out._place = value, node
     return out
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.geometry import Geometry, address
 from symgrad.graph import DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, kept, make_node, mode, next_sequence, node_class
 from symgrad.hooks import DETOURS, detour_of, move_retained
@@ -33,7 +34,7 @@ class RefusedView(RuntimeError):
 class Kin:
     """What a tensor knows of its family: a view its base and how it was made, a base the views whose nodes are current."""
 
-    __slots__ = ("reference", "base", "made", "source", "before", "array", "since", "mixed", "fresh", "__weakref__")
+    __slots__ = ("reference", "base", "made", "source", "before", "array", "since", "mixed", "asked", "fresh", "__weakref__")
 
     def __init__(self, t: Tensor, base: Tensor | None, made: str = ""):
         key = id(t)
@@ -43,6 +44,7 @@ class Kin:
         self.array = t._value  # in which views have their places
         self.since = board.written  # the newest write when the view's node was made
         self.mixed = False  # whether a view is in a graph that its base is not in
+        self.asked = False  # whether a view whose node is out of date was asked to require grad
         self.fresh: dict[int, weakref.ref] = {}
         KIN[key] = self
 
@@ -58,9 +60,11 @@ class Kin:
                 node = view._node
                 if untracked and (node is None or isinstance(node, Leaf)):
                     continue
-                kin.source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.short_name())
+                kin.source = None if node is None or isinstance(node, Leaf) or not node.flags & TRACKED else (node.output_nr, node.short_name())
                 kin.before = None if node is None else weakref.ref(node)
-                del view._node
+                del view._place
+                if _hidden():
+                    mode.watcher.outdated.append(reference)
         if untracked:
             self.fresh = {key: r for key, r in self.fresh.items() if (view := r()) is not None and _has_node(view)}
         else:
@@ -72,7 +76,7 @@ KIN: dict[int, Kin] = {}  # by the identity of a living tensor
 
 def _has_node(t: Tensor) -> bool:
     try:
-        object.__getattribute__(t, "_node")
+        t._place
     except AttributeError:
         return False
     return True
@@ -126,7 +130,7 @@ def refuse_in_place(t: Tensor) -> None:
 def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
     """torch's error for a view that was not made one by one in a graph."""
     try:
-        node = object.__getattribute__(t, "_node")
+        node = t._place
         source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.short_name())
     except AttributeError:
         source = kin.source
@@ -160,7 +164,7 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     if base is not t:
         if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
             node.parents = (copy.copy(old), *node.parents[1:])
-        node = _written(base, node, Geometry.of(t._value, KIN[id(base)].array), before)
+        node = _written(base, node, t._value, before)
     hidden = _hidden()
     if hidden:
         mode.watcher.moved((t, old), (base, base._node))
@@ -178,15 +182,27 @@ def _hidden() -> bool:
     return mode.watcher is not None and hasattr(mode.watcher, "moved")
 
 
-def _written(base: Tensor, piece: Node, geometry: Geometry, before: Any) -> Node:
+def _written(base: Tensor, piece: Node, view: np.ndarray, before: Any) -> Node:
     """The node of a base after a view of it was written."""
-    old = base._node
+    old, array, flags = base._node, KIN[id(base)].array, piece.flags & TRACKED
+    flags |= 0 if old is None else old.flags & TRACKED
+    units, source = _counted_in(array if before is None else before, old, view.dtype, flags)
+    place = Geometry.of(view, _counted_in(array, None, view.dtype, 0)[0])
     node = new(CopySlices)
-    node.args = base._value if before is None else before, piece.value, geometry
-    node.parents, node.value = (old, piece), base._value
-    node.flags = ((0 if old is None else old.flags) | piece.flags) & kept()
-    node.sequence_nr = next_sequence()
-    return node
+    node.args, node.parents, node.value, node.flags, node.sequence_nr = (units, piece.value, place), (source, piece), base._value, flags, next_sequence()
+    if view.dtype == array.dtype:
+        return node
+    node.value = _counted_in(array, None, view.dtype, 0)[0]
+    return _counted_in(node.value, node, array.dtype, flags, base._value)[1]  # type: ignore[return-value]
+
+
+def _counted_in(array: np.ndarray, node: Node | None, dtype: np.dtype, flags: int, value: Any = None) -> tuple[np.ndarray, Node | None]:
+    """An array with its node as a view of another dtype sees it: complex numbers as pairs of real ones, or pairs as complex numbers."""
+    if array.dtype == dtype:
+        return array, node
+    op = REGISTRY["view_as_real" if array.dtype.kind == "c" else "view_as_complex"]
+    out = op.forward(numeric, array) if value is None else value
+    return out, None if node is None else make_node(op, (array,), (node,), out, flags)
 
 
 class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
@@ -202,6 +218,7 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
 
 def _reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int) -> Node:
     """The node that reads a view from an array at a node; elements of the view that are none of the array's are constants."""
+    array, parent = _counted_in(array, parent, view.dtype, flags)
     geometry, values = Geometry.reaching(view, array)
     if values is not None:
         flat = make_node(REGISTRY["reshape"], (array, (array.size,)), (parent,), array.reshape(-1), flags)
@@ -251,13 +268,12 @@ class Unheard(Leaf):
 Unheard.__name__ = "AccumulateGrad"
 
 
-def _missing(self: Tensor, name: str) -> Any:
-    if name == "_node" and id(self) in KIN:
-        return _current_node(self) if mode.grad or _hidden() else None  # where nothing is recorded nobody needs it, and it stays to be asked for
-    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+def _settled_node(self: Tensor) -> Node | None:
+    """The node of a view that has none at present; where nothing is recorded nobody needs it, and it stays to be asked for."""
+    return _current_node(self) if mode.grad or _hidden() else None
 
 
-Tensor.__getattr__ = _missing  # type: ignore[attr-defined]
+Tensor._settled_node = _settled_node  # type: ignore[attr-defined]
 
 
 def detach_(self: Tensor) -> Tensor:
@@ -306,13 +322,18 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         _change(self, requires_grad)
     elif not requires_grad and not leaf_so_far(self):
         raise RuntimeError(NOT_A_LEAF)
+    else:
+        KIN[id(self)].asked = requires_grad
     return self
 
 
 def _change(self: Tensor, requires_grad: bool) -> None:
     former = FORMER.get(id(self)) if requires_grad else None
     if requires_grad and isinstance(self._node, Unheard):
+        detour = DETOURS.pop(self._node, None)
         self._make_leaf(True)
+        if detour is not None:
+            DETOURS[self._node] = detour  # type: ignore[index]
     elif not requires_grad and isinstance(self._node, Unheard):
         pass  # it asks because its base does
     elif not requires_grad and type(self._node) is Leaf and self._node.symbol is None:
@@ -332,13 +353,13 @@ def _change(self: Tensor, requires_grad: bool) -> None:
                     view._node = Unheard(view, view._value, True)
                 else:
                     KIN[id(view)].source = None
-                    del view._node
+                    del view._place
 
 
 def _output_nr(self: Tensor) -> int:
     """Which output of `grad_fn` this tensor is."""
     try:
-        node = object.__getattribute__(self, "_node")
+        node = self._place
     except AttributeError:
         source = KIN[id(self)].source
         return 0 if source is None else source[0]
@@ -348,7 +369,7 @@ def _output_nr(self: Tensor) -> int:
 def leaf_so_far(self: Tensor) -> bool:
     """As `is_leaf`, without looking at what a write made of a view."""
     try:
-        node = object.__getattribute__(self, "_node")
+        node = self._place
     except AttributeError:
         return KIN[id(self)].source is None
     return node is None or isinstance(node, Leaf) or not node.requires_grad
@@ -371,7 +392,7 @@ def up_to_date(self: Tensor) -> Node | None:
 
 
 Tensor._up_to_date = up_to_date  # type: ignore[attr-defined]
-Tensor._asks_though_outdated = lambda self: KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined]
+Tensor._asks_though_outdated = lambda self: KIN[id(self)].asked or KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined]
 Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
 Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined]
 Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]

@@ -197,7 +197,7 @@ def is_inference(self: Tensor) -> bool:
 
 def _node_of(t: Tensor) -> Node | None:
     try:
-        return object.__getattribute__(t, "_node")
+        return t._place
     except AttributeError:  # a view whose base was written meanwhile
         return None
 
