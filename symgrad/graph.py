@@ -6,6 +6,7 @@ is freed at once, by reference counts alone. Creation order is a topological ord
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import threading
@@ -211,16 +212,26 @@ class Node:
         return bool(self.flags & GRADIENT)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {id(self):#x}>"
+        return f"<{type(self.titled()).__name__} object at {id(self):#x}>"
 
     def name(self) -> str:
         """The node's name in torch's spelling, such as `AddBackward0`."""
-        name = type(self).__name__
+        name = type(self.titled()).__name__
         return f"torch::autograd::{name}" if name in PREFIXED else name
 
     def short_name(self) -> str:
-        """The name of the operation in torch's errors, such as `Add`."""
-        return self.name().rstrip("0123456789").removesuffix("Backward")
+        """The name of the operation in torch's errors, such as `Add`, or `Sum1` for `SumBackward1`."""
+        name, found, number = self.name().rpartition("Backward")
+        return name + number.removeprefix("0") if found and (number.isdigit() or not number) else name + found + number
+
+    def titled(self) -> Node:
+        """The node itself, under the name that torch gives to a call of this kind."""
+        cls = type(self)
+        names = getattr(cls, "op", None) and self.op.names
+        name = names(self) if names and self.args is not None else None
+        if name is not None and name != cls.__name__:
+            self.__class__ = _titled(cls, name)
+        return self
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -241,7 +252,7 @@ class Node:
     def seen(self) -> Any:
         """What a person should see in place of this node."""
         origin = self.origin
-        return origin if origin is self or origin is None else origin.seen
+        return self.titled() if origin is self else None if origin is None else origin.seen
 
     def undefined(self) -> Any:
         """What a silent node is given where no cotangent arrives."""
@@ -344,13 +355,21 @@ Link.__name__ = Link.__qualname__ = "ConstantBackward0"
 _classes: dict[tuple[Op, bool], type[Node]] = {}
 
 
+@functools.cache
+def _titled(cls: type[Node], name: str) -> type[Node]:
+    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
+
+
+
+
 def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     """The class of the nodes of one op: its name is what `grad_fn` shows.
 
     `broadcasts` False is for nodes whose tensors are known to have one shape, so that no cotangent needs to be summed.
     """
     key = op, op.arity != 1 if broadcasts is None else broadcasts
-    if key not in _classes:
+    found = _classes.get(key)
+    if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
         words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "chooses": op.chooses, "__doc__": op.doc,
                  "__module__": "symgrad"}
@@ -359,8 +378,10 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters))):
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("_saved_value", prefix + name))
-        _classes[key] = type(op.node_name, (Node,), words)
-    return _classes[key]
+        found = type(op.node_name, (Node,), words)
+        if op.kind != "function":  # those are of one call each
+            _classes[key] = found
+    return found
 
 
 def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> list[Node]:

@@ -186,6 +186,7 @@ def _method(function: Any) -> Any:
 
 
 expand = FUNCTIONS["expand"]
+_fill_number = core(REGISTRY["fill_number"])
 _overwrite, _fill, _zero = core(REGISTRY["overwrite"]), core(REGISTRY["fill"]), core(REGISTRY["zero"])
 
 
@@ -239,7 +240,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)
-    return _assign(self, source, "fill_", _fill, source is not value)
+    return _assign(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
 
 
 @_method

@@ -46,7 +46,7 @@ class Op:
     that it is one of several such; 
     `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
     looking: writing one of these in place makes the pullback impossible. `inverse(xp, y)` gives back the argument of an op that saves only its
-    result. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
+    result. `names(node)` is torch's name for the node of a call, where that depends on its arguments. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Op:
     saves: bool = True
     saved: tuple[str, ...] | None = None
     inverse: Rule | None = None
+    names: Callable[[Any], str | None] | None = None
     chooses: bool = False
     usage: str = ""
     doc: str = ""

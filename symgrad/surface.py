@@ -337,7 +337,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 def _reversed(self: Tensor) -> Tensor:
     """The matrix transposed."""
     if self.ndim == 2:
-        return traced.t(self)
+        return traced.permute(self, (1, 0))
     if self.ndim == 0:
         warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=2)
     else:

@@ -12,18 +12,23 @@ linear("scaled", lambda xp, input, factor: input * factor, lambda xp, g, shape, 
        doc="The input times a number that is no tensor.")
 
 
+def _plain(x):
+    """Whether an argument is a Python number, as a tensor's element is not, and not a float of NumPy's."""
+    return type(x) in (int, float, complex, bool)
+
+
 def _mul_vjp(xp, g, y, args, needs):
     a, b = args
     return None if needs[0] is None else g * b, None if needs[1] is None else g * a
 
 
 elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, usage="symgrad.add(x, x, alpha=2)", doc="input + alpha * other.")
-elementwise("sub", None, 1, -1, integers=True, prepare=_times_alpha, aliases=("subtract",),
+elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _plain(node.args[0]) else None, prepare=_times_alpha, aliases=("subtract",),
                   usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
                   aliases=("multiply",), doc="input * other.")
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
-                  domain=(REAL, NONZERO), aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
+                  names=lambda node: "MulBackward0" if _plain(node.args[0]) else None, domain=(REAL, NONZERO), aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
 elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
 elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", doc="input².")
@@ -48,6 +53,7 @@ def _power_by_exponent(xp, y, a, b):
 
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
                   saved=("input exponent", "input exponent result"),
+                  names=lambda node: f"PowBackward{2 if _plain(node.args[0]) else 0 if _plain(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b),
                         domain=(REAL, NONZERO), integers=True, doc="input - floor(input / other) * other: it has the sign of `other`.")
@@ -72,7 +78,7 @@ def _strictly_between(xp, y, x, min=None, max=None):
     return above if max is None else above * xp.indicator(xp.lt(x, max), y)
 
 
-elementwise("clamp_number", _clamp, _strictly_between, node_name="Clamp", public=False, chooses=True, integers=True,
+elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, chooses=True, integers=True,
             examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 

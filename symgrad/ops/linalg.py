@@ -82,7 +82,7 @@ def matmul(xp, input, other):
     left = input if a > 1 else xp.reshape(input, (1, *input.shape))
     right = other if b > 1 else xp.reshape(other, (*other.shape, 1))
     out = xp.batched_matmul(left, right)
-    return out if a > 1 and b > 1 else xp.squeeze(out, -2 if a == 1 else -1)
+    return out if a > 1 and b > 1 else xp.squeeze(out, (-2 if a == 1 else -1,))
 
 
 @composite("outer", arity=2, usage="symgrad.outer(x, x)", aliases=("ger",))

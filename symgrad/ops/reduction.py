@@ -4,7 +4,7 @@ import math
 
 from symgrad import return_types
 from symgrad.op import composite, linear, primitive
-from symgrad.ops.rules import axes, axis, count, spread, unsqueezed
+from symgrad.ops.rules import axes, axis, count, numbered, spread, unsqueezed
 
 
 def _axes(xp, input, dim=None, keepdim=False):
@@ -42,7 +42,7 @@ def _axes_of_something(xp, input, dim=None, keepdim=False):
 CASES = (((0,), False), ((1,), True), ((0, 1), False))
 
 linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambda xp, g, shape, dim, keepdim:
-       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES,
+       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES, names=numbered("Sum"),
        usage="symgrad.sum(a, dim=0)", doc="The sum over `dim`, or over everything.")
 
 
@@ -51,7 +51,7 @@ def _mean(xp, input, dim, keepdim):
 
 
 linear("mean", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
-       prepare=_axes_of_floats, examples=CASES,
+       prepare=_axes_of_floats, examples=CASES, names=numbered("Mean"),
        usage="symgrad.mean(a, dim=1, keepdim=True)", doc="The mean over `dim`, or over everything; of nothing it is NaN.")
 
 
@@ -78,7 +78,7 @@ def _product_of_others(xp, x, dim):
     return xp.permute(out, tuple(order.index(i) for i in range(x.ndim)))
 
 
-primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), prepare=_axes_as, examples=CASES,
+primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), prepare=_axes_as, examples=CASES, names=numbered("Prod"),
           vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _product_of_others(xp, x, dim),
           jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _product_of_others(xp, x, dim), dim, keepdim),
           usage="symgrad.prod(a, dim=1)", doc="The product over `dim`, or over everything; zeros do no harm to its derivatives.")

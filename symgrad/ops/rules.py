@@ -19,7 +19,7 @@ def axis(dim, ndim):
 def axes(dim, ndim):
     """Several axes, or None for all of them, as a tuple of distinct numbers."""
     if dim is None or isinstance(dim, (tuple, list)) and not dim:
-        return tuple(range(ndim))
+        return Every(range(ndim))
     out = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     if len(set(out)) != len(out):
         raise RuntimeError(f"dim {out[-1]} appears multiple times in the list of dims")
@@ -49,3 +49,14 @@ def sizes(shape):
         if not hasattr(n, "__index__"):
             raise TypeError(f"sizes must be integers, not {type(n).__name__} ({n!r})")
     return tuple(n.__index__() for n in shape)
+
+
+class Every(tuple):
+    """All axes of a tensor, because none were named."""
+
+    __slots__ = ()
+
+
+def numbered(name):
+    """Node names of a reduction, which torch numbers 1 where axes are named and 0 where it is over everything."""
+    return lambda node: f"{name}Backward{int(not isinstance(node.args[1], Every))}"

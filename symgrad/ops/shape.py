@@ -30,7 +30,17 @@ def _reshape_back(xp, g, shape, size):
     return xp.reshape(g, shape)
 
 
-linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, examples=(((4, 3),), ((12,),)),
+def _reshaped(node):
+    x = node.args[0]
+    if not hasattr(x, "flags") or x.flags.c_contiguous:
+        return None
+    base = node.value.base
+    return "ReshapeAliasBackward0" if base is not None and (base is x or base is x.base) else "UnsafeViewBackward0"
+
+
+linear("viewed", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, public=False,
+       examples=(((4, 3),), ((12,),)), doc="The same memory in another shape: what `view` computes.")
+linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, names=_reshaped, examples=(((4, 3),), ((12,),)),
        prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
        usage="symgrad.reshape(a, (3, -1))", doc="The same elements in another shape; one size may be -1.")
 
@@ -39,7 +49,7 @@ linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_ba
 def view(xp, input, *shape):
     """The same elements in another shape, sharing memory; refused where that needs a copy."""
     size = _target("view", input.shape, sizes(shape))
-    out = xp.reshape(input, size)
+    out = xp.viewed(input, size)
     if not out.shares_memory_with(input) and math.prod(size):
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
                            "contiguous subspaces). Use .reshape(...) instead.")
@@ -78,10 +88,11 @@ def flatten(xp, input, start_dim=0, end_dim=-1):
 
 def _without_ones(xp, input, dim=None):
     dims = axes(dim, input.ndim) if dim is None or input.ndim else ()
-    return input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims)
+    return input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims), dim
 
 
-linear("squeeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, prepare=_without_ones, view=True, examples=(((12,),),),
+linear("squeeze", lambda xp, input, shape, dim: xp.reshape(input, shape), lambda xp, g, shape, size, dim: xp.reshape(g, shape), prepare=_without_ones,
+       view=True, examples=(((12,), None),), names=lambda node: f"SqueezeBackward{0 if node.args[2] is None else 1 if isinstance(node.args[2], int) else 4}",
        usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those of `dim`.")
 
 

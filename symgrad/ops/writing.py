@@ -22,7 +22,7 @@ linear("strided_add", lambda xp, input, geometry, shape: xp.strided_add(input, g
 linear("overwrite", lambda xp, input, values: xp.copy(xp.broadcast_to(values, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
        lambda xp, g, shape: g, public=False, node_name="CopyBackwards", shapes=((3, 4), (4,)),
        doc="The second argument in the shape of the first: what `copy_` computes.")
-linear("fill", lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
-       lambda xp, g, shape: g, public=False, node_name="FillBackward3", shapes=((3, 4), ()),
-       doc="The second argument, a scalar, in the shape of the first.")
+for _name, _node in {"fill": "FillBackward3", "fill_number": "FillBackward2"}.items():
+    linear(_name, lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)), lambda xp, g, shape: xp.zeros_like(g), lambda xp, g, shape: g,
+           public=False, node_name=_node, shapes=((3, 4), ()), doc="The second argument, a scalar, in the shape of the first.")
 linear("zero", lambda xp, input: xp.zeros_like(input), lambda xp, g, shape: xp.zeros_like(g), public=False, node_name="ZeroBackward0", doc="Zeros in the shape of the input.")
