@@ -3,6 +3,8 @@
 `accuracy.check_accuracy` and `proofs.check_partials` are the checks of elementwise ops alone.
 """
 
+import itertools
+
 import numpy as np
 import sympy
 from accuracy import ulps
@@ -83,15 +85,20 @@ def check_adjoint(op, parameters, xs, rng):
 
 
 def check_linearity(op, parameters, xs, rng):
-    """vjp(2 g - 3 h) = 2 vjp(g) - 3 vjp(h), to 16 roundings of the summed absolute terms."""
+    """vjp(2 g - 3 h) = 2 vjp(g) - 3 vjp(h), and with g and h exchanged, to 16 roundings of the summed absolute terms.
+
+    The second is needed where y is one number: |2 g - 3 h| may be 2 |g| - 3 |h|, but then |2 h - 3 g| is not 2 |h| - 3 |g|.
+    """
     y = forward(op, numeric, xs, parameters)
-    g, h = random_like(rng, y), random_like(rng, y)
-    both = pull(op, numeric, 2 * g - 3 * h, y, xs, parameters)
+    drawn = random_like(rng, y), random_like(rng, y)
+    pulled = [pull(op, numeric, g, y, xs, parameters) for g in drawn]
     sizes = jacobian_sizes(op, y, xs, parameters)
-    for i in differentiable(xs):
-        apart = 2 * pull(op, numeric, g, y, xs, parameters)[i] - 3 * pull(op, numeric, h, y, xs, parameters)[i]
-        scale = (np.ravel(2 * np.abs(g) + 3 * np.abs(h)) @ sizes[i]).reshape(xs[i].shape)
-        assert np.all(np.abs(both[i] - apart) <= ROUNDINGS * EPSILON * scale), say(op, parameters, f"vjp {i} of a sum", both[i], apart)
+    for (g, of_g), (h, of_h) in itertools.permutations(zip(drawn, pulled)):
+        both = pull(op, numeric, 2 * g - 3 * h, y, xs, parameters)
+        for i in differentiable(xs):
+            apart = 2 * of_g[i] - 3 * of_h[i]
+            scale = (np.ravel(2 * np.abs(g) + 3 * np.abs(h)) @ sizes[i]).reshape(xs[i].shape)
+            assert np.all(np.abs(both[i] - apart) <= ROUNDINGS * EPSILON * scale), say(op, parameters, f"vjp {i} of a sum", both[i], apart)
 
 
 def lifted(xs):
@@ -179,9 +186,9 @@ def check_second_order(op, parameters, xs, rng):
             for g in gradient for k in range(g.numel())]
     terms = np.abs(np.array(rows)) @ np.abs(np.concatenate([v.ravel() for v in vs]))
     first, second = symbolic_derivatives(op, parameters, xs, w, {i: v for i, v in zip(every, vs)})
-    for what, got, true, terms in (("gradient", gradient, first, [0.0]), ("Hessian times a vector", product, second, terms)):
+    for what, got, true, sizes in (("gradient", gradient, first, [0.0]), ("Hessian times a vector", product, second, terms)):
         got = np.concatenate([np.ravel(t._value) for t in got])
-        scale = max(map(abs, [*true, *terms]))
+        scale = max(map(abs, [*true, *sizes]))
         for a, b in zip(got, true):
             error = ulps(a - b, scale)
             assert error <= 64, say(op, parameters, what, got, f"{[float(t) for t in true]}: {error:.3g} ULP of the largest")
