@@ -238,7 +238,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             results.append(None)
         else:
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
-                               f"the desired behavior.")
+                               f"the desired behavior: inputs[{i}] is not part of the outputs.")
     return tuple(results)
 
 
