@@ -183,6 +183,8 @@ class _LetForm(dict):
 
     def named(self, cells: Any, node: Node) -> Any:
         """The cells with each element that is more than a symbol, a number or minus one of them replaced by the name of its line."""
+        if hasattr(cells, "parts") or isinstance(cells, tuple):  # of the outputs of a custom Function
+            return type(cells)(None if part is None else self.named(part, node) for part in getattr(cells, "parts", cells))
         real = node.value.dtype.kind != "c"
         return cells.fill([e if _is_short(e) else self.line(e, real) for e in cells.ravel().tolist()], cells.shape)
 

@@ -230,7 +230,7 @@ class Node:
         names = getattr(cls, "op", None) and self.op.names
         name = names(self) if names and self.args is not None else None
         if name is not None and name != cls.__name__:
-            self.__class__ = _titled(cls, name)
+            self.__class__ = _titled(cls, name)  # type: ignore[arg-type]
         return self
 
     @property

@@ -256,7 +256,11 @@ def move_retained(tensor: Tensor, old: Node | None, new: Node | None) -> None:
         detour_of(new).retained, detour.retained = detour.retained, None
 
 
+def _retains_grad(self: Tensor) -> bool:
+    return hasattr(self, "_retained")
+
+
 Tensor.register_hook = register_hook  # type: ignore[attr-defined]
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
 Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]
-Tensor.retains_grad = property(lambda self: hasattr(self, "_retained"), doc="Whether `.grad` is kept though this is no leaf.")  # type: ignore[attr-defined]
+Tensor.retains_grad = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")  # type: ignore[attr-defined, assignment]

@@ -176,7 +176,8 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
 
 def _conjugated(conj: Callable[[Any], Any], y: Any, args: tuple) -> tuple[Any, tuple]:
     """What a rule reads for a complex cotangent: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
-    return conj(y) if isinstance(y, VALUES) else y, tuple(conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args)
+    read = conj(y) if isinstance(y, VALUES) else y
+    return read, tuple(conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args)
 
 
 def _add(pending: dict[Node, Any], heap: list[tuple[int, Node]], node: Node, g: Any) -> None:

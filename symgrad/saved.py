@@ -14,7 +14,7 @@ from symgrad.dtypes import dtype_of
 from symgrad.graph import DETACHED, FREED, RELEASED, Leaf, Node, board, record
 from symgrad.op import Op
 from symgrad.tensor import Tensor, wrap
-from symgrad.versions import Write, first_write_after
+from symgrad.versions import Write, first_write_after, written_since
 
 __all__ = ["Changed", "changed", "keeps_old", "read_by", "saved_by", "verify"]
 
@@ -100,7 +100,9 @@ class Changed(RuntimeError):
 def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
     """The error for a saved value that was written, with the line that wrote it."""
     kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
-    origin = "" if source is None or isinstance(source, Leaf) or source.origin is None else f", which is output {source.output_nr} of {source.origin.short_name()},"
+    origin = ""
+    if source is not None and not isinstance(source, Leaf) and source.origin is not None:
+        origin = f", which is output {source.output_nr} of {source.origin.short_name()},"
     hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             "torch.autograd.set_detect_anomaly(True, check_nan=False)." if board.anomaly is None else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
@@ -124,17 +126,30 @@ def _current(value: Any, source: Node | None) -> Node | None:
     return source
 
 
+@functools.cache
+def _watches_result(op: Op) -> bool:
+    """Whether some rule reads the result, or must find it as it was."""
+    return any(names is None or any("result" in n for n in names) for names in (read_by(op), saved_by(op)))
+
+
 def verify(node: Node, parents: Sequence[Node | None]) -> None:
     """Raise if a value that the node saved was written since.
 
     A rule may read more than is saved in torch's sense: the result is computed again from the arguments, or the argument from the result.
     """
-    if node.args is None or not node.parents:
+    if node.silent or node.args is None or not node.parents or not node.op.saves:  # what a custom Function saved looks after itself
         return
+    since, args = node.sequence_nr, node.args
+    for i, p in enumerate(node.parents):
+        if written_since(args[i], since) or p is not None and p.flags & DETACHED:
+            break
+    else:
+        if not _watches_result(node.op) or not written_since(node.value, since):
+            return
     result_needed = False
     if len(parents) > 1:
         parents = [None if p is None or p.origin is None else p for p in parents]  # nobody hears of the cotangent of some views
-    for name, place in _needed(node, parents):
+    for _, place in _needed(node, parents):
         value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
         result_needed |= place < 0
         if place >= 0 and source is not None and source.flags & DETACHED:
@@ -144,7 +159,7 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
         node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
-    if not result_needed and node.op.saves and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
+    if not result_needed and _watches_result(node.op) and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
         count = len(node.parents)
         tensors = node.args[:count]
         node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])

@@ -76,7 +76,7 @@ KIN: dict[int, Kin] = {}  # by the identity of a living tensor
 
 def _has_node(t: Tensor) -> bool:
     try:
-        t._place
+        _ = t._place
     except AttributeError:
         return False
     return True
@@ -138,12 +138,13 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
     if kin.made == INFERRED:
         message = f"A view was created in inference mode and {what} in normal mode."
     elif kin.made == NO_GRAD or source is None:
-        message = (f"{output} of a view which was created in" if output else "A view was created in") + f" no_grad mode and {what} with grad mode enabled."
+        made = f"{output} of a view which was created in" if output else "A view was created in"
+        message = f"{made} no_grad mode and {what} with grad mode enabled."
     else:
         message = f"{output} and {what}."
     if kin.made == CUSTOM and source is not None:
-        return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
-                            f"to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+        return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+                            f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
                             f"gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
     if kin.made == MANY:
         return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
@@ -184,12 +185,13 @@ def _hidden() -> bool:
 
 def _written(base: Tensor, piece: Node, view: np.ndarray, before: Any) -> Node:
     """The node of a base after a view of it was written."""
-    old, array, flags = base._node, KIN[id(base)].array, piece.flags & TRACKED
-    flags |= 0 if old is None else old.flags & TRACKED
+    old, array, flags = base._node, KIN[id(base)].array, piece.flags & kept()
+    flags |= 0 if old is None else old.flags & kept()
     units, source = _counted_in(array if before is None else before, old, view.dtype, flags)
     place = Geometry.of(view, _counted_in(array, None, view.dtype, 0)[0])
     node = new(CopySlices)
-    node.args, node.parents, node.value, node.flags, node.sequence_nr = (units, piece.value, place), (source, piece), base._value, flags, next_sequence()
+    node.args, node.parents, node.value = (units, piece.value, place), (source, piece), base._value
+    node.flags, node.sequence_nr = flags, next_sequence()
     if view.dtype == array.dtype:
         return node
     node.value = _counted_in(array, None, view.dtype, 0)[0]
@@ -309,7 +311,7 @@ def _quit(t: Tensor) -> None:
 
 FORMER: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
 Tensor.detach_ = detach_  # type: ignore[attr-defined]
-Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined]
+Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined, assignment]
 Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
 
 
@@ -392,9 +394,9 @@ def up_to_date(self: Tensor) -> Node | None:
 
 
 Tensor._up_to_date = up_to_date  # type: ignore[attr-defined]
-Tensor._asks_though_outdated = lambda self: KIN[id(self)].asked or KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined]
+Tensor._asks_though_outdated = lambda self: KIN[id(self)].asked or KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined, union-attr]
 Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
-Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined]
+Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined, assignment]
 Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
 
 
@@ -412,11 +414,12 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     offset = (address(array) - address(root)) // item if storage_offset is None else storage_offset
     size, stride = tuple(map(int, size)), tuple(map(int, stride))
     if len(size) != len(stride) or any(n < 0 for n in (*size, *stride, offset)):
-        raise RuntimeError(f"as_strided: sizes {list(size)}, strides {list(stride)} and the storage offset {offset} must be as many, and not negative")
+        raise RuntimeError(f"as_strided: sizes {list(size)}, strides {list(stride)} and the storage offset {offset} must be as many, and not "
+                           f"negative")
     last = offset + sum(s * (n - 1) for n, s in zip(size, stride)) if all(size) else 0
     if last >= root.nbytes // item and all(size):
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring a storage "
-                           f"size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}")
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring a "
+                           f"storage size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}")
     view = np.ndarray(size, array.dtype, root, offset * item if all(size) else 0, tuple(s * item for s in stride))
     p = input._node
     node = None
@@ -425,4 +428,4 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return adopt(wrap(view, node), input)
 
 
-Tensor.as_strided = as_strided  # type: ignore[attr-defined]
+Tensor.as_strided = as_strided  # type: ignore[attr-defined, assignment]

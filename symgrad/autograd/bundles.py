@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.graph import TRACKED, Node, make_node, next_sequence
 from symgrad.op import Op
 
-__all__ = ["Bundle", "Output", "refusal"]
+__all__ = ["STOP", "Bundle", "Output", "Refused", "Values", "refusal"]
 
 
 class Bundle:
@@ -24,6 +24,12 @@ class Bundle:
 
     def __add__(self, other: Bundle) -> Bundle:
         return Bundle(a if b is None else b if a is None else a + b for a, b in zip(self.parts, other.parts))
+
+
+class Values(tuple):
+    """The values of a node with several outputs, None for what is no tensor."""
+
+    dtype, shape, ndim = Bundle.dtype, None, None
 
 
 def _bundled(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
@@ -63,20 +69,28 @@ class Output(Node):
         """Nothing is held here but the value."""
 
 
+class Refused(RuntimeError):
+    """A derivative or a formula that would be wrong, or that there is none of."""
+
+
 def _refuse(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> Any:
-    raise RuntimeError(args[-1])
+    raise Refused(args[-1])
 
 
 def _value_of(xp: Any, values: Sequence[Any], why: str) -> Any:
-    raise RuntimeError(why)  # in numbers it is known without asking, and in formulas it has none
+    raise Refused(why)  # in numbers it is known without asking, and in formulas it has none
 
 
 REFUSAL = Op("refusal", "primitive", _value_of, _refuse, lambda xp, tangents, y, args: _refuse(xp, None, y, args, tangents), None,
              ("values",), (), "DelayedErrorBackward", public=False, saves=False)
 
 
+STOP = Op("stop", "elementwise", lambda xp, input: input, lambda xp, g, y, args, needs: (None,), lambda xp, tangents, y, args: None, 1, ("input",),
+          (), "StopBackward0", (0,), public=False, saves=False, doc="The input itself, with the derivative 0: what detach() is to a formula.")
+
+
 def refusal(value: Any, inputs: Sequence[Node], why: str) -> Node:
-    """The node of a value whose derivative by anything upstream of the inputs raises RuntimeError, saying why."""
+    """The node of a value whose derivative by anything upstream of the inputs raises Refused, saying why."""
     flags = 0
     for p in inputs:
         flags |= p.flags & TRACKED

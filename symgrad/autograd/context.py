@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Output
-from symgrad.autograd.formulas import cotangents_in, op_of
+from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.saving import Packed, packed
 from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
 from symgrad.carriers import numeric
@@ -181,6 +181,11 @@ class FunctionNode(Node):
             self.face = weakref.ref(ctx)
         return ctx
 
+    @property
+    def mistaken(self) -> bool:
+        """Whether the formula that the Function declares has another value here than its forward."""
+        return hasattr(self.function, "symbolic") and not agrees(self)
+
     def __copy__(self) -> FunctionNode:
         twin = new(type(self))
         for name in (*FunctionNode.__slots__, "args", "parents", "value", "sequence_nr", "flags"):
@@ -229,7 +234,7 @@ class FunctionNode(Node):
 
     def linked(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
         """What the user's code computes, with what the forward left joined to its graph."""
-        linking = Linking(self.span, self.parents, mode.watcher)
+        linking = Linking(self.span, self.parents, mode.watcher, self.reading)
         before = watch(linking)
         try:
             found = compute()

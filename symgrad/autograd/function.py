@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.autograd.bundles import Output, refusal
+from symgrad.autograd.bundles import Output, Values, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
 from symgrad.graph import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
@@ -195,7 +195,7 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     many = many or not isinstance(outputs[0], Tensor)
     node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs) if complete else None
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)
-    node.args, node.value = tuple(x._value for x in inputs), values if many else values[0]
+    node.args, node.value = tuple(x._value for x in inputs), Values(values) if many else values[0]
     node.sequence_nr = since = next_sequence()
     kinds = [_kind(y, inputs, node) for y in outputs]
     places = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # a pullback comes to the first one first

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import refusal
+from symgrad.autograd.bundles import REFUSAL, STOP, refusal
 from symgrad.carriers import numeric
 from symgrad.graph import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
 from symgrad.op import REGISTRY, Op
@@ -128,8 +128,9 @@ class Shadow:
 class Linking:
     """Records a backward, with what the forward computed joined to the graph by twins of its nodes."""
 
-    def __init__(self, span: Span, inputs: Sequence[Node | None], outer: Any):
+    def __init__(self, span: Span, inputs: Sequence[Node | None], outer: Any, reading: bool = False):
         self.span, self.inputs, self.outer = span, inputs, outer
+        self.reading = reading  # whether formulas are read, in which detached values are exact
         self.twins: dict[Node, Node | None] = {}
         self.escaped = False
 
@@ -156,6 +157,8 @@ class Linking:
         """The node of a tensor that is detached on purpose: constant, but its numbers are still watched."""
         if hasattr(self.outer, "detach"):
             return self.outer.detach(t)
+        if self.reading:
+            return self(STOP, (t._value,), (t._node,), t._value)
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if t._node is not None else None
 
     def link(self, node: Node | None, value: Any = None) -> Node | None:
@@ -203,6 +206,8 @@ class Linking:
         """A gradient that the backward returned, with its place in the graph; `why` says that a derivative of it is refused."""
         if t is None:
             return None
+        if t._node is not None and t._node.op is REFUSAL:
+            return t
         if self.escaped and why is None:
             why = (f"{self.span.name}: the second derivative would be wrong: the backward turned a tensor into plain numbers (by numpy(), item() or "
                    f"the like). Compute with Tensors there, or mark the backward with once_differentiable")
@@ -284,8 +289,8 @@ def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield from ((name, each) for each in (value.func, value.args, value.keywords))
     elif hasattr(value, "__code__"):
         yield from _closure(value, name)
-    elif hasattr(value, "__func__"):
-        yield from ((name, each) for each in (value.__func__, getattr(value, "__self__", None)))
+    elif hasattr(value, "__func__") or hasattr(value, "__self__"):
+        yield from ((name, each) for each in (getattr(value, "__func__", None), getattr(value, "__self__", None)))
     elif not hasattr(value, "__spec__"):
         for key, each in getattr(value, "__dict__", {}).items():
             yield f"{name}.{key}", each

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 
+from symgrad.autograd.bundles import Refused
+from symgrad.autograd.modes import enable_grad
 from symgrad.checking import formulas
 from symgrad.checking.accuracy import Accuracy, label, measured, worse
 from symgrad.checking.exact import FULL, Entry, Exact, agreement
@@ -46,8 +48,9 @@ class Checker:
         """The report. What the function itself raises at the given point is raised; all other trouble is an answer."""
         report = self.report
         try:
-            self._check()
-        except (NotCheckable, NoFormula) as error:
+            with enable_grad():
+                self._check()
+        except (NotCheckable, NoFormula, Refused) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
         report.errors = [self.errors[order] for order in sorted(self.errors)]
         report.notes += [f"the library loses accuracy at order {e.order}: {_lost(e)}" for e in report.errors if not e.within]
@@ -228,7 +231,9 @@ class Checker:
         report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
                                                formulas.difference(run, self.names, found))
         report.reason = f"the rules give {where} = {rule:.12g}, sympy.diff gives {truth:.12g}"
-        if wrong is not None:
+        if wrong is not None and not wrong[1]:
+            report.reason += f"; {wrong[0]} declares a formula with another value than its forward computes"
+        elif wrong is not None:
             report.reason += f"; the rule of the op {wrong[0]} is wrong" if wrong[1] == 1 else (
                 f"; the op {wrong[0]} by itself has a wrong derivative of order {wrong[1]}, by a rule that its own rule calls")
         if np.isnan(rule):

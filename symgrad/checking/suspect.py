@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.context import FunctionNode
+from symgrad.autograd.formulas import declares_another
 from symgrad.checking.exact import Exact, agreement
 from symgrad.checking.problem import Run, silence
 from symgrad.creation import tensor
@@ -20,8 +22,12 @@ CALLS = 3  # how many calls of one op are looked at
 def suspect(run: Run, order: int) -> tuple[str, int] | None:
     """The first op that by itself has another derivative than SymPy's, and its order; None if each is right where it was called.
 
-    An op that is right at order 1 and wrong at order 2 has a rule that calls another op, and that one is wrong.
+    Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
+    order 2 has a rule that calls another op, and that one is wrong.
     """
+    for node in upstream([run.root]):
+        if isinstance(node, FunctionNode) and declares_another(node):
+            return str(node.op.name), 0
     for k in range(1, order + 1):
         seen: dict[Any, int] = {}
         for node in upstream([run.root]):

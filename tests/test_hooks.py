@@ -1,0 +1,175 @@
+"""Hooks: what PyTorch says for the same programs (recorded), and what is ours: no hook costs nothing, nothing keeps itself alive, threads."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import programs_tensor_hooks
+import pytest
+from functions import function_of, leaf
+from sides import begins, compare, programs, recorded
+
+import symgrad
+from symgrad import tensor
+from symgrad.autograd import grad
+from symgrad.hooks import DETOURS, NOTHING
+
+RECORDED = recorded(programs_tensor_hooks)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_pytorch_says(name):
+    compare(programs(programs_tensor_hooks)[name], symgrad, RECORDED[name], rel=1e-15, agree=begins)
+
+
+def test_a_hook_that_raises_leaves_gradients_as_they_were():
+    """Also where a gradient was there before, and where the hook is one on a node."""
+    def fail(*_):
+        raise KeyError("stop")
+
+    x, w = leaf(2.0), leaf(3.0)
+    (x * w).backward()
+    for register in (lambda y: y.register_hook(fail), lambda y: y.grad_fn.register_hook(fail), lambda y: y.grad_fn.register_prehook(fail)):
+        y = x * w
+        register(y)
+        with pytest.raises(KeyError, match="stop"):
+            (y * 2).backward()
+        assert (x.grad.item(), w.grad.item()) == (3.0, 2.0) and symgrad.is_grad_enabled()
+
+
+@pytest.mark.parametrize("freed", [False, True])
+def test_nothing_keeps_itself_alive(freed):
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(DETOURS)
+        x = leaf(1.0, 2.0)
+        y = x * 3
+        y.retain_grad()
+        y.register_hook(lambda g: g * 2)
+        y.grad_fn.register_hook(lambda inputs, outputs: None)
+        node, array = weakref.ref(y._node), weakref.ref(y._value)
+        if freed:
+            y.sum().backward()
+        del y
+        assert node() is None and array() is None and len(DETOURS) == before
+        x.register_hook(lambda g: g)
+        x.register_post_accumulate_grad_hook(lambda t: None)
+        x.sum().backward()
+        known = weakref.ref(x)
+        del x
+        assert known() is None and len(DETOURS) == before
+    finally:
+        gc.enable()
+
+
+def test_a_gradient_that_is_kept_is_nobodys_else():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    y.retain_grad()
+    seed = symgrad.ones(2)
+    y.backward(seed)
+    seed.add_(5)
+    assert y.grad.tolist() == x.grad.tolist() == [1.0, 1.0]
+    y.grad.mul_(3)
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_hooks_on_complex_gradients():
+    z = tensor([1.0 + 2.0j], requires_grad=True)
+    y = z * z
+    seen = []
+    y.register_hook(lambda g: seen.append(g.dtype) or 2 * g)
+    (g,) = grad(y, z, tensor([1.0 + 0.0j]))
+    assert seen == [symgrad.complex128] and g.tolist() == [4.0 - 8.0j]
+
+
+def test_threads_with_hooks_of_their_own():
+    """Hooks are called in the thread that runs the backward, and a leaf that several threads share gets every gradient."""
+    x, seen = leaf(1.0, 2.0), []
+    x.register_hook(lambda g: seen.append(threading.get_ident()))
+
+    def work():
+        for _ in range(10):
+            y = x * 2
+            y.register_hook(lambda g: g * 3)
+            y.sum().backward()
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert x.grad.tolist() == [180.0, 180.0] and len(seen) == 30 and threading.get_ident() not in seen
+
+
+def test_an_optimizer_in_the_backward():
+    """Each leaf is stepped, and its gradient dropped, as soon as it is there; the rest of the backward uses what it saved."""
+    weights = [leaf(1.0), leaf(2.0), leaf(3.0)]
+    free = []
+
+    def step(t):
+        free.append(sum(w.grad is not None for w in weights))
+        with symgrad.no_grad():
+            t.sub_(0.1 * t.grad)
+        t.grad = None
+
+    for w in weights:
+        w.register_post_accumulate_grad_hook(step)
+    y = tensor(1.0)
+    for w in weights:
+        y = (y + w).sin()
+    y.backward()
+    assert free == [1, 1, 1] and all(w.grad is None for w in weights)
+    plain = [leaf(1.0), leaf(2.0), leaf(3.0)]
+    y = tensor(1.0)
+    for w in plain:
+        y = (y + w).sin()
+    y.backward()
+    np.testing.assert_array_equal([w.item() for w in weights], [w.item() - 0.1 * w.grad.item() for w in plain])
+
+
+def test_formulas_of_gradients_do_without_hooks():
+    """A hook may be any code; the formula is that of the mathematical derivative, and the number is the hook's."""
+    x = tensor(2.0, requires_grad=True, symbol="x")
+    y = x * x
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    (3 * y).backward()
+    assert seen == [3.0] and str(x.grad.expr) == "6*x" and x.grad.item() == 12.0
+
+
+def test_a_cotangent_that_stands_for_none():
+    """What a Function answers with None is no zero: what comes by another way is not touched, also in place."""
+    array, scalar, t = np.ones(2), np.float64(3.0), symgrad.ones(2)
+    for value, total in ((array, NOTHING + array), (array, array + NOTHING), (scalar, NOTHING + scalar), (scalar, scalar + NOTHING), (t, NOTHING + t)):
+        assert total is not value or value is scalar
+        np.testing.assert_array_equal(np.asarray(total), np.asarray(value))
+    Half = function_of(lambda ctx, x: x * 1, lambda ctx, g: None)
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    z = Half.apply(y).sum() + y.sum() + (y * y).sum()
+    assert grad(z, x, retain_graph=True)[0].tolist() == [10.0, 18.0]
+    (first,) = grad(z, x, create_graph=True)
+    assert first.tolist() == [10.0, 18.0] and grad(first.sum(), x)[0].tolist() == [8.0, 8.0]
+
+
+def test_a_hook_can_give_a_gradient_where_there_was_none():
+    Half = function_of(lambda ctx, x: x * 1, lambda ctx, g: None)
+    x = leaf(2.0)
+    y = x * 3
+    y.register_hook(lambda g: tensor(7.0) if g is None else g)
+    Half.apply(y).backward()
+    assert x.grad.item() == 21.0
+
+
+def test_hooks_of_a_node_with_zero_derivative_see_zeros():
+    x = leaf(1.5)
+    y = x.floor()
+    seen = []
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs[0].item(), outputs[0].item())))
+    x.register_hook(lambda g: seen.append(g.item()))
+    y.backward()
+    assert seen == [(0.0, 1.0), 0.0] and x.grad.item() == 0.0
