@@ -137,7 +137,9 @@ class Geometry:
         return out
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Geometry) and self.shape == other.shape and self.size == other.size and np.array_equal(self.positions, other.positions)
+        if not isinstance(other, Geometry):
+            return False
+        return self.shape == other.shape and self.size == other.size and np.array_equal(self.positions, other.positions)
 
     __hash__ = None  # type: ignore[assignment]
 

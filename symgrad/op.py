@@ -39,14 +39,16 @@ class Op:
     per tensor argument; `jvp(xp, tangents, y, args)` the tangent, where a tangent may be None for zero. `arity` counts the
     tensor arguments; None means a sequence of them comes first. `parameters` describes the others.
 
-    `prepare(xp, ...)` is the public signature where that differs from the rule's: it checks and returns the rule's arguments.
+    `prepare(xp, ...)` is the public signature where that differs from the rule's: it checks and returns the rule's arguments,
+    or the answer itself where another op gives it.
     `integers` says that integer input stays integer; `examples` are parameter tuples that tests and docs use; `special` are
     points where the op has an edge; `shapes` those of tensors that the examples go with, where not all are 3 by 4; `usage` is a
     call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input, "many"
     that it is one of several such; 
     `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
     looking: writing one of these in place makes the pullback impossible. `inverse(xp, y)` gives back the argument of an op that saves only its
-    result. `names(node)` is torch's name for the node of a call, where that depends on its arguments. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
+    result. `names(node)` is torch's name for the node of a call, where that depends on its arguments. `chooses` says that the derivative is zero
+    where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
     """
 
     name: str

@@ -23,12 +23,31 @@ def _mul_vjp(xp, g, y, args, needs):
 
 
 elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, usage="symgrad.add(x, x, alpha=2)", doc="input + alpha * other.")
-elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _plain(node.args[0]) else None, prepare=_times_alpha, aliases=("subtract",),
-                  usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
+elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _plain(node.args[0]) else None,
+            prepare=_times_alpha, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
-                  aliases=("multiply",), doc="input * other.")
+            aliases=("multiply",), doc="input * other.")
+def _is_whole(x):
+    return not (x.is_floating_point() or x.is_complex()) if hasattr(x, "dtype") else isinstance(x, int)
+
+
+def _quotient(xp, input, other, *, rounding_mode=None):
+    """The arguments of a division, or its result where that is rounded."""
+    if rounding_mode is None:
+        return input, other
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    if not _is_whole(input) or not _is_whole(other):
+        return xp.rounded_quotient(input, other, rounding_mode)
+    down = xp.floor_divide(input, other)
+    if rounding_mode == "floor":
+        return down
+    return down + xp.logical_and(xp.ne(down * other, input), xp.ne(xp.lt(input, 0), xp.lt(other, 0)))
+
+
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
-                  names=lambda node: "MulBackward0" if _plain(node.args[0]) else None, domain=(REAL, NONZERO), aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
+            names=lambda node: "MulBackward0" if _plain(node.args[0]) else None, domain=(REAL, NONZERO),
+            aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
 elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
 elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", doc="input².")

@@ -40,8 +40,8 @@ def _reshaped(node):
 
 linear("viewed", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, public=False,
        examples=(((4, 3),), ((12,),)), doc="The same memory in another shape: what `view` computes.")
-linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, names=_reshaped, examples=(((4, 3),), ((12,),)),
-       prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
+linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, names=_reshaped,
+       examples=(((4, 3),), ((12,),)), prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
        usage="symgrad.reshape(a, (3, -1))", doc="The same elements in another shape; one size may be -1.")
 
 
@@ -92,7 +92,8 @@ def _without_ones(xp, input, dim=None):
 
 
 linear("squeeze", lambda xp, input, shape, dim: xp.reshape(input, shape), lambda xp, g, shape, size, dim: xp.reshape(g, shape), prepare=_without_ones,
-       view=True, examples=(((12,), None),), names=lambda node: f"SqueezeBackward{0 if node.args[2] is None else 1 if isinstance(node.args[2], int) else 4}",
+       view=True, examples=(((12,), None),),
+       names=lambda node: f"SqueezeBackward{0 if node.args[2] is None else 1 if isinstance(node.args[2], int) else 4}",
        usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those of `dim`.")
 
 

@@ -23,6 +23,8 @@ linear("overwrite", lambda xp, input, values: xp.copy(xp.broadcast_to(values, in
        lambda xp, g, shape: g, public=False, node_name="CopyBackwards", shapes=((3, 4), (4,)),
        doc="The second argument in the shape of the first: what `copy_` computes.")
 for _name, _node in {"fill": "FillBackward3", "fill_number": "FillBackward2"}.items():
-    linear(_name, lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)), lambda xp, g, shape: xp.zeros_like(g), lambda xp, g, shape: g,
-           public=False, node_name=_node, shapes=((3, 4), ()), doc="The second argument, a scalar, in the shape of the first.")
-linear("zero", lambda xp, input: xp.zeros_like(input), lambda xp, g, shape: xp.zeros_like(g), public=False, node_name="ZeroBackward0", doc="Zeros in the shape of the input.")
+    linear(_name, lambda xp, input, value: xp.copy(xp.broadcast_to(value, input.shape)),
+           lambda xp, g, shape: xp.zeros_like(g), lambda xp, g, shape: g, public=False, node_name=_node, shapes=((3, 4), ()),
+           doc="The second argument, a scalar, in the shape of the first.")
+linear("zero", lambda xp, input: xp.zeros_like(input), lambda xp, g, shape: xp.zeros_like(g), public=False, node_name="ZeroBackward0",
+       doc="Zeros in the shape of the input.")
