@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class
+from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY, Op
@@ -102,7 +102,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         p = self._node
         if type(other) is Tensor:
             z, q = other._value, other._node
-            if z.dtype is not x.dtype or z.shape != x.shape or z.base is not None or z is x:
+            if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
                 return general(self, other)
         elif type(other) is float and x.dtype.kind == "f":
             z, q = other, None
@@ -117,7 +117,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             return self
         if type(p) is Leaf or id(self) in KIN:
             return general(self, other)
-        old = x.copy() if p is None or first or second and q is not None else x
+        old = x.copy() if p is None or first or second and q is not None else released(x)
         call(x, z, out=x)
         stamp(x, name)
         node = make()
@@ -147,7 +147,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         flags = 0 if p is None else p.flags & TRACKED
         if flags and (type(p) is Leaf or id(self) in KIN) or p is INFERENCE:
             return general(self)
-        old = x.copy() if flags and first else x
+        old = x.copy() if flags and first else x if not flags else released(x)
         call(x, out=x)
         stamp(x, name)
         if flags:
@@ -172,8 +172,8 @@ def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
     return in_place(name, FUNCTIONS[op.name])
 
 
-OTHERS = ("clamp", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter", "index_put", "index_add", "index_copy", "index_fill",
-          "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr", "baddbmm", "nan_to_num", "put", "clip")
+OTHERS = ("clamp", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter", "index_put", "index_add",
+          "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr", "baddbmm", "nan_to_num", "put", "clip")
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):

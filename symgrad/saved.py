@@ -159,7 +159,8 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
         node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
-    if not result_needed and _watches_result(node.op) and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
+    watched = not result_needed and _watches_result(node.op) and isinstance(node.value, np.ndarray)
+    if watched and first_write_after(node.value, node.sequence_nr) is not None:
         count = len(node.parents)
         tensors = node.args[:count]
         node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])

@@ -144,8 +144,8 @@ def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
         message = f"{output} and {what}."
     if kin.made == CUSTOM and source is not None:
         return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-                            f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-                            f"gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
+                            f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to "
+                            f"incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
     if kin.made == MANY:
         return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
                             f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")

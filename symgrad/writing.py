@@ -22,8 +22,8 @@ ORDER = "biufc"
 def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, repeated: bool = False) -> None:
     """Raise torch's error if a result of this shape and dtype cannot be written into an array.
 
-    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place, unless `repeated` says that all
-    of them get the same.
+    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place,
+    unless `repeated` says that all of them get the same.
     """
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "

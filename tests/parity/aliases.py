@@ -59,7 +59,7 @@ class Pair:
         if expected is not None and got is not None:
             names = [c.__name__ for c in got[0].__mro__]
             alike = "messages" in self.ignored or not PROMISED.search(expected[1]) or _normal(got[1]).startswith(_normal(expected[1]))
-            if any(word in expected[1] + got[1] for word in ("of AsStrided", "CopySlices")):  # which of the nodes of a view torch names is its own affair
+            if any(word in expected[1] + got[1] for word in ("of AsStrided", "CopySlices")):  # torch names one node of a view
                 alike |= _unnamed(got[1]) == _unnamed(expected[1])
             if step.form in PASSES and any(s.form == "delete" or s.word == "detach_" for s in self.program):
                 alike |= bool(MIDWAY.search(expected[1]) and MIDWAY.search(got[1]))  # torch asks what a tensor became that nobody holds here any more
