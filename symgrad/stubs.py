@@ -65,13 +65,14 @@ import numpy as np
 TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.devices import device as Device
 from symgrad.dtypes import DType
 from symgrad.graph import Leaf, Node
-from symgrad.hooks import RemovableHandle
+from symgrad.hooks import Hook, RemovableHandle
 from symgrad.surface import UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
 Integers = int | Sequence[int]
 Number = int | float | complex
 new: Any
+NOT_A_LEAF: str
 
 class Extreme(NamedTuple):
     values: Tensor
@@ -136,7 +137,8 @@ def _method(name: str, function: Any, hidden: set[str]) -> Iterator[str]:
     else:
         signature = inspect.signature(function)
         parameters = [SELF, *list(signature.parameters.values())[1:]]
-        yield from _definition(name, signature.replace(parameters=parameters), hidden)
+        kind = "Any" if signature.return_annotation is Signature.empty else signature.return_annotation
+        yield from _definition(name, signature.replace(parameters=parameters, return_annotation=kind), hidden)
 
 
 def _property(name: str, member: property, hidden: set[str]) -> Iterator[str]:
