@@ -144,7 +144,8 @@ def test_formulas_of_gradients_do_without_hooks():
 def test_a_cotangent_that_stands_for_none():
     """What a Function answers with None is no zero: what comes by another way is not touched, also in place."""
     array, scalar, t = np.ones(2), np.float64(3.0), symgrad.ones(2)
-    for value, total in ((array, NOTHING + array), (array, array + NOTHING), (scalar, NOTHING + scalar), (scalar, scalar + NOTHING), (t, NOTHING + t)):
+    for value, total in ((array, NOTHING + array), (array, array + NOTHING), (scalar, NOTHING + scalar), (scalar, scalar + NOTHING),
+                         (t, NOTHING + t)):
         assert total is not value or value is scalar
         np.testing.assert_array_equal(np.asarray(total), np.asarray(value))
     Half = function_of(lambda ctx, x: x * 1, lambda ctx, g: None)
