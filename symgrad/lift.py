@@ -95,7 +95,7 @@ def _front(op: Op, core: Lifted) -> Lifted:
             prepared = op.prepare(traced, *args, **kwargs) if op.prepare else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             raise _named(op, signature, error, args, kwargs) from None
-        return core(*prepared)
+        return prepared if isinstance(prepared, Tensor) else core(*prepared)  # another op gave the answer
 
     return function
 

@@ -36,7 +36,8 @@ def _reflected(name: str) -> Any:
     return operate
 
 
-for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "remainder", "pow": "pow", "matmul": "matmul"}.items():
+for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+                       "matmul": "matmul"}.items():
     _op = REGISTRY[_name]
     setattr(Tensor, f"__{_dunder}__", traced.matmul if _op.kind == "composite" else core(_op))
     setattr(Tensor, f"__r{_dunder}__", _reflected(_name))
@@ -51,20 +52,6 @@ def _method(function: Any) -> Any:
 
 def _integers(*xs: Any) -> bool:
     return all(isinstance(x, int) or isinstance(x, Tensor) and x._value.dtype.kind in "biu" for x in xs)
-
-
-@_method
-def __floordiv__(self: Tensor, other: Any) -> Tensor:
-    """The quotient rounded down; its derivative is zero."""
-    if _integers(self, other):
-        return wrap(np.floor_divide(self._value, as_value(other)))
-    return traced.floor(traced.div(self, other))
-
-
-@_method
-def __rfloordiv__(self: Tensor, other: Any) -> Tensor:
-    """The quotient rounded down; its derivative is zero."""
-    return wrap(as_value(other)).__floordiv__(self)  # type: ignore[attr-defined]
 
 
 @_method

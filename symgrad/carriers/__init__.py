@@ -11,7 +11,8 @@ ELEMENTWISE = (
     "square", "reciprocal",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh",
     "sigmoid", "sigmoid_slope", "logsigmoid", "softplus", "relu", "sinc_derivative", "one_minus_square", "floor", "ceil", "round", "trunc",
-    "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder", "fmod", "conj",
+    "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder", "fmod", "floor_divide",
+    "conj",
     "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",
 )
 

@@ -212,6 +212,12 @@ def remainder(a: Any, b: Any) -> Any:
     return np.remainder(a, b)
 
 
+def floor_divide(a: Any, b: Any) -> Any:
+    if np.result_type(a, b).kind in "biu" and not np.all(b):
+        raise RuntimeError("ZeroDivisionError")
+    return np.floor_divide(a, b)
+
+
 def one_minus_square(x: Any) -> Any:
     """1 - x², accurate next to its roots."""
     return (1 - x) * (1 + x)

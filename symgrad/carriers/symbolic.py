@@ -138,6 +138,7 @@ round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy
 pow = _each(operator.pow, 2)
 atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
 fmod = _each(lambda a, b: a - b * sympy.sign(a / b) * sympy.floor(sympy.Abs(a / b)), 2)
+floor_divide = _each(lambda a, b: sympy.floor(a / b), 2)
 hypot = _each(lambda a, b: sympy.sqrt(a**2 + b**2), 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)

@@ -117,6 +117,8 @@ class Recorder:
                 bound = signature.bind(self, *args, **kwargs)
                 if op.prepare is not None:
                     args = op.prepare(*bound.args, **bound.kwargs)
+                    if isinstance(args, Box):  # another op gave the answer
+                        return args
                 else:
                     bound.apply_defaults()
                     args = bound.args[1:]

@@ -27,6 +27,8 @@ elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1
             prepare=_times_alpha, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
             aliases=("multiply",), doc="input * other.")
+
+
 def _is_whole(x):
     return not (x.is_floating_point() or x.is_complex()) if hasattr(x, "dtype") else isinstance(x, int)
 
@@ -47,7 +49,9 @@ def _quotient(xp, input, other, *, rounding_mode=None):
 
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
             names=lambda node: "MulBackward0" if _plain(node.args[0]) else None, domain=(REAL, NONZERO),
-            aliases=("divide", "true_divide"), doc="input / other; integers divide to floats.")
+            aliases=("divide", "true_divide"), prepare=_quotient, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
+            doc="input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats "
+                "unless it is.")
 elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
 elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", doc="input².")

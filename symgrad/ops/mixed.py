@@ -78,10 +78,11 @@ def _not_whole(xp, input):
 elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_not_whole, doc="input - trunc(input): what stands after the point.")
 
 
-@composite("floor_divide", usage="symgrad.floor_divide(x, 0.5)")
-def floor_divide(xp, input, other):
-    """The quotient rounded down; its derivative is zero."""
-    return input // other
+elementwise("floor_divide", None, 0, 0, domain=(REAL, NONZERO), integers=True, usage="symgrad.floor_divide(x, 0.5)",
+            doc="The quotient rounded down; its derivative is zero. Integers raise RuntimeError where `other` is 0.")
+elementwise("rounded_quotient", lambda xp, input, other, rounding_mode: xp.floor_divide(input, other) if rounding_mode == "floor" else
+            xp.trunc(input / other), 0, 0, domain=(REAL, NONZERO), integers=True, public=False, node_name="DivBackward2",
+            examples=(("floor",), ("trunc",)), doc="The quotient rounded down, or towards zero; its derivative is zero.")
 
 
 elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True, usage="symgrad.rsub(x, 1.0)", doc="other - alpha * input.",
