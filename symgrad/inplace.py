@@ -29,6 +29,8 @@ from symgrad.writing import alike, check_target, refuse_inference, refuse_overla
 __all__ = ["in_place"]
 
 OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+HOOKED = DETOURS.data  # the table itself, which is asked at once whether it is empty
+UNARY = {"neg": np.negative}
 
 
 def _asks(args: Any) -> bool:
@@ -99,8 +101,8 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         x = self._value
         if kwargs or type(x) is not np.ndarray or x.base is not None or board.paused:
             return general(self, other, **kwargs)
-        p = self._node
-        if type(other) is Tensor:
+        p = self._node if id(self) in KIN else self._place
+        if isinstance(other, Tensor):
             z, q = other._value, other._node
             if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
                 return general(self, other)
@@ -112,17 +114,17 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         if not flags:
             if flags is BARRED:
                 return general(self, other)
-            call(x, z, out=x)
+            call(x, z, x)
             stamp(x, name)
             return self
         if type(p) is Leaf or id(self) in KIN:
             return general(self, other)
         old = x.copy() if p is None or first or second and q is not None else released(x)
-        call(x, z, out=x)
+        call(x, z, x)
         stamp(x, name)
         node = make()
         node.args, node.parents, node.value, node.flags, node.sequence_nr = (old, z), (p, q), x, flags, next_sequence()
-        if DETOURS:
+        if HOOKED:
             move_retained(self, p, node)
         self._place = node
         return self
@@ -134,7 +136,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
 
 def _unary(op: Op, name: str) -> Callable[..., Tensor]:
     """The hot path of one operand."""
-    call: Any = getattr(numeric, op.name)
+    call: Any = UNARY.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = functools.partial(new, node_class(op))
     first = keeps_old(op, 0)
@@ -148,12 +150,12 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         if flags and (type(p) is Leaf or id(self) in KIN) or p is INFERENCE:
             return general(self)
         old = x.copy() if flags and first else x if not flags else released(x)
-        call(x, out=x)
+        call(x, x)
         stamp(x, name)
         if flags:
             node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (old,), (p,), x, flags, next_sequence()
-            if DETOURS:
+            if HOOKED:
                 move_retained(self, p, node)
             self._place = node
         return self
@@ -164,7 +166,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
 
 
 def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
-    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(getattr(numeric, op.name, None), np.ufunc)
+    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(UNARY.get(op.name) or getattr(numeric, op.name, None), np.ufunc)
     if hot and op.arity == 1:
         return _unary(op, name)
     if hot and op.arity == 2 or op.name in OPERATORS:
@@ -173,7 +175,8 @@ def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
 
 
 OTHERS = ("clamp", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter", "index_put", "index_add",
-          "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr", "baddbmm", "nan_to_num", "put", "clip")
+          "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr", "baddbmm", "nan_to_num",
+          "put", "clip")
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):
