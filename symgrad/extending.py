@@ -106,8 +106,8 @@ def multilinear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Cal
     Raises ValueError for a name that is taken.
 
     >>> import symgrad
-    >>> scaled = symgrad.multilinear("scaled", lambda xp, a, b: a * b, lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a)
-    >>> scaled(symgrad.tensor(3.0), symgrad.tensor(4.0))
+    >>> area = symgrad.multilinear("area", lambda xp, a, b: a * b, lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a)
+    >>> area(symgrad.tensor(3.0), symgrad.tensor(4.0))
     tensor(12.)
     """
     return _declared(ops.multilinear, name, (forward, *transposes), rest)
