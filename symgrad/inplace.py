@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
+from symgrad.dtypes import DTYPES
+from symgrad.geometry import address
 from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.lift import FUNCTIONS, traced
@@ -22,14 +25,14 @@ from symgrad.operators import plain_index
 from symgrad.recording import convert, core
 from symgrad.saved import keeps_old
 from symgrad.tensor import Tensor, as_value, new, wrap
-from symgrad.versions import stamp
-from symgrad.views import KIN, base_of, rebase, refuse_in_place
+from symgrad.versions import owner, stamp
+from symgrad.views import KIN, as_strided, base_of, rebase, refuse_in_place
 from symgrad.writing import alike, check_target, refuse_inference, refuse_overlap, write
 
-__all__ = ["in_place"]
+__all__ = ["augmented", "in_place"]
 
 OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
-HOOKED = DETOURS.data  # the table itself, which is asked at once whether it is empty
+HOOKED = DETOURS.data  # type: ignore[attr-defined]  # the table itself, which is asked at once whether it is empty
 UNARY = {"neg": np.negative}
 
 
@@ -43,8 +46,8 @@ def _known(args: Any) -> bool:
     return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
 
 
-def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """The in-place form of a function whose first argument is the tensor that is written."""
+def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., Any] | None = None) -> Callable[..., Tensor]:
+    """The in-place form of a function whose first argument is the tensor that is written; `recorded` computes the same where a graph is made."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if mode.grad and _asks((self, *args, *kwargs.values())):
@@ -60,7 +63,8 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
                 alias |= a is self or np.may_share_memory(x, a._value)
-        result = function(wrap(x.copy() if _known((self, *args)) else x, p), *args, **kwargs)
+        known = _known((self, *args))
+        result = (recorded if recorded is not None and known else function)(wrap(x.copy() if known else x, p), *args, **kwargs)
         check_target(name, x, result._value.shape, result._value.dtype)
         return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
 
@@ -165,8 +169,25 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
     return method
 
 
+def _truth(op: Op) -> Callable[..., Any]:
+    """The truth values of an op as numbers of the tensor they are written into: constants to a derivative, which the graph must know."""
+    zeros = (0,) * (op.arity or 1)
+
+    def forward(xp: Any, input: Any, *other: Any) -> Any:
+        return xp.indicator(getattr(xp, op.name)(input, *other), input)
+
+    def names(node: Any) -> str:
+        return f"{op.node_name[:-1]}{int(len(node.args) > 1 and isinstance(node.args[1], (np.ndarray, np.generic)))}"
+
+    return core(replace(op, name=f"{op.name}_", forward=forward, partials=zeros, vjp=lambda xp, g, y, args, needs: (None,) * len(zeros),
+                        jvp=lambda xp, tangents, y, args: None, differentiable=True, names=names))
+
+
 def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
-    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(UNARY.get(op.name) or getattr(numeric, op.name, None), np.ufunc)
+    if op.kind == "elementwise" and not op.differentiable:
+        return in_place(name, FUNCTIONS[op.name], _truth(op))
+    ufunc = UNARY.get(op.name) or getattr(numeric, op.name, None)
+    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(ufunc, np.ufunc)
     if hot and op.arity == 1:
         return _unary(op, name)
     if hot and op.arity == 2 or op.name in OPERATORS:
@@ -174,9 +195,9 @@ def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
     return in_place(name, FUNCTIONS[op.name])
 
 
-OTHERS = ("clamp", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter", "index_put", "index_add",
-          "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr", "baddbmm", "nan_to_num",
-          "put", "clip")
+OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
+          "index_put", "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr",
+          "baddbmm", "nan_to_num", "fmod", "logical_xor", "sgn", "sinc")
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):
@@ -294,16 +315,60 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     _settle(self, traced.put(wrap(x.copy() if _known((self, source)) else x, p), source, index, False), "__setitem__")
 
 
-def _augmented(name: str, operator: str) -> None:
+_float_power = in_place("float_power_", FUNCTIONS["float_power"])
+
+
+@_method
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """As `float_power`, in place.
+
+    Raises RuntimeError for a tensor that is not of double precision, which the result has.
+    """
+    wide = DTYPES["complex128" if any(isinstance(x, complex) or isinstance(x, Tensor) and x.is_complex() for x in (self, exponent)) else "float64"]
+    if self.dtype is not wide:
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.words} but the operation's result requires dtype {wide.words}")
+    return _float_power(self, exponent)
+
+
+Tensor.conj_physical_ = in_place("conj_physical_", FUNCTIONS["conj"])  # type: ignore[attr-defined]
+
+
+@_method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number on the main diagonal; with `wrap` the diagonal of a tall matrix starts again one row below its end.
+
+    Raises RuntimeError for fewer than two dimensions, for three or more of different sizes, and for a leaf that requires grad.
+
+    >>> import symgrad
+    >>> symgrad.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
+    shape = self.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    x = self._array()
+    step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
+    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)  # type: ignore[attr-defined]
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        count, below = -(-x.size // (shape[1] + 1)) - min(shape), x.strides[0] // x.itemsize * (shape[1] + 1)
+        as_strided(self, (count,), (step,), start + below).fill_(fill_value)  # type: ignore[attr-defined]
+    return self
+
+
+def augmented(name: str, operator: str) -> None:
+    """Let an augmented assignment call an in-place method."""
     method = getattr(Tensor, name)
     unknown = (str, bytes, dict, set, type(None))
 
-    def augmented(self: Tensor, other: Any) -> Any:
+    def assign(self: Tensor, other: Any) -> Any:
         return NotImplemented if isinstance(other, unknown) else method(self, other)
 
-    setattr(Tensor, operator, augmented)
+    setattr(Tensor, operator, assign)
 
 
 for _name, _operator in {"add_": "__iadd__", "sub_": "__isub__", "mul_": "__imul__", "div_": "__itruediv__", "pow_": "__ipow__",
-                         "remainder_": "__imod__"}.items():
-    _augmented(_name, _operator)
+                         "floor_divide_": "__ifloordiv__", "remainder_": "__imod__"}.items():
+    augmented(_name, _operator)

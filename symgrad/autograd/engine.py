@@ -89,7 +89,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
         wanted = _paths(seeds, keep)
     detours: Any = None
     before, outer, checks = record(create_graph), None, None
-    if DETOURS:
+    if DETOURS.data:  # type: ignore[attr-defined]
         detours, outer, running.pullback = DETOURS, running.pullback, Pullback(seeds, wanted)
     if board.anomaly is not None:
         detours = checks = board.anomaly.checks(seeds)
