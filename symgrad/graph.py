@@ -199,6 +199,7 @@ class Node:
     chooses: bool
     saves: bool
     outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
+    protects = False  # whether its rule reads values that must not be written meanwhile
     silent = False  # whether a cotangent of None is nothing at all, where it is zero otherwise
     args: tuple | None
     parents: tuple[Node | None, ...]
@@ -371,13 +372,13 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     found = _classes.get(key)
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "chooses": op.chooses, "__doc__": op.doc,
+        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "protects": op.saves, "chooses": op.chooses, "__doc__": op.doc,
                  "__module__": "symgrad"}
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
         for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters))):
             for prefix in ("_saved_", "_raw_saved_"):
-                words[prefix + name] = property(operator.methodcaller("_saved_value", prefix + name))
+                words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)
         if op.kind != "function":  # those are of one call each
             _classes[key] = found

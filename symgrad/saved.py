@@ -191,4 +191,4 @@ def _saved(self: Node, name: str) -> Any:
     return parameters[asked]
 
 
-Node._saved_value = _saved  # type: ignore[attr-defined]
+Node.saved_as = _saved  # type: ignore[attr-defined]

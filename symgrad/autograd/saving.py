@@ -94,13 +94,13 @@ def _fetching(kind: type[Node]) -> type[Node]:
             found = {place: xp.conj(value) for place, value in found.items()}
         return self.op.vjp(xp, g, found.get(-1, y), tuple(found.get(i, a) for i, a in enumerate(args)), needs)
 
-    def saved_value(self: Any, name: str) -> Any:
+    def saved_as(self: Any, name: str) -> Any:
         place = _place(self, name.removeprefix("_saved_")) if name.startswith("_saved_") and not self.flags & RELEASED else None
         if place is None or self.args is None or place not in self.args.kept:
-            return Node._saved_value(self, name)  # type: ignore[attr-defined]
+            return Node.saved_as(self, name)  # type: ignore[attr-defined]
         return wrap(self.args.kept[place].unpack(), self if place < 0 else self.parents[place])
 
-    return type(kind.__name__, (kind,), {"__slots__": (), "vjp": vjp, "_saved_value": saved_value, "broadcasts": True, "__module__": kind.__module__,
+    return type(kind.__name__, (kind,), {"__slots__": (), "vjp": vjp, "saved_as": saved_as, "broadcasts": True, "__module__": kind.__module__,
                                          "__doc__": kind.__doc__})
 
 
@@ -259,7 +259,7 @@ class SavedTensor:
         _forget(node, {self._place} | ({-1} if all(place >= 0 for _, place in _needed(node, node.parents)) else set()))
 
 
-def _raw(node: Node, name: str, lookup: Any = Node._saved_value) -> Any:  # type: ignore[attr-defined]
+def _raw(node: Node, name: str, lookup: Any = Node.saved_as) -> Any:  # type: ignore[attr-defined]
     """As `_saved_*`, and the `_raw_saved_*` by which torch sets hooks."""
     if not name.startswith("_raw_saved_"):
         return lookup(node, name)
@@ -269,7 +269,7 @@ def _raw(node: Node, name: str, lookup: Any = Node._saved_value) -> Any:  # type
     return SavedTensor(node, place)
 
 
-Node._saved_value = _raw  # type: ignore[attr-defined]
+Node.saved_as = _raw  # type: ignore[attr-defined]
 
 
 # Writing to what was saved
