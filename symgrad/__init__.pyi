@@ -16,6 +16,7 @@ from symgrad import inplace as inplace
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
+from symgrad import reshaping as reshaping
 from symgrad import surface as surface
 from symgrad import utils as utils
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
@@ -136,12 +137,12 @@ def mul(input: TensorLike, other: TensorLike) -> Tensor:
     """input * other."""
 def multiply(input: TensorLike, other: TensorLike) -> Tensor:
     """input * other."""
-def div(input: TensorLike, other: TensorLike) -> Tensor:
-    """input / other; integers divide to floats."""
-def divide(input: TensorLike, other: TensorLike) -> Tensor:
-    """input / other; integers divide to floats."""
-def true_divide(input: TensorLike, other: TensorLike) -> Tensor:
-    """input / other; integers divide to floats."""
+def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+def divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
 def neg(input: TensorLike) -> Tensor:
     """-input."""
 def negative(input: TensorLike) -> Tensor:
@@ -166,13 +167,23 @@ def eq(input: TensorLike, other: TensorLike) -> Tensor:
     """input == other, as booleans."""
 def ne(input: TensorLike, other: TensorLike) -> Tensor:
     """input != other, as booleans."""
+def not_equal(input: TensorLike, other: TensorLike) -> Tensor:
+    """input != other, as booleans."""
 def lt(input: TensorLike, other: TensorLike) -> Tensor:
+    """input < other, as booleans."""
+def less(input: TensorLike, other: TensorLike) -> Tensor:
     """input < other, as booleans."""
 def le(input: TensorLike, other: TensorLike) -> Tensor:
     """input <= other, as booleans."""
+def less_equal(input: TensorLike, other: TensorLike) -> Tensor:
+    """input <= other, as booleans."""
 def gt(input: TensorLike, other: TensorLike) -> Tensor:
     """input > other, as booleans."""
+def greater(input: TensorLike, other: TensorLike) -> Tensor:
+    """input > other, as booleans."""
 def ge(input: TensorLike, other: TensorLike) -> Tensor:
+    """input >= other, as booleans."""
+def greater_equal(input: TensorLike, other: TensorLike) -> Tensor:
     """input >= other, as booleans."""
 def logical_and(input: TensorLike, other: TensorLike) -> Tensor:
     """The logical and of two truth values."""
@@ -389,7 +400,7 @@ def fmod(input: TensorLike, other: TensorLike) -> Tensor:
 def frac(input: TensorLike) -> Tensor:
     """input - trunc(input): what stands after the point."""
 def floor_divide(input: TensorLike, other: TensorLike) -> Tensor:
-    """The quotient rounded down; its derivative is zero."""
+    """The quotient rounded down; its derivative is zero. Integers raise RuntimeError where `other` is 0."""
 def rsub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """other - alpha * input."""
 def positive(input: TensorLike) -> Tensor:
