@@ -50,20 +50,21 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
     """The in-place form of a function whose first argument is the tensor that is written; `recorded` computes the same where a graph is made."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if mode.grad and _asks((self, *args, *kwargs.values())):
+        others = (*args, *kwargs.values())
+        if mode.grad and _asks((self, *others)):
             refuse_in_place(self)
         x = self._array()
         p = self._node
-        for a in args if mode.grad else ():
+        for a in others if mode.grad else ():
             if isinstance(a, Tensor):
                 a._node  # noqa: B018  a view that has no place in the graph any more says so first
         check_target(name, x, x.shape, x.dtype)
         alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
-        for a in args:
+        for a in others:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
                 alias |= a is self or np.may_share_memory(x, a._value)
-        known = _known((self, *args))
+        known = _known((self, *others))
         result = (recorded if recorded is not None and known else function)(wrap(x.copy() if known else x, p), *args, **kwargs)
         check_target(name, x, result._value.shape, result._value.dtype)
         return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
@@ -197,7 +198,7 @@ def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
 
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
           "index_put", "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr",
-          "baddbmm", "nan_to_num", "fmod", "logical_xor", "sgn", "sinc")
+          "baddbmm", "nan_to_num", "fmod", "sgn", "sinc")
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):

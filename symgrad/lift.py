@@ -92,7 +92,10 @@ def _front(op: Op, core: Lifted) -> Lifted:
                 args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
             if composite:
                 return own(core(traced, *args, **kwargs), args)
-            prepared = op.prepare(traced, *args, **kwargs) if op.prepare else signature.bind(*args, **kwargs).arguments.values()
+            if op.prepare:
+                prepared = op.prepare(traced, *args, **kwargs)
+            else:
+                prepared = args if len(args) == len(names) and not kwargs else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             raise _named(op, signature, error, args, kwargs) from None
         return prepared if isinstance(prepared, Tensor) else core(*prepared)  # another op gave the answer

@@ -94,7 +94,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 following = None
                 continue
             parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
-        if written and node.sequence_nr < written and not flags & RELEASED:
+        if written and node.protects and node.sequence_nr < written and not flags & RELEASED:
             verify(node, parents)
         if read is not None:
             y, args = read(node)

@@ -159,8 +159,9 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
         node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
-    watched = not result_needed and _watches_result(node.op) and isinstance(node.value, np.ndarray)
-    if watched and first_write_after(node.value, node.sequence_nr) is not None:
+    read = read_by(node.op)
+    reads_result = read is None or any("result" in read[min(i, len(read) - 1)] for i, p in enumerate(parents) if p is not None)
+    if not result_needed and reads_result and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
         count = len(node.parents)
         tensors = node.args[:count]
         node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])

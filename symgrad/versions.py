@@ -20,7 +20,7 @@ from symgrad.geometry import address
 from symgrad.graph import board, next_sequence
 
 __all__ = ["Alias", "Write", "carry_over", "first_write_after", "owner", "promote", "stamp", "tell", "user_frame",
-           "version"]
+           "version", "written_since"]
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 REMEMBERED = 64  # writes of one array whose place in time is kept; older ones are only counted
@@ -45,12 +45,13 @@ class Write(NamedTuple):
 class _Storage:
     """The writes into the memory that one array owns."""
 
-    __slots__ = ("reference", "count", "writes", "families", "sharing")
+    __slots__ = ("reference", "count", "last", "writes", "families", "sharing")
 
     def __init__(self, root: np.ndarray):
         key = id(root)
         self.reference = weakref.ref(root, lambda _: _storages.pop(key, None))
-        self.count, self.writes = 0, deque[Write](maxlen=REMEMBERED)
+        self.count = self.last = 0  # the last write's place in time
+        self.writes = deque[tuple[int, str, CodeType, int]](maxlen=REMEMBERED)
         self.sharing: list[weakref.ref] = []
         self.families: list[weakref.ref] = []  # of views on this memory; each is told of a write
 
@@ -118,6 +119,9 @@ def user_frame(depth: int) -> FrameType:
     return frame
 
 
+_others: set[str] = set()  # files that are not this package's
+
+
 def stamp(array: np.ndarray, operation: str) -> None:
     """Count a write into the array's memory."""
     root = array if array.base is None else owner(array)
@@ -125,11 +129,15 @@ def stamp(array: np.ndarray, operation: str) -> None:
     if storage is None:
         storage = _storages[id(root)] = _Storage(root)
     frame: Any = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
-        frame = frame.f_back
+    code = frame.f_code
+    if code.co_filename not in _others:
+        while code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code
+        _others.add(code.co_filename)
     storage.count += 1
-    board.written = now = next_sequence()
-    storage.writes.append(Write(now, operation, frame.f_code, frame.f_lasti))
+    board.written = storage.last = now = next_sequence()
+    storage.writes.append((now, operation, code, frame.f_lasti))
     if storage.families:
         for reference in storage.families:
             family = reference()
@@ -167,7 +175,15 @@ def version(value: Any) -> int:
 def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | None:
     """The first write after a place in time with the versions now and then; None if there was none."""
     storage = _known(value)
-    if storage is None or not storage.writes or storage.writes[-1].sequence_nr <= sequence_nr:
+    if storage is None or storage.last <= sequence_nr:
         return None
-    later = [write for write in storage.writes if write.sequence_nr > sequence_nr]
-    return later[0], storage.count, storage.count - len(later)
+    later = [write for write in storage.writes if write[0] > sequence_nr]
+    return Write(*later[0]), storage.count, storage.count - len(later)
+
+
+def written_since(value: Any, sequence_nr: int) -> bool:
+    """Whether the memory was written after a place in time."""
+    if type(value) is np.ndarray:
+        storage = _storages.get(id(value if value.base is None else owner(value)))
+        return storage is not None and storage.last > sequence_nr
+    return bool(_scalars) and (entry := _scalars.get(id(value))) is not None and entry[1].last > sequence_nr

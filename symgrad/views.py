@@ -23,6 +23,7 @@ from symgrad.versions import first_write_after, owner, tell
 
 __all__ = ["KIN", "Kin", "adopt", "as_strided", "base_of", "CUSTOM", "MANY", "Unheard", "own", "rebase", "refuse_in_place"]
 
+ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
 
@@ -34,19 +35,17 @@ class RefusedView(RuntimeError):
 class Kin:
     """What a tensor knows of its family: a view its base and how it was made, a base the views whose nodes are current."""
 
-    __slots__ = ("reference", "base", "made", "source", "before", "array", "since", "mixed", "asked", "fresh", "__weakref__")
-
-    def __init__(self, t: Tensor, base: Tensor | None, made: str = ""):
-        key = id(t)
-        self.reference, self.base, self.made = weakref.ref(t, lambda _: KIN.pop(key, None)), base, made
-        self.source: tuple[int, str] | None = None  # the output and the op that a view came of, once its node is gone
-        self.before: weakref.ref[Node] | None = None  # that node
-        self.array = t._value  # in which views have their places
-        self.since = board.written  # the newest write when the view's node was made
-        self.mixed = False  # whether a view is in a graph that its base is not in
-        self.asked = False  # whether a view whose node is out of date was asked to require grad
-        self.fresh: dict[int, weakref.ref] = {}
-        KIN[key] = self
+    __slots__ = ("reference", "base", "made", "since", "__dict__", "__weakref__")
+    reference: weakref.ref[Tensor]
+    base: Tensor | None
+    made: str
+    since: int  # the newest write when the view's node was made
+    array: Any = None  # of a base: in which views have their places
+    fresh: dict[int, weakref.ref[Tensor]] = {}  # of a base, which has its own
+    source: tuple[int, str] | None = None  # the output and the op that a view came of, once its node is gone
+    before: weakref.ref[Node] | None = None  # that node
+    mixed = False  # whether a view is in a graph that its base is not in
+    asked = False  # whether a view whose node is out of date was asked to require grad
 
     def outdate(self) -> None:
         """After a write: take the nodes of this base's views away, so that they are asked for anew."""
@@ -54,7 +53,7 @@ class Kin:
         if base is None or not self.fresh or base._node is None and not self.mixed or base._node is INFERENCE:
             return
         untracked = base._node is None
-        for reference in self.fresh.values():
+        for reference in list(self.fresh.values()):
             view = reference()
             if view is not None and (kin := KIN.get(id(view))) is not None:
                 node = view._node
@@ -94,8 +93,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     if board.paused and not mode.grad:
         made = INFERRED if mode.inference else NO_GRAD
     if kin is None:
-        base, kin = source, Kin(source, None)
-        tell(source._value, kin)
+        base, kin = source, _found(source)
     elif kin.base is not None:
         base, made = kin.base, made or kin.made
         kin = KIN[id(base)]
@@ -104,12 +102,33 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     if base._value is not kin.array:  # it was given other memory
         kin.array = base._value
         kin.fresh.clear()
-    kin.fresh[id(view)] = Kin(view, base, made).reference
-    if view._node is None and base._node is not None and base.requires_grad:
-        view._node = Unheard(view, view._value, True)
-    elif base._node is None and view._node is not None:
+    key, root = id(view), id(base)
+
+    def gone(_: Any) -> None:
+        KIN.pop(key, None)
+        if (family := KIN.get(root)) is not None:
+            family.fresh.pop(key, None)
+
+    own = new(Kin)
+    own.base, own.made, own.since = base, made, board.written
+    own.reference = kin.fresh[key] = ref(view, gone)
+    KIN[key] = own
+    if view._place is None:
+        if base._node is not None and base.requires_grad:
+            view._place = Unheard(view, view._value, True)
+    elif base._node is None:
         kin.mixed = True
     return view
+
+
+def _found(base: Tensor) -> Kin:
+    """The family of a tensor that has its first view."""
+    key = id(base)
+    kin = KIN[key] = new(Kin)
+    kin.base, kin.made, kin.since, kin.array, kin.fresh = None, "", board.written, base._value, {}
+    kin.reference = ref(base, lambda _: KIN.pop(key, None))
+    tell(base._value, kin)
+    return kin
 
 
 def refuse_in_place(t: Tensor) -> None:
@@ -303,7 +322,7 @@ def _quit(t: Tensor) -> None:
     kin = KIN.get(id(t))
     if kin is not None:
         kin.mixed = True
-    for reference in [] if kin is None else kin.fresh.values():
+    for reference in [] if kin is None else list(kin.fresh.values()):
         view = reference()
         if view is not None and isinstance(view._node, Unheard):
             view._node = None

@@ -41,6 +41,7 @@ from symgrad.carriers.structure import (
     sum,
     sum_to_size,
     trace,
+    view,
     unfold,
     zeros_like,
 )

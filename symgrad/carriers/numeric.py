@@ -335,6 +335,16 @@ def getitem(x: Any, index: Any) -> Any:
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
 
 
+def view(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` in another shape; raises RuntimeError where that needs a copy."""
+    out = x.reshape(shape)
+    base = out.base
+    if base is not x and (base is None or base is not x.base) and out.size:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+                           "subspaces). Use .reshape(...) instead.")
+    return out
+
+
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """The array stretched to a shape, without a copy; what is no longer stretched in a part of it may be written."""
     out = np.broadcast_to(x, shape)

@@ -49,6 +49,7 @@ from symgrad.carriers.cells import (
     sum,
     sum_to_size,
     trace,
+    view,
     tril,
     triu,
     unfold,

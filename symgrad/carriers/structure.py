@@ -41,6 +41,11 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
+def view(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` in another shape, sharing memory where that means anything."""
+    return x.reshape(shape)
+
+
 def permute(x: Any, dims: tuple[int, ...]) -> Any:
     return x.transpose(dims)
 

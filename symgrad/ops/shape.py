@@ -38,28 +38,20 @@ def _reshaped(node):
     return "ReshapeAliasBackward0" if base is not None and (base is x or base is x.base) else "UnsafeViewBackward0"
 
 
-linear("viewed", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, public=False,
-       examples=(((4, 3),), ((12,),)), doc="The same memory in another shape: what `view` computes.")
 linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, names=_reshaped,
        examples=(((4, 3),), ((12,),)), prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
        usage="symgrad.reshape(a, (3, -1))", doc="The same elements in another shape; one size may be -1.")
 
 
-@composite("view", usage="a.view(3, 2)")
-def view(xp, input, *shape):
-    """The same elements in another shape, sharing memory; refused where that needs a copy."""
-    size = _target("view", input.shape, sizes(shape))
-    out = xp.viewed(input, size)
-    if not out.shares_memory_with(input) and math.prod(size):
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                           "contiguous subspaces). Use .reshape(...) instead.")
-    return out
+linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_back, view=True, examples=(((4, 3),), ((12,),)),
+       prepare=lambda xp, input, *shape: (input, _target("view", input.shape, sizes(shape))), usage="a.view(3, 2)",
+       doc="The same elements in another shape, sharing memory; refused where that needs a copy.")
 
 
 @composite("view_as", usage="a.view_as(a.reshape(-1))")
 def view_as(xp, input, other):
     """The same elements in the shape of another tensor, sharing memory."""
-    return view(xp, input, *other.shape)
+    return xp.view(input, tuple(other.shape))
 
 
 @composite("reshape_as", usage="a.reshape_as(a.t())")
