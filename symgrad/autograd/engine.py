@@ -187,7 +187,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
-        if node not in delivered:
+        if node not in delivered and not isinstance(node, Unheard):
             give(t, node, out.pop(node, None))
 
 
@@ -223,7 +223,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     nodes = [x._node for x in xs]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):
-        if node in out:
+        if node in out and not isinstance(node, Unheard):
             g = out[node]
             if create_graph:
                 results.append(_linked(g, x, nodes))  # type: ignore[arg-type]
@@ -233,7 +233,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                 result._formula = [(seeds, node)]
             results.append(result)
         elif materialize_grads:
-            results.append(wrap(np.zeros_like(x._value)))
+            zeros = wrap(np.zeros_like(x._value))
+            results.append(zeros.requires_grad_() if create_graph else zeros)
         elif allow_unused:
             results.append(None)
         else:
