@@ -57,13 +57,13 @@ class Geometry:
         self.shape, self.size, self.strides, self.offset, self._positions = shape, size, strides, offset, positions
 
     @classmethod
-    def of(cls, view: np.ndarray, base: np.ndarray) -> Geometry:
-        """The place of a view in its base.
+    def of(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> Geometry:
+        """The place of a view in its base, whose address may be given, for asking is slow.
 
         Raises ValueError where an element of the view is none of the base's.
         """
         item = base.itemsize
-        offset = address(view) - address(base) if base.size and view.size else 0
+        offset = address(view) - (address(base) if start is None else start) if base.size and view.size else 0
         if base.flags.c_contiguous and not offset % item and not any(s % item for s in view.strides):
             return cls(view.shape, base.size, tuple(s // item for s in view.strides), offset // item)._inside()
         low = sum(min(s * (n - 1), 0) for s, n in zip(base.strides, base.shape))
@@ -78,10 +78,10 @@ class Geometry:
         return cls(view.shape, base.size, None, 0, positions)
 
     @classmethod
-    def reaching(cls, view: np.ndarray, base: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
+    def reaching(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> tuple[Geometry, np.ndarray | None]:
         """The place of a view that may reach beyond its base: in the base alone (and None), or in the base and the values beyond, in this order."""
         try:
-            return cls.of(view, base), None
+            return cls.of(view, base, start), None
         except ValueError:
             places = _addresses(view)
             known = {int(a): i for i, a in enumerate(_addresses(base).ravel())}

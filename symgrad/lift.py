@@ -65,6 +65,7 @@ def _front(op: Op, core: Lifted) -> Lifted:
     names = list(signature.parameters)
     words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
     plain, composite, arity = op.kind == "elementwise", op.kind == "composite", op.arity
+    quick = arity == 1 and not plain and not composite and op.prepare is not None
 
     def tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         bound = signature.bind(*args, **kwargs)
@@ -80,6 +81,9 @@ def _front(op: Op, core: Lifted) -> Lifted:
         if plain and not kwargs and len(args) == arity:
             return core(*args)
         try:
+            if quick and not kwargs and args and isinstance(args[0], Tensor):
+                prepared = op.prepare(traced, *args)  # type: ignore[misc]
+                return prepared if isinstance(prepared, Tensor) else core(*prepared)
             if kwargs:
                 if "out" in kwargs and "out" not in names:
                     target = kwargs.pop("out")

@@ -44,6 +44,8 @@ class Kin:
     fresh: dict[int, weakref.ref[Tensor]] = {}  # of a base, which has its own
     source: tuple[int, str] | None = None  # the output and the op that a view came of, once its node is gone
     before: weakref.ref[Node] | None = None  # that node
+    start: int | None = None  # of a base: the address of its memory
+    geometry: tuple[Geometry, Any] | None = None  # of a view: its place in the base
     mixed = False  # whether a view is in a graph that its base is not in
     asked = False  # whether a view whose node is out of date was asked to require grad
 
@@ -100,7 +102,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     else:
         base = source
     if base._value is not kin.array:  # it was given other memory
-        kin.array = base._value
+        kin.array, kin.start = base._value, None
         kin.fresh.clear()
     key, root = id(view), id(base)
 
@@ -184,7 +186,7 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     if base is not t:
         if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
             node.parents = (copy.copy(old), *node.parents[1:])
-        node = _written(base, node, t._value, before)
+        node = _written(base, node, t, before)
     hidden = _hidden()
     if hidden:
         mode.watcher.moved((t, old), (base, base._node))
@@ -202,12 +204,15 @@ def _hidden() -> bool:
     return mode.watcher is not None and hasattr(mode.watcher, "moved")
 
 
-def _written(base: Tensor, piece: Node, view: np.ndarray, before: Any) -> Node:
+def _written(base: Tensor, piece: Node, t: Tensor, before: Any) -> Node:
     """The node of a base after a view of it was written."""
+    view = t._value
     old, array, flags = base._node, KIN[id(base)].array, piece.flags & kept()
     flags |= 0 if old is None else old.flags & kept()
     units, source = _counted_in(array if before is None else before, old, view.dtype, flags)
-    place = Geometry.of(view, _counted_in(array, None, view.dtype, 0)[0])
+    place, beyond = _place_of(t, base)
+    if beyond is not None:
+        raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
     node = new(CopySlices)
     node.args, node.parents, node.value = (units, piece.value, place), (source, piece), base._value
     node.flags, node.sequence_nr = flags, next_sequence()
@@ -237,10 +242,24 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
         return (super().next_functions[0], *piece.next_functions[1:]) if piece is not None else super().next_functions
 
 
-def _reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int) -> Node:
+def _place_of(t: Tensor, base: Tensor) -> tuple[Geometry, Any]:
+    """Where a view stands in its base, worked out once, and the values of elements that are none of the base's."""
+    family = KIN[id(base)]
+    kin = KIN.get(id(t))
+    if kin is not None and kin.geometry is not None:
+        return kin.geometry
+    if family.start is None:
+        family.start = address(family.array)
+    found = Geometry.reaching(t._value, _counted_in(family.array, None, t._value.dtype, 0)[0], family.start)
+    if kin is not None and kin.base is base:
+        kin.geometry = found
+    return found
+
+
+def _reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int, place: tuple[Geometry, Any] | None = None) -> Node:
     """The node that reads a view from an array at a node; elements of the view that are none of the array's are constants."""
     array, parent = _counted_in(array, parent, view.dtype, flags)
-    geometry, values = Geometry.reaching(view, array)
+    geometry, values = Geometry.reaching(view, array) if place is None else place
     if values is not None:
         flat = make_node(REGISTRY["reshape"], (array, (array.size,)), (parent,), array.reshape(-1), flags)
         parent = make_node(REGISTRY["cat"], (flat.value, values, 0), (flat, None), np.concatenate([flat.value, values]), flags)
@@ -261,7 +280,7 @@ def _current_node(view: Tensor) -> Node | None:
     if _hidden() and not mode.grad:
         flags = SHADOW * mode.watcher.known(parent)
     if flags:
-        node = _reading(view._value, KIN[id(base)].array, parent, flags)
+        node = _reading(view._value, KIN[id(base)].array, parent, flags, _place_of(view, base))
         if hasattr(view, "_retained"):
             detour_of(node).retained = weakref.ref(view)
             if kin.before is not None and (old := kin.before()) is not None:

@@ -45,6 +45,8 @@ def sizes(shape):
     """Sizes given as one sequence or as several integers."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = shape[0]
+    if type(shape) is tuple and {*map(type, shape)} <= {int}:
+        return shape
     for n in shape:
         if not hasattr(n, "__index__"):
             raise TypeError(f"sizes must be integers, not {type(n).__name__} ({n!r})")

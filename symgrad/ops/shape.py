@@ -9,6 +9,8 @@ from symgrad.ops.rules import axes, axis, sizes
 
 def _target(name, shape, size):
     """A shape with its -1 worked out."""
+    if -1 not in size and math.prod(size) == math.prod(shape) and min(size, default=0) >= 0:
+        return size
     known = math.prod(n for n in size if n != -1)
     total = math.prod(shape)
     if size.count(-1) > 1:
@@ -325,5 +327,5 @@ linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, sh
        examples=(("K",), ("C",), ((1, 0),)), usage="symgrad.clone(a)",
        doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
-          jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), public=False, node_name="ToCopyBackward0", examples=(("float64",),),
+          jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), saves=False, public=False, node_name="ToCopyBackward0", examples=(("float64",),),
           doc="The input in another dtype.")
