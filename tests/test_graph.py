@@ -249,3 +249,30 @@ class TestMemory:
     def test_an_op_class_is_made_once(self):
         x = leaf(1.0)
         assert type(x.sin().grad_fn) is type(x.sin().grad_fn) and isinstance(x.sin().grad_fn, graph.Node)
+
+
+def test_a_view_that_no_graph_knows_is_unused():
+    """It requires grad, as its base does, but no cotangent is its own: what torch says of it, word for word."""
+    x = leaf([1.0, 2.0])
+    for base in (x, x.sin()):
+        with symgrad.no_grad():
+            view = base.unsqueeze(-1)
+        assert view.requires_grad
+        with pytest.raises(RuntimeError, match="The differentiated Tensor at index 0 appears to not have been used in the graph"):
+            autograd.grad((view * view).sum(), view)
+        (zeros,) = autograd.grad((view * view).sum(), view, create_graph=True, materialize_grads=True)
+        assert zeros.tolist() == [[0.0], [0.0]] and zeros.requires_grad
+        (view * view).sum().backward(inputs=[view])
+        assert view.grad is None
+
+
+def test_a_quotient_that_was_written_over_is_not_computed_again():
+    """Its derivative by the dividend reads a number alone, for which nothing else was kept."""
+    x = leaf([1.0, 2.0])
+    y = x * 3.0
+    y.div_(-2.0)
+    view = y.view(2, 1)
+    with symgrad.no_grad():
+        view.fill_(7.0)
+    (y / 1.5).sum().backward()
+    assert x.grad.tolist() == [-1.0, -1.0]
