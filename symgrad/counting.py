@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.dtypes import dtype_of
+from symgrad.inplace import augmented, in_place
 from symgrad.lift import FUNCTIONS
 from symgrad.op import Op
 from symgrad.recording import core
@@ -293,3 +294,8 @@ _where.__name__ = "where"
 attach("where", _where)
 attach("__lshift__", bitwise_left_shift)
 attach("__rshift__", bitwise_right_shift)
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "bitwise_not", "gcd", "lcm"):
+    attach(f"{_name}_", in_place(f"{_name}_", FUNCTIONS_HERE[_name]))
+for _name, _operator in {"bitwise_and_": "__iand__", "bitwise_or_": "__ior__", "bitwise_xor_": "__ixor__", "bitwise_left_shift_": "__ilshift__",
+                         "bitwise_right_shift_": "__irshift__"}.items():
+    augmented(_name, _operator)

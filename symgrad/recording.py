@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.graph import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
+from symgrad.graph import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, plainly, watched
 from symgrad.op import REGISTRY, Op
 from symgrad.tensor import Tensor, as_value, new, wrap
 from symgrad.views import MANY, adopt
@@ -100,7 +101,28 @@ def up_to_date(x: Any) -> Any:
     return wrap(x._value, x._node) if isinstance(x, Tensor) else x
 
 
+def _kept_narrow(y: Any, dtype: np.dtype) -> Any:
+    """A value in bfloat16, which NumPy does not know to be wider than a Python number, where it was computed in more."""
+    return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
+
+
+def _with_number(op: Op, call: Lifted) -> Lifted:
+    """An op of two operands on a bfloat16 tensor and a Python number: the number keeps its digits, and the value is rounded once."""
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
+
+    narrow = op if op.vjp is None else replace(op, vjp=vjp)
+
+    def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
+        y = _kept_narrow(call(x, z), z.dtype if type(x) in NUMBERS else x.dtype)
+        make = watched if board.paused or INFERENCE in (p, q) else plainly
+        return wrap(y, make(narrow, (x, z), (p, q), y))
+
+    return function
+
+
 def _binary(op: Op, call: Lifted) -> Lifted:
+    with_number = _with_number(op, call)
     make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
@@ -120,6 +142,8 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 alike = True
             else:
                 x, p, z, q = _settle(op, input, other)
+                if type(x) in NUMBERS and z.dtype.kind == "V" or type(z) in NUMBERS and x.dtype.kind == "V":
+                    return with_number(x, p, z, q)
                 alike = False
         except AttributeError:
             return function(up_to_date(input), up_to_date(other))
@@ -128,6 +152,8 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             out._value = y = call(x, z)
         except (ValueError, TypeError) as error:
             raise _explain(op, error, [x, z]) from None
+        if alike and type(y) is not float64 and y.dtype is not x.dtype:
+            return with_number(x, p, z, q)
         if p is None:
             flags = 0 if q is None else q.flags & mask
         else:
@@ -233,11 +259,22 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> L
     return function
 
 
+def _with_parameters(forward: Lifted) -> Lifted:
+    """A rule of tensors and Python numbers, which never widen bfloat16."""
+    def rule(xp: Any, x: Any, *rest: Any) -> Any:
+        y = forward(xp, x, *rest)
+        return y if y.dtype is x.dtype or x.dtype.kind != "V" else _kept_narrow(y, x.dtype)
+
+    return rule
+
+
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     forward, arity = op.forward, op.arity
+    if op.kind == "elementwise" and op.parameters:
+        forward = _with_parameters(op.forward)
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])

@@ -78,7 +78,8 @@ elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_b
                   saved=("input exponent", "input exponent result"),
                   names=lambda node: f"PowBackward{2 if _plain(node.args[0]) else 0 if _plain(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
-elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b),
+elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), saved=("", "input other"),
+            names=lambda node: f"RemainderBackward{int(not _plain(node.args[1]))}",
                         domain=(REAL, NONZERO), integers=True, doc="input - floor(input / other) * other: it has the sign of `other`.")
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
@@ -115,8 +116,9 @@ def clamp(xp, input, min=None, max=None):
     return _clamp(xp, input, min, max)
 
 
+LONG = {"ne": ("not_equal",), "lt": ("less",), "le": ("less_equal",), "gt": ("greater",), "ge": ("greater_equal",)}
 for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-    elementwise(_name, None, None, None, doc=f"input {_sign} other, as booleans.")
+    elementwise(_name, None, None, None, aliases=LONG.get(_name, ()), doc=f"input {_sign} other, as booleans.")
 for _name in ("logical_and", "logical_or"):
     elementwise(_name, None, None, None, doc=f"The {_name.replace('_', ' ')} of two truth values.")
 for _name, _what in {"logical_not": "Not `input`", "isfinite": "Whether neither infinite nor NaN", "isnan": "Whether NaN",

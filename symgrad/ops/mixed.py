@@ -5,15 +5,15 @@ import warnings
 
 from symgrad.domains import NONZERO, REAL
 from symgrad.indices import largest
-from symgrad.op import composite, elementwise, multilinear, primitive
+from symgrad.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.rules import axis
 
 elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
             lambda xp, y, a, b, c, value: value * c, lambda xp, y, a, b, c, value: value * b, public=False, node_name="Addcmul", integers=True,
-            examples=((1,), (-2.5,)), doc="input + value * tensor1 * tensor2.")
+            saved=("", "tensor2", "tensor1"), examples=((1,), (-2.5,)), doc="input + value * tensor1 * tensor2.")
 elementwise("add_quotient", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 / tensor2), 1,
             lambda xp, y, a, b, c, value: value / c, lambda xp, y, a, b, c, value: -value * (b / c) / c, domain=(REAL, REAL, NONZERO), public=False,
-            node_name="Addcdiv", examples=((1,), (-2.5,)), doc="input + value * tensor1 / tensor2.")
+            node_name="Addcdiv", saved=("", "tensor2", "tensor1 tensor2"), examples=((1,), (-2.5,)), doc="input + value * tensor1 / tensor2.")
 
 
 @composite("addcmul", arity=3, usage="symgrad.addcmul(x, x, x, value=2)")
@@ -31,10 +31,9 @@ def addcdiv(xp, input, tensor1, tensor2, *, value=1):
     return xp.add_quotient(input, tensor1, tensor2, value)
 
 
-elementwise("lerp_number", lambda xp, input, end, weight: (1 - weight) * input + weight * end,
-            lambda xp, y, a, b, weight: (1 - weight) * xp.ones_like(y), lambda xp, y, a, b, weight: weight * xp.ones_like(y), public=False,
-            node_name="Lerp", examples=((0.25,), (1.0,)), doc="input + weight "
-                                                                                                                                  "(end - input).")
+linear("lerp_number", lambda xp, input, end, weight: (1 - weight) * input + weight * end, lambda xp, g, shape, weight: (1 - weight) * g,
+       lambda xp, g, shape, weight: weight * g, public=False, node_name="Lerp", examples=((0.25,), (1.0,)), shapes=((3, 4), (4,)),
+       doc="input + weight (end - input).")
 elementwise("lerp_tensor", lambda xp, input, end, weight: (1 - weight) * input + weight * end, lambda xp, y, a, b, w: 1 - w, lambda xp, y, a, b, w: w,
             lambda xp, y, a, b, w: b - a, public=False, node_name="LerpBackward1", doc="input + weight (end - input).")
 
@@ -58,7 +57,7 @@ def _whole_quotient(xp, y, a, b):
 
 
 elementwise("fmod_tensor", lambda xp, input, other: xp.fmod(input, other), 1, _whole_quotient, domain=(REAL, NONZERO), integers=True, public=False,
-            node_name="FmodBackward1", doc="input - trunc(input / other) * other.")
+            node_name="FmodBackward1", saved=("", "input other"), doc="input - trunc(input / other) * other.")
 elementwise("fmod_number", lambda xp, input, other: xp.fmod(input, other), 1, integers=True, public=False, node_name="Fmod",
             examples=((2.0,), (-1.5,)), doc="input - trunc(input / other) * other.")
 
@@ -97,10 +96,8 @@ def positive(xp, input):
     return input
 
 
-@composite("logical_xor", arity=2, usage="symgrad.logical_xor(x > 0, x < 1)")
-def logical_xor(xp, input, other):
-    """Whether just one of two values is true (not zero)."""
-    return xp.ne(xp.ne(input, 0), xp.ne(other, 0))
+elementwise("logical_xor", lambda xp, input, other: xp.logical_and(xp.logical_or(input, other), xp.logical_not(xp.logical_and(input, other))),
+            None, None, usage="symgrad.logical_xor(x > 0, x < 1)", doc="Whether just one of two values is true (not zero).")
 
 
 elementwise("clamp_below", lambda xp, input, min: xp.maximum(input, min), lambda xp, y, x, min: xp.indicator(xp.gt(x, min), y), public=False,
