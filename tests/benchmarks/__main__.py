@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import symgrad
-from tests.benchmarks.chain import OPS, autograd_step, chain, eager_step, numpy_step
+from tests.benchmarks.chain import OPS, autograd_step, chain, eager_step, in_place, mutating_step, numpy_step, views, writes
 from tests.benchmarks.measure import bytes_per_node, import_difference, ratio
 
 INSTALL = "pip install -e '.[parity]'"
@@ -55,6 +55,17 @@ def timed(shape: tuple[int, ...], name: str, theirs: Any, bar: float | None, rou
     return Row(work, name, f"{quotient:.2f}", limit, spell(a), spell(b))
 
 
+def mutating(name: str, work: Any, torch: Any, bar: float | None, rounds: int, block: float) -> Row:
+    """In-place operations or views at 10 elements, beside torch."""
+    limit = "" if bar is None else f"{bar:.2f}"
+    if torch is None:
+        return Row(name, "torch eager", "not installed", limit, "", "")
+    ours, theirs = mutating_step(symgrad, work), mutating_step(torch, work)
+    np.testing.assert_allclose(np.asarray(ours()[0]), np.asarray(theirs()[0]), rtol=1e-12)
+    quotient, a, b = ratio(ours, theirs, rounds, block)
+    return Row(name, "torch eager", f"{quotient:.2f}", limit, spell(a), spell(b))
+
+
 def rows(quick: bool) -> Iterator[Row]:
     """Every line of the table, measured one after the other."""
     rounds, block = (1, 0.0) if quick else (25, 0.02)
@@ -67,6 +78,8 @@ def rows(quick: bool) -> Iterator[Row]:
         yield timed(shape, "torch eager", torch and eager_step(torch, shape), None, rounds, block, numpy_step(shape))
     yield timed((100_000,), "NumPy by hand", numpy_step((100_000,)), 1.15, rounds, block)
     yield timed((), "HIPS autograd", autograd and autograd_step(autograd, ()), 0.20, rounds, block)
+    for name, work, bar in (("120 ops in place", in_place, 0.60), ("120 views", views, 0.60), ("60 writes through views", writes, None)):
+        yield mutating(f"{name}, shape (10,)", work, torch, bar, rounds, block)
     extra, ours, theirs = import_difference(1 if quick else 11)
     yield Row("import symgrad", "import numpy", f"{extra:+.3f} s", "+0.15 s", spell(ours), spell(theirs))
     for shape in ((), (1000,)):

@@ -79,3 +79,46 @@ def numpy_step(shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
         return g, y_grad
 
     return step
+
+
+def in_place(m: Any, x: Any, c: Any) -> Any:
+    """120 operations in place, on memory of their own."""
+    y = x * c
+    for _ in range(ROUNDS):
+        y.mul_(c)
+        y.add_(x)
+        y.sin_()
+        y.sub_(0.25)
+        y.cos_()
+        y.neg_()
+    return y
+
+
+def views(m: Any, x: Any, c: Any) -> Any:
+    """120 views, each of the one before."""
+    y = x
+    for _ in range(ROUNDS):
+        y = y.view(2, 5).t().unsqueeze(0)[0].t().view(10)
+    return y
+
+
+def writes(m: Any, x: Any, c: Any) -> Any:
+    """60 writes through views, each of which gives the whole a new node."""
+    y = x * c
+    for _ in range(ROUNDS):
+        y[2:7].mul_(0.5)
+        y[0] = 1.0
+        y[3:6].add_(c[3:6])
+    return y
+
+
+def mutating_step(m: Any, work: Callable[[Any, Any, Any], Any]) -> Callable[[], tuple[Any]]:
+    """One of the three above at 10 elements, forward and backward, with a library that has torch's names."""
+    x, c, ones = m.full((10,), X, dtype=m.float64, requires_grad=True), m.full((10,), Y, dtype=m.float64), m.ones(10, dtype=m.float64)
+
+    def step() -> tuple[Any]:
+        x.grad = None
+        work(m, x, c).backward(ones)
+        return (x.grad,)
+
+    return step
