@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from typing import Any
@@ -50,6 +51,7 @@ class Traced:
 
 traced: Any = Traced()
 
+@functools.cache
 def public_signature(op: Op) -> inspect.Signature:
     """How the public function of an op is called: its `prepare`, or its rule, without the carrier."""
     given = inspect.signature(op.prepare or op.forward)
