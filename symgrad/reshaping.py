@@ -58,6 +58,8 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     place = getattr(self, "_place", None)
     if isinstance(place, Leaf):
         place.value = value
+    elif place is not None and place is not INFERENCE and (node is None or node is INFERENCE) and base is None:
+        self._place = _outgrown(place, old, value)
     if node is not None and node is not INFERENCE and not isinstance(node, Leaf):
         if hasattr(mode.watcher, "moved"):
             mode.watcher.moved((self, place))
@@ -66,6 +68,25 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
             kin = KIN[id(self)]
             kin.since, KIN[id(base)].fresh[id(self)] = board.written, kin.reference
     return self
+
+
+@functools.cache
+def _outgrown_op(node_name: str) -> Op:
+    """What stands between a node and a tensor that was given another shape where nothing is recorded: no cotangent fits."""
+    def refuse(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
+        raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
+                           f"{list(args[0].shape)}: the tensor was given another shape where nothing is recorded")
+
+    return Op("outgrown", "linear", lambda xp, input, value: value, refuse, refuse, 1, ("input",), (), node_name, public=False, saves=False)
+
+
+def _outgrown(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
+    """The node of a tensor in a graph after it was given another shape where nothing is recorded."""
+    if place.op.name == "outgrown" and place.args is not None:
+        place, old = place.parents[0], place.args[0]  # type: ignore[assignment]
+    if value.shape == old.shape:
+        return place
+    return make_node(_outgrown_op(type(place.titled()).__name__), (old, value), (place,), value, place.flags)
 
 
 # Another shape of the same memory

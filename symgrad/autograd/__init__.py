@@ -11,13 +11,14 @@ from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
 from symgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from symgrad.autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from symgrad.autograd.variables import Variable, variable
 
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
 
-__all__ = ["Function", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode",
+__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
-           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "variable"]
 
 
 def __getattr__(name: str) -> Any:

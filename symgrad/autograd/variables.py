@@ -1,0 +1,47 @@
+"""`Variable`, the name tensors in a graph had in torch before tensors could be in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.tensor import Tensor, as_value, wrap
+
+__all__ = ["Variable", "variable"]
+
+
+class _Anything(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_Anything):
+    """A leaf with the memory of a tensor, that requires grad if asked to; every tensor counts as an instance.
+
+    Raises TypeError for what is no tensor.
+
+    >>> import symgrad
+    >>> x = symgrad.autograd.Variable(symgrad.ones(2), requires_grad=True)
+    >>> x
+    tensor([1., 1.], requires_grad=True)
+    >>> isinstance(x, symgrad.autograd.Variable)
+    True
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False) -> Any:
+        if data is None:
+            data = wrap(as_value([]))
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+
+
+def variable(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of the data, as `symgrad.tensor` makes it.
+
+    >>> import symgrad
+    >>> symgrad.autograd.variable([1.0, 2.0])
+    tensor([1., 2.])
+    """
+    return wrap(np.array(as_value(data, dtype))).requires_grad_(requires_grad)  # type: ignore[attr-defined]
