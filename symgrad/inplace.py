@@ -102,11 +102,12 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
     make = functools.partial(new, node_class(op, broadcasts=False))
     first, second = keeps_old(op, 0), keeps_old(op, 1)
 
-    def method(self: Tensor, other: Any, **kwargs: Any) -> Tensor:
+    def method(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x = self._value
-        if kwargs or type(x) is not np.ndarray or x.base is not None or board.paused:
-            return general(self, other, **kwargs)
-        p = self._node if id(self) in KIN else self._place
+        if type(x) is not np.ndarray or x.base is not None or board.paused or alpha is not None or rounding_mode is not None:
+            words = {"alpha": alpha, "rounding_mode": rounding_mode}
+            return general(self, other, **{word: given for word, given in words.items() if given is not None})
+        p = self._place
         if isinstance(other, Tensor):
             z, q = other._value, other._node
             if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
@@ -122,16 +123,19 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             call(x, z, x)
             stamp(x, name)
             return self
-        if type(p) is Leaf or id(self) in KIN:
+        if id(self) in KIN or type(p) is Leaf:
             return general(self, other)
         old = x.copy() if p is None or first or second and q is not None else released(x)
         call(x, z, x)
         stamp(x, name)
-        node = make()
-        node.args, node.parents, node.value, node.flags, node.sequence_nr = (old, z), (p, q), x, flags, next_sequence()
+        self._place = node = make()
+        node.args = old, z
+        node.parents = p, q
+        node.value = x
+        node.flags = flags
+        node.sequence_nr = next_sequence()
         if HOOKED:
             move_retained(self, p, node)
-        self._place = node
         return self
 
     method.__name__ = method.__qualname__ = name
@@ -150,19 +154,25 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         x = self._value
         if type(x) is not np.ndarray or x.base is not None or board.paused or x.dtype.kind != "f":
             return general(self)
-        p = self._node
+        p = self._place
         flags = 0 if p is None else p.flags & TRACKED
-        if flags and (type(p) is Leaf or id(self) in KIN) or p is INFERENCE:
+        if flags and (id(self) in KIN or type(p) is Leaf) or p is INFERENCE:
             return general(self)
-        old = x.copy() if flags and first else x if not flags else released(x)
+        if not flags:
+            call(x, x)
+            stamp(x, name)
+            return self
+        old = x.copy() if first else released(x)
         call(x, x)
         stamp(x, name)
-        if flags:
-            node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (old,), (p,), x, flags, next_sequence()
-            if HOOKED:
-                move_retained(self, p, node)
-            self._place = node
+        self._place = node = make()
+        node.args = (old,)
+        node.parents = (p,)
+        node.value = x
+        node.flags = flags
+        node.sequence_nr = next_sequence()
+        if HOOKED:
+            move_retained(self, p, node)
         return self
 
     method.__name__ = method.__qualname__ = name
@@ -278,6 +288,15 @@ def zero_(self: Tensor) -> Tensor:
     return _settle(self, _zero(wrap(x, self._node)), "zero_")
 
 
+def _names_all(t: Tensor, index: Any) -> bool:
+    """Whether an index is the tensor itself, of which torch makes no view to write it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not all(p is Ellipsis or isinstance(p, slice) and p.step in (None, 1) for p in parts):
+        return False
+    dots = parts.count(Ellipsis)
+    return dots <= 1 and len(parts) - dots <= t.ndim and t._array()[index].shape == t.shape
+
+
 @_method
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Write elements in place; differentiable by the value that is written.
@@ -289,12 +308,13 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
     if is_basic(index):
         try:
-            target = self[index]  # type: ignore[index]
+            whole = _names_all(self, index)
+            target = self if whole else self[index]  # type: ignore[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
         if mode.grad and _asks((target, source)):
             refuse_in_place(target)
-        _assign(target, source, "__setitem__", _overwrite)
+        _assign(target, source, "__setitem__", _fill if whole and not source.ndim else _overwrite)
         return
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)

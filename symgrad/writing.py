@@ -67,7 +67,7 @@ def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> N
 def alike(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays show the same memory in the same way."""
     return address(a) == address(b) and a.nbytes == b.nbytes and (
-        a.strides == b.strides or a.shape == b.shape and all(n == 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides)))
+        a.strides == b.strides or a.shape == b.shape and all(s == t or n == 1 and 0 in (s, t) for n, s, t in zip(a.shape, a.strides, b.strides)))
 
 
 def write(target: np.ndarray, value: Any, name: str) -> None:
