@@ -276,3 +276,16 @@ def test_a_quotient_that_was_written_over_is_not_computed_again():
         view.fill_(7.0)
     (y / 1.5).sum().backward()
     assert x.grad.tolist() == [-1.0, -1.0]
+
+
+@pytest.mark.parametrize("index", [..., (), slice(None), slice(0, 3), (..., slice(None)), (slice(0, 3, 1), slice(0, 2))])
+def test_an_index_of_everything_writes_the_tensor_itself(index):
+    """Of which torch makes no view: the node is that of `fill_` or `copy_`, and a refusal speaks of the leaf."""
+    x = leaf(np.ones((3, 2)))
+    y, z = x * 2, x * 2
+    y[index], z[index] = tensor(5.0), x * 3
+    assert [t.grad_fn.name() for t in (y, z)] == ["FillBackward3", "torch::autograd::CopyBackwards"]
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place operation."):
+        x[index] = 1.0
+    y[0] = 1.0
+    assert y.grad_fn.name() == "torch::autograd::CopySlices" and y._version == 2
