@@ -235,6 +235,7 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
     """The node of a tensor after a view of it was written in place."""
 
     __slots__ = ()
+    saves = True  # as in torch, it is used up by a pullback
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
