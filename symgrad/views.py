@@ -63,6 +63,8 @@ class Kin:
                     continue
                 kin.source = None if node is None or isinstance(node, Leaf) or not node.flags & TRACKED else (node.output_nr, node.short_name())
                 kin.before = None if node is None else weakref.ref(node)
+                if isinstance(node, Leaf) and not isinstance(node, Unheard):
+                    kin.asked = True
                 del view._place
                 if _hidden():
                     mode.watcher.outdated.append(reference)
