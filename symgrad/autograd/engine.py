@@ -178,7 +178,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         t = leaf.variable
         delivered.add(leaf)
         give(t, leaf, g)
-        for hook in list(DETOURS[leaf].accumulated.values()):
+        for hook in list(DETOURS[leaf].accumulated.values()) if t is not None else ():
             found = hook(t)
             if found is not None and not isinstance(found, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
