@@ -178,8 +178,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         t = leaf.variable
         delivered.add(leaf)
         give(t, leaf, g)
-        for hook in list(DETOURS[leaf].accumulated.values()) if t is not None else ():
-            found = hook(t)
+        holder = leaf.reference()  # also one that left the graph meanwhile
+        for hook in list(DETOURS[leaf].accumulated.values()) if holder is not None else ():
+            found = hook(holder)
             if found is not None and not isinstance(found, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
 

@@ -54,6 +54,9 @@ class Pair:
             return
         if expected is not None:
             self.raised.append(_normal(expected[1]))
+        if expected is not None and got is None and "refer to a single memory" in expected[1] and self._the_same(step):
+            self.over = True  # one memory under strides that differ where there is one element only, which NumPy does not keep as torch does
+            return
         if (expected is None) != (got is None):
             raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
         if expected is not None and got is not None:
@@ -70,6 +73,12 @@ class Pair:
                 return
         if compare:
             self.compare(self.closely)
+
+    def _the_same(self, step: Step) -> bool:
+        """Whether the operands of a step are the same elements of the same memory, up to dimensions of size 1."""
+        names = [a.name for a in step.args if hasattr(a, "name")]
+        seen = {(t.data_ptr(), tuple((n, s) for n, s in zip(t.shape, t.stride()) if n > 1)) for t in map(self.worlds[0].tensors.get, names)}
+        return len(names) > 1 and len(seen) == 1
 
     def compare(self, closely: bool) -> None:
         """Look at everything on both sides."""
