@@ -320,7 +320,7 @@ BARRED = _Barred()
 INFERENCE: Node = object.__new__(Node)  # in place of the node of a tensor that was made in inference mode
 INFERENCE.args, INFERENCE.parents, INFERENCE.value, INFERENCE.flags, INFERENCE.sequence_nr = (), (), None, BARRED, 0
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
-PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards")  # whose full name in torch has a namespace
+PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
 
 
 class Link(Node):
@@ -356,6 +356,24 @@ Link.__name__ = Link.__qualname__ = "ConstantBackward0"
 _classes: dict[tuple[Op, bool], type[Node]] = {}
 
 
+def _index(self: Node) -> tuple:
+    """The parts of the index that a node was called with."""
+    at = next(i for i, p in enumerate(self.op.parameters) if p.name == "index") + len(self.parents)
+    index = self.args[at]  # type: ignore[index]
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _release_saved(self: Node) -> None:
+    """Forget what the pullback into the arguments that asked for it has used up, where others would not have needed anything."""
+    needed = {names for p, names in zip(self.parents, self.op.saved or ()) if p is not None and p.flags & GRADIENT} - {""}
+    if self.args is None or not needed or needed == {"index"} and not any(hasattr(part, "__len__") for part in _index(self)):
+        Node.release(self)
+        return
+    self.flags |= RELEASED
+    if not self.flags & NAMED:
+        self.args, self.value = None, freed
+
+
 @functools.cache
 def _titled(cls: type[Node], name: str) -> type[Node]:
     return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
@@ -372,11 +390,14 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     found = _classes.get(key)
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "protects": op.saves, "chooses": op.chooses, "__doc__": op.doc,
-                 "__module__": "symgrad"}
+        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "protects": op.saves and op.kind != "linear",
+                 "chooses": op.chooses, "__doc__": op.doc, "__module__": "symgrad"}
+        if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
+            words |= {"saves": False, "release": _release_saved}
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
-        for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters))):
+        indices = ("indices",) if op.saved is not None and "index" in op.saved else ()
+        for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)

@@ -16,24 +16,27 @@ import numpy as np
 from symgrad.graph import Leaf, Node, upstream
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["DETOURS", "NOTHING", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
+__all__ = ["DETOURS", "NOTHING", "ZERO", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
 
 Hook = Callable[..., Any]
 
 
 class _Nothing:
-    """The cotangent that stands for none, where a custom Function returned None: what is added to it takes its place."""
+    """A cotangent that stands for another: what is added to it takes its place."""
 
     __slots__ = ()
     __array_ufunc__ = None  # so that arrays leave the addition to this class
 
     def __add__(self, other: Any) -> Any:
-        return other.clone() if isinstance(other, Tensor) else other.copy() if isinstance(other, np.ndarray) else other
+        if isinstance(other, Tensor):
+            return wrap(self + other._value, other._node)
+        return other.copy() if isinstance(other, np.ndarray) else other
 
     __radd__ = __add__
 
 
-NOTHING = _Nothing()
+NOTHING = _Nothing()  # where a custom Function, or a hook on a node, returned None
+ZERO = _Nothing()  # where the derivative is zero
 
 
 class Detour:

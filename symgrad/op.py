@@ -46,9 +46,10 @@ class Op:
     call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input, "many"
     that it is one of several such; 
     `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
-    looking: writing one of these in place makes the pullback impossible. `inverse(xp, y)` gives back the argument of an op that saves only its
-    result. `names(node)` is torch's name for the node of a call, where that depends on its arguments. `chooses` says that the derivative is zero
-    where an input was not chosen, so that nothing infinite upstream may make a NaN of that.
+    looking: writing one of these in place makes the pullback impossible, and once they are freed there is none. It may name a parameter,
+    too. `inverse(xp, y)` gives back the argument of an op that saves only its result. `names(node)` is torch's name for the node of a call,
+    where that depends on its arguments. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite
+    upstream may make a NaN of that.
     """
 
     name: str
@@ -192,6 +193,8 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
     Each transpose is a rule `(xp, g, shape, *parameters)` that carries a cotangent back to an argument of that shape. A
     variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all.
     """
+    if "index" in inspect.signature(forward).parameters and not rest.get("view"):
+        rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
     rest.setdefault("saves", False)
     if variadic:
         def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:

@@ -28,10 +28,10 @@ def _comparison(name: str) -> Any:
 
 
 def _reflected(name: str) -> Any:
-    function = getattr(traced, name)
+    function, turned = getattr(traced, name), name in ("add", "mul")  # in which the order makes no difference
 
     def operate(self: Tensor, other: Any) -> Any:
-        return NotImplemented if isinstance(other, UNKNOWN) else function(other, self)
+        return NotImplemented if isinstance(other, UNKNOWN) else function(self, other) if turned else function(other, self)
 
     return operate
 

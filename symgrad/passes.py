@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
-from symgrad.hooks import NOTHING
+from symgrad.hooks import NOTHING, ZERO
 from symgrad.saved import verify
 from symgrad.tensor import Tensor
 
@@ -65,14 +65,16 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         flags, parents = node.flags, node.parents
         if stops and node in stops:
             needed = wanted is None or any(p in wanted for p in parents)
+            detour = detours.get(node) if detours else None
+            if g is ZERO and (detour is not None or node in keep or node.silent or node.outlet is not None):
+                g = xp.zeros_like(node.value)
             if needed and node in keep:
                 out[node] = g
-            detour = detours.get(node) if detours else None
             if detour is not None:
                 g = detour.arrive(g, needed)
             if not needed and node in keep:
                 out[node] = g
-            if g is NOTHING:
+            if g is NOTHING or g is ZERO:
                 stops, following = EVERYWHERE, None
                 if not needed:
                     continue
@@ -82,7 +84,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                     found = (None,) * len(parents) if detour is None else detour.leave((None,) * len(parents), None)
                     for p, c in zip(parents, found):
                         if p is not None and p.flags & GRADIENT and (wanted is None or p in wanted) and (c is not None or p not in pending):
-                            _add(pending, heap, p, NOTHING if c is None else c)
+                            _add(pending, heap, p, g if c is None else c)
                     continue
         if wanted is not None:
             parents = tuple([p if p in wanted else None for p in parents])
@@ -115,15 +117,14 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if p is None:
                 continue
             if c is None:
-                if not node.silent and detours is None:
+                silent = node.silent or detour is not None  # whose hooks saw zeros, and answered with None
+                if not silent and detours is None:
                     stopped.append(p)
                     continue
-                if node.silent or detour is not None:
-                    stops = EVERYWHERE
-                    if p not in pending and p is not following:
-                        _add(pending, heap, p, NOTHING)
-                    continue
-                c = xp.zeros_like(p.value)
+                stops = EVERYWHERE
+                if p is not following and (p not in pending or pending[p] is NOTHING and not silent):
+                    _add(pending, heap, p, NOTHING if silent else ZERO)
+                continue
             if guarded:
                 c = _chosen(xp, c, g)
             if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
@@ -154,7 +155,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
         if last and node in last:
             for leaf in last[node]:
                 if leaf in pending and leaf is not following:
-                    _arrive(leaf, pending.pop(leaf), detours, out, deliver)
+                    _arrive(leaf, _defined(xp, leaf, pending.pop(leaf)), detours, out, deliver)
         if following is not None:
             if heap and heap[0][0] < -following.sequence_nr:
                 pending[following] = ahead
@@ -163,10 +164,10 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             else:
                 g = ahead
     for leaf in [p for p in pending if p in detours and p.origin is not None] if detours else ():
-        _arrive(leaf, pending.pop(leaf), detours, out, deliver)
+        _arrive(leaf, _defined(xp, leaf, pending.pop(leaf)), detours, out, deliver)
     out.update(pending)
     if stops is EVERYWHERE:
-        out = {node: g for node, g in out.items() if g is not NOTHING}
+        out = {node: None if g is ZERO else g for node, g in out.items() if g is not NOTHING}
     if stopped:
         for node in upstream(stopped, differentiable=True):
             if not node.parents or node in keep:
@@ -212,6 +213,11 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
             c = xp.sum_to_size(c, p.value.shape)
         out.append(c)
     return tuple(out)
+
+
+def _defined(xp: Any, leaf: Node, g: Any) -> Any:
+    """The cotangent of a leaf as its hooks see it."""
+    return xp.zeros_like(leaf.value) if g is ZERO else g
 
 
 def _arrive(leaf: Node, g: Any, detours: Any, out: dict[Node, Any], deliver: Callable[[Node, Any], None] | None) -> None:

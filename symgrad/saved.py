@@ -52,7 +52,7 @@ def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
 @functools.cache
 def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
     """For each argument, the names of the values that the rule for its cotangent reads; None for all of them."""
-    if not op.saves:
+    if not op.saves or op.kind == "linear":
         return (frozenset(),) * (op.arity or 1)
     if op.kind == "multilinear" and op.arity is not None:
         return tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
@@ -91,6 +91,9 @@ def keeps_old(op: Op, i: int) -> bool:
     if read is None or saved is None:
         return True
     return "input" in read[i] or "result" in read[i] and "result" not in saved[i]
+
+
+VALUES = (np.ndarray, np.generic)
 
 
 class Changed(RuntimeError):
@@ -177,19 +180,30 @@ def _saved(self: Node, name: str) -> Any:
     place = names.index("input") if asked == "self" and "input" in names else names.index(asked) if asked in names else None
     if self.args is None or self.flags & RELEASED:
         raise RuntimeError(FREED)
-    needed = [n for n, _ in _needed(self, tuple(p if p is not None and p.requires_grad else None for p in self.parents))]
+    sources = tuple(p if p is not None and p.requires_grad else None for p in self.parents)
+    needed = [n for n, _ in _needed(self, sources)]
     if asked == "result" and "result" in needed:
         return wrap(self.value, self)
     if place is not None:
         value = self.args[place]
         if names[place] not in needed:
             return None
-        return wrap(value, self.parents[place]) if isinstance(value, (np.ndarray, np.generic)) else value
+        number = isinstance(value, (bool, int, float, complex)) and asked in ("self", "other") and op.name != "pow"  # of which torch makes tensors
+        return wrap(np.asarray(value)[()] if number else value, self.parents[place]) if number or isinstance(value, VALUES) else value
     parameters = {p.name: value for p, value in zip(op.parameters, self.args[len(self.parents):])}
-    if asked not in parameters:
+    if asked not in parameters and (asked != "indices" or "index" not in parameters):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: its op {op.name} saves "
                              f"{', '.join(f'_saved_{n}' for n in [*names, *parameters])}")
-    return parameters[asked]
+    if asked == "indices":
+        parts = parameters["index"] if isinstance(parameters["index"], tuple) else (parameters["index"],)
+        return tuple(wrap(np.asarray(part)) if isinstance(part, (list, np.ndarray)) else None for part in parts)
+    value = parameters[asked]
+    if asked in ("index", "mask") and op.saved is not None:
+        if not any(p is not None and asked in given.split() for p, given in zip(sources, op.saved)):
+            return None
+        arrays = [np.asarray(part) for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, (list, np.ndarray))]
+        return wrap(arrays[0]) if len(arrays) == 1 else tuple(map(wrap, arrays))
+    return value
 
 
 Node.saved_as = _saved  # type: ignore[attr-defined]

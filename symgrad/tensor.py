@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.graph import Leaf, Node, board, mode
-from symgrad.versions import Alias, carry_over, promote, version
+from symgrad.versions import PACKAGE, Alias, carry_over, promote, version
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "as_value", "wrap"]
 
@@ -79,7 +80,7 @@ class Tensor:
     @property
     def value(self) -> Any:
         """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
-        if board.paused:
+        if board.paused and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):  # whose own rules only ask where elements stand
             self._escape(shared=True)
         return self._value
 

@@ -166,6 +166,20 @@ def test_a_hook_can_give_a_gradient_where_there_was_none():
     assert x.grad.item() == 21.0
 
 
+def test_hooks_elsewhere_change_no_graph():
+    """A derivative that is zero adds nothing to another, whether there are hooks or not."""
+    other, x = leaf(1.0), leaf(2.0)
+
+    def graph():
+        (first,) = grad(x ** 3 + x.floor() + x.floor().sin(), x, create_graph=True)
+        return first.grad_fn.name(), grad(first, x)[0].item()
+
+    before = graph()
+    handle = other.register_hook(lambda g: g)
+    assert graph() == before == ("MulBackward0", 12.0)
+    handle.remove()
+
+
 def test_hooks_of_a_node_with_zero_derivative_see_zeros():
     x = leaf(1.5)
     y = x.floor()

@@ -8,7 +8,7 @@ ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
 ZERO = ((0.0,), (-0.0,))
 
 elementwise("exp", None, lambda xp, y, x: y, doc="e**input. DLMF 4.2.")
-elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), doc="2**input.")
+elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), saved=("result",), inverse=lambda xp, y: xp.log2(y), doc="2**input.")
 elementwise("exp2_derivative", lambda xp, input, order: xp.exp2_derivative(input, order), lambda xp, y, x, order: xp.exp2_derivative(x, order + 1),
             public=False, examples=((1,),), node_name="Exp2", doc="The derivative of 2**input of any order: no rounded log(2) in a recorded graph.")
 elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, saved=("result",), inverse=lambda xp, y: xp.log1p(y),

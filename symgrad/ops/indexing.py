@@ -8,7 +8,8 @@ from symgrad.ops.rules import axis
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",
                      "alias_item": "Alias"}.items():
     linear(_name, lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), public=False,
-           node_name=_node, view=True, examples=((0,), ((slice(None), 1),), ((..., None),), ([0, 2, 0],)), doc="input[index].")
+           node_name=_node, view=True, examples=((0,), ((slice(None), 1),), ((..., None),), ([0, 2, 0],)), doc="input[index].",
+           saves=_name == "getitem", saved=("index",) if _name == "getitem" else None)
 linear("place", lambda xp, input, index, shape: xp.place(input, index, shape), lambda xp, g, shape, index, whole: xp.getitem(g, index),
        public=False, node_name="IndexPut", examples=(((slice(1, 4), slice(0, 4)), (5, 6)),), doc="Zeros of `shape` with the input added at `index`.")
 

@@ -190,6 +190,7 @@ def _parts(xp, input, diagonal=0):
 
 linear("diag", lambda xp, input, diagonal=0: xp.diag(input, diagonal),
        lambda xp, g, shape, diagonal=0: xp.diagonal_place(g, diagonal, shape) if len(shape) == 2 else xp.diag(g, diagonal),
+       names=lambda node: "DiagonalBackward0_copy" if node.args[0].ndim == 2 else "DiagEmbedBackward0",
        prepare=_parts, examples=((0,), (1,), (-1,)),
        usage="symgrad.diag(a, 1)", doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
 linear("diagonal_place", lambda xp, input, diagonal, shape: xp.diagonal_place(input, diagonal, shape),

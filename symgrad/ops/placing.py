@@ -19,6 +19,7 @@ def _adding(name, prepare, usage="", doc=""):
     """An op that adds to the elements at an index, which may name one twice."""
     linear(name, lambda xp, input, src, index, alpha: xp.put(input, src if alpha == 1 else src * alpha, index, True),
            lambda xp, g, shape, index, alpha: g, lambda xp, g, shape, index, alpha: xp.getitem(g, index) * alpha, prepare=prepare, usage=usage,
+           saved=("", "index"),
            shapes=((3, 4), (3, 2)), examples=((*TWICE, 1), (*TWICE, -2)), doc=doc)
 
 
@@ -166,6 +167,7 @@ def _under_mask(xp, g, shape, mask):
 
 for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "MaskedFillBackward1"}.items():
     linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, chooses=True,
+           saves=True, saved=("mask", "mask"),
            shapes=((2, 2), ()), examples=((plain([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
 
 
