@@ -41,8 +41,8 @@ from symgrad.carriers.structure import (
     sum,
     sum_to_size,
     trace,
-    view,
     unfold,
+    view,
     zeros_like,
 )
 from symgrad.carriers.structure import prod as product

@@ -49,10 +49,10 @@ from symgrad.carriers.cells import (
     sum,
     sum_to_size,
     trace,
-    view,
     tril,
     triu,
     unfold,
+    view,
     zeros_like,
 )
 from symgrad.carriers.cells import product as prod
