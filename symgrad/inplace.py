@@ -97,7 +97,8 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
 
 def _binary(op: Op, name: str) -> Callable[..., Tensor]:
     """The hot path of two operands of one shape and dtype; everything else goes the general way."""
-    call: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
+    ufunc: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
+    call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # these want the third argument named
     general = in_place(name, FUNCTIONS[op.name])
     make = functools.partial(new, node_class(op, broadcasts=False))
     first, second = keeps_old(op, 0), keeps_old(op, 1)
@@ -185,7 +186,7 @@ def _truth(op: Op) -> Callable[..., Any]:
     zeros = (0,) * (op.arity or 1)
 
     def forward(xp: Any, input: Any, *other: Any) -> Any:
-        return xp.indicator(getattr(xp, op.name)(input, *other), input)
+        return xp.indicator(op.forward(xp, input, *other), input)
 
     def names(node: Any) -> str:
         return f"{op.node_name[:-1]}{int(len(node.args) > 1 and isinstance(node.args[1], (np.ndarray, np.generic)))}"
@@ -248,7 +249,10 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
         check_target(name, x, shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
         expand(source, x.shape)  # says what does not fit
-    if name != "fill_":
+    if name == "__setitem__" and source.ndim and source.shape != self.shape:
+        read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
+        refuse_overlap(x, np.broadcast_to(read, x.shape))
+    elif name != "fill_":
         refuse_overlap(x, source._value)
     check_target(name, x, x.shape, x.dtype, repeated or same)
     if source._value.dtype != x.dtype:

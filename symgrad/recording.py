@@ -106,12 +106,17 @@ def _kept_narrow(y: Any, dtype: np.dtype) -> Any:
     return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
 
 
-def _with_number(op: Op, call: Lifted) -> Lifted:
-    """An op of two operands on a bfloat16 tensor and a Python number: the number keeps its digits, and the value is rounded once."""
+def _narrow(op: Op) -> Op:
+    """The op with cotangents in the dtype of the one that came in."""
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
         return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
 
-    narrow = op if op.vjp is None else replace(op, vjp=vjp)
+    return op if op.vjp is None else replace(op, vjp=vjp)
+
+
+def _with_number(op: Op, call: Lifted) -> Lifted:
+    """An op of two operands on a bfloat16 tensor and a Python number: the number keeps its digits, and the value is rounded once."""
+    narrow = _narrow(op)
 
     def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
         y = _kept_narrow(call(x, z), z.dtype if type(x) in NUMBERS else x.dtype)
@@ -268,13 +273,19 @@ def _with_parameters(forward: Lifted) -> Lifted:
     return rule
 
 
+FACTORS = ("alpha", "factor", "value", "weight")  # the parameters of ops that are not elementwise which multiply a tensor
+
+
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     forward, arity = op.forward, op.arity
-    if op.kind == "elementwise" and op.parameters:
+    multiplied = any(p.name in FACTORS for p in op.parameters)
+    if op.parameters and op.kind == "elementwise" or multiplied:
         forward = _with_parameters(op.forward)
+    if multiplied:
+        make = functools.partial(new, node_class(_narrow(op)))
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])

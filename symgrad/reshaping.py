@@ -46,6 +46,8 @@ def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
 def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Tensor:
     """Let a tensor show this array from now on, at this node if there is one."""
     old = self._value
+    if node is INFERENCE or isinstance(node, Leaf):
+        node = None
     stamp(old, name)  # which takes the nodes of views away
     kin, base = KIN.get(id(self)), base_of(self)
     moved = owner(value) is not owner(old)
@@ -58,9 +60,9 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     place = getattr(self, "_place", None)
     if isinstance(place, Leaf):
         place.value = value
-    elif place is not None and place is not INFERENCE and (node is None or node is INFERENCE) and base is None:
+    elif place is not None and place is not INFERENCE and node is None and base is None:
         self._place = _outgrown(place, old, value)
-    if node is not None and node is not INFERENCE and not isinstance(node, Leaf):
+    if node is not None:
         if hasattr(mode.watcher, "moved"):
             mode.watcher.moved((self, place))
         self._place = node
@@ -83,7 +85,8 @@ def _outgrown_op(node_name: str) -> Op:
 def _outgrown(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
     """The node of a tensor in a graph after it was given another shape where nothing is recorded."""
     if place.op.name == "outgrown" and place.args is not None:
-        place, old = place.parents[0], place.args[0]  # type: ignore[assignment]
+        (origin,), (old, _) = place.parents, place.args
+        place = place if origin is None else origin
     if value.shape == old.shape:
         return place
     return make_node(_outgrown_op(type(place.titled()).__name__), (old, value), (place,), value, place.flags)
