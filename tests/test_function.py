@@ -70,6 +70,44 @@ def test_mistakes_that_pytorch_words_otherwise():
         function_of(forward, lambda ctx, g: g).apply(x)
 
 
+class Two(autograd.Function):
+    """x y and x + y."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, a, b):
+        x, y = ctx.saved_tensors
+        return a * y + b, a * x + b
+
+
+def test_a_ctx_is_a_node_to_everybody():
+    x = leaf(2.0)
+    y = quartic().apply(x)
+    a, b = Two.apply(x, x * 3)
+    assert isinstance(y.grad_fn, autograd.graph.Node) and isinstance((2 * y).grad_fn, autograd.graph.Node)
+    assert (y * y).grad_fn.next_functions == ((y.grad_fn, 0), (y.grad_fn, 0)) and (b * 1).grad_fn.next_functions[0] == (a.grad_fn, 1)
+    assert a.grad_fn.next_functions[1][0].name() == "MulBackward0"
+    edge, seen = autograd.graph.get_gradient_edge(b), []
+    assert (edge.node, edge.output_nr) == (b.grad_fn, 1) and grad(2 * b, edge)[0].item() == 2.0
+    autograd.graph.register_multi_grad_hook((a, b), seen.append)
+    (3 * a + b).backward()
+    assert [[g.item() for g in grads] for grads in seen] == [[3.0, 1.0]]
+
+
+def test_anomaly_mode_names_a_function():
+    Bad = function_of(lambda ctx, x: (x * 1, x * 2), lambda ctx, a, b: a * float("nan"), "Bad")
+    x = leaf(2.0)
+    with autograd.set_detect_anomaly(True):
+        a, b = Bad.apply(x)
+        with pytest.warns(UserWarning, match="Error detected in BadBackward"), pytest.raises(RuntimeError, match="'BadBackward' returned nan values"):
+            (a + b).backward()
+        assert grad(quartic().apply(x), x)[0].item() == 12.0
+
+
 @pytest.fixture
 def collector_off():
     """No cyclic collection: what is freed is freed by reference counts."""
@@ -158,20 +196,6 @@ def test_threads_that_run_forwards_at_once():
     for worker in workers:
         worker.join()
     assert found == [[16.0, 32.0, 48.0, 48.0]] * 30
-
-
-class Two(autograd.Function):
-    """x y and x + y."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y, x + y
-
-    @staticmethod
-    def backward(ctx, a, b):
-        x, y = ctx.saved_tensors
-        return a * y + b, a * x + b
 
 
 def test_forward_mode_by_the_recorded_forward():

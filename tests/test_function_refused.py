@@ -191,6 +191,19 @@ def test_what_is_not_refused():
     assert derivatives(Fourth.apply(x), x) == [16.0, 32.0, 48.0, 48.0]
 
 
+def test_picking_elements_by_their_order_is_no_way_out():
+    """The places are whole numbers, though the library looks at values to find them."""
+    def forward(ctx, x):
+        ctx.square = [x.sort().values, x.topk(2).values, x.median(), x.max(0).values, x.argsort()]
+        ctx.square = ctx.square[0] ** 2
+        return (x ** 3).sort().values
+
+    Sorted = function_of(forward, lambda ctx, g: 3 * (g * ctx.square))
+    x = tensor([1.0, 2.0], requires_grad=True)
+    (g,) = grad((x * Sorted.apply(x)).sum(), x, create_graph=True)
+    assert grad(g.sum(), x)[0].tolist() == [12.0, 48.0]
+
+
 def test_a_backward_that_is_marked_once_differentiable():
     class Cube(autograd.Function):
         @staticmethod

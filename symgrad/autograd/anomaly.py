@@ -15,7 +15,7 @@ import numpy as np
 
 from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled
 from symgrad.graph import Node, board, observe_all, upstream
-from symgrad.hooks import DETOURS, Detour
+from symgrad.hooks import DETOURS, NOTHING, ZERO, Detour
 from symgrad.tensor import Tensor
 from symgrad.versions import PACKAGE, user_frame
 
@@ -157,6 +157,8 @@ def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
 
 def _value(c: Any) -> Any:
     """The numbers of a cotangent; those that are none of NumPy's pass for finite."""
+    if hasattr(c, "parts") or c is NOTHING or c is ZERO:  # of outputs that are looked at one by one, or no numbers at all
+        return 0.0
     return c._value if isinstance(c, Tensor) else c
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Output
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
+from symgrad.autograd.graph import Node as PublicNode
 from symgrad.autograd.saving import Packed, packed
 from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
 from symgrad.carriers import numeric
@@ -116,6 +117,9 @@ class FunctionCtx:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
+PublicNode.register(FunctionCtx)
+
+
 class Saved:
     """A tensor that a Function saved: its value and node, or the number of the output it is, which must not refer to its own node."""
 
@@ -186,6 +190,10 @@ class FunctionNode(Node):
         """Whether the formula that the Function declares has another value here than its forward."""
         return hasattr(self.function, "symbolic") and not agrees(self)
 
+    def titled(self) -> FunctionNode:
+        """The node itself: it has the name of its Function."""
+        return self
+
     def __copy__(self) -> FunctionNode:
         twin = new(type(self))
         for name in (*FunctionNode.__slots__, "args", "parents", "value", "sequence_nr", "flags"):
@@ -253,15 +261,15 @@ class FunctionNode(Node):
         return self._fitted(found if isinstance(found, tuple) else (found,), needs)
 
     def _fitted(self, found: tuple, needs: Sequence) -> tuple[Tensor | None, ...]:
-        name, count = self.name(), len(self.needs)
+        count = len(self.needs)
         if len(found) < count or any(c is not None for c in found[count:]):
-            raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected {count}, got {len(found)})")
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(found)})")
         for i, c in enumerate(found[:count]):
             if i not in self.places and c is not None:
-                raise RuntimeError(f"function {name} returned a gradient different than None at position {i + 1}, but the corresponding forward "
-                                   f"input was not a Variable")
+                raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
+                                   f"forward input was not a Variable")
             if c is not None and not isinstance(c, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(c).__name__}) for the gradient at position {i + 1} of {name}")
+                raise RuntimeError(f"expected Variable or None (got {type(c).__name__}) for the gradient at position {i + 1} of {self.name()}")
         return tuple(None if need is None or found[i] is None else self._suited(found[i], a, i)
                      for i, need, a in zip(self.places, needs, self.args or ()))
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from symgrad import graph
 from symgrad.autograd.saving import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from symgrad.graph import GRADIENT, Node
+from symgrad.graph import GRADIENT
 from symgrad.hooks import RemovableHandle, detour_of, running
 from symgrad.tensor import Tensor
 from symgrad.versions import stamp
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class Node(abc.ABC):  # noqa: B024  whoever is one is registered
+    """What `grad_fn` and `next_functions` are: a recorded operation, or the `ctx` of a custom Function.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> isinstance((x * x).grad_fn, symgrad.autograd.graph.Node)
+    True
+    """
+
+
+Node.register(graph.Node)
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
@@ -95,12 +110,12 @@ class GradientEdge(NamedTuple):
     `ownership_token` holds what stands for an output of a node with several.
     """
 
-    node: Node
+    node: Any
     output_nr: int
     ownership_token: Any = None
 
     @property
-    def place(self) -> Node:
+    def place(self) -> Any:
         """The node that the pullback knows."""
         return self.node if self.ownership_token is None else self.ownership_token
 
@@ -123,9 +138,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(node, place.output_nr, None if node is place else place)
 
 
-def _sequence_nr(self: Node) -> int:
+def _sequence_nr(self: graph.Node) -> int:
     """The place of the node in the order in which the graph was recorded."""
     return self.sequence_nr
 
 
-Node._sequence_nr = _sequence_nr  # type: ignore[attr-defined]
+graph.Node._sequence_nr = _sequence_nr  # type: ignore[attr-defined]
