@@ -74,8 +74,6 @@ def write(target: np.ndarray, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
     if board.paused and mode.writing is not None:
         mode.writing(target)
-    if board.paused and mode.writing is not None:
-        mode.writing(target)
     try:
         np.copyto(target, value, casting="unsafe")
     except ValueError as error:
