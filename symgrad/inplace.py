@@ -249,9 +249,10 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
         check_target(name, x, shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
         expand(source, x.shape)  # says what does not fit
-    if name == "__setitem__" and source.ndim and source.shape != self.shape:
-        read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
-        refuse_overlap(x, np.broadcast_to(read, x.shape))
+    if name == "__setitem__" and source.shape != self.shape:
+        if source.ndim:  # else it fills
+            read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
+            refuse_overlap(x, np.broadcast_to(read, x.shape))
     elif name != "fill_":
         refuse_overlap(x, source._value)
     check_target(name, x, x.shape, x.dtype, repeated or same)
@@ -318,7 +319,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
         if mode.grad and _asks((target, source)):
             refuse_in_place(target)
-        _assign(target, source, "__setitem__", _fill if whole and not source.ndim else _overwrite)
+        _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)
