@@ -61,6 +61,7 @@ def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
         count = int(counts.reshape(()))
         shape = tuple(input.shape)
         wide = xp.expand(xp.unsqueeze(input, dim + 1), (*shape[:dim + 1], count, *shape[dim + 1:]))
+        wide = xp.clone(wide, memory_format="torch.contiguous_format")
         return xp.reshape(wide, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
     if len(counts) != input.shape[dim]:
         raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and input.size({dim}) = "
@@ -93,7 +94,7 @@ for _name, _node, _prepare in (("unflatten", "View", _unflattened), ("unsafe_vie
 @composite("ravel", usage="symgrad.ravel(a)")
 def ravel(xp, input):
     """The elements as a vector: a view where that can be."""
-    return xp.reshape(input, (-1,))
+    return xp.reshape(input.contiguous(), (-1,))
 
 
 # Joining
