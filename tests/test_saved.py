@@ -41,7 +41,7 @@ INTENDED = {
     "a.norm(1)": "name _saved_self _saved_result", "a.norm(3)": "name _saved_self _saved_result", "a.clamp(min=b)": "name _saved_min _saved_self",
     "a.clamp(max=b)": "name _saved_max _saved_self", "a.clamp(b,c)": "name _saved_min _saved_max _saved_self",
     "a.clamp_(min=b)": "name _saved_min _saved_self",
-    "torch.einsum('i,i->',a,b)": "name", "torch.einsum('ij,jk->ik',a,b)": "name", "a.repeat_interleave(2)": "name",
+    "torch.einsum('i,i->',a,b)": "name", "torch.einsum('ij,jk->ik',a,b)": "name",
     "a.nan_to_num_()": "name _saved_self",
     "F.cross_entropy(a,torch.tensor([0,2]))": "_saved_self _saved_target _saved_total_weight", "a.sgn()": "name _saved_self _saved_result",
     "F.nll_loss(a,torch.tensor([0,2]))": "_saved_self _saved_target _saved_total_weight", "a.sgn_()": "name _saved_self _saved_result",

@@ -45,9 +45,9 @@ def show(report: Report, base: Run, order: int) -> None:
     n = len(report.names)
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     if shown:
-        end = time.monotonic() + 1.0
+        end = time.monotonic() + 4.0
         try:
-            with limited(2.0):
+            with limited(4.0):
                 derivatives = Formulas(base, report.names, shown, exact=False).derivatives
         except (OutOfTime, *ERRORS):  # a rule that has no formula, or a long one
             return
@@ -59,7 +59,7 @@ def show(report: Report, base: Run, order: int) -> None:
 
 def tidy(e: Any, end: float) -> Any:
     """The shortest of an expression and what SymPy makes of it in a short time."""
-    seconds = min(0.5, end - time.monotonic())
+    seconds = min(2.0, end - time.monotonic())
     if size_of(e) > 3 * SHORT or seconds <= 0:
         return e
     try:
