@@ -257,7 +257,11 @@ def check_layouts(op, parameters, xs):
     for name in memory_layouts(np.zeros(1)):
         moved = [memory_layouts(x)[name] for x in xs]
         before = [x.tobytes() for x in moved]
-        found = run(op, parameters, moved)
+        try:
+            found = run(op, parameters, moved)
+        except RuntimeError as error:  # `view` promises to refuse what it could only show by a copy
+            assert op.name == "view" and "view size is not compatible" in str(error), str(error)
+            continue
         for what in plain:
             _same(op, parameters, f"{what} of {name} inputs", found[what], plain[what], size)
         for i, x in enumerate(moved):
