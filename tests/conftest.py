@@ -1,4 +1,4 @@
-"""How thoroughly hypothesis searches (set HYPOTHESIS_PROFILE to dev, the default, ci or thorough), and a fixture for ops of a test."""
+"""How thoroughly hypothesis searches (set HYPOTHESIS_PROFILE to dev, the default, ci or thorough), and that no test leaves ops behind."""
 
 import os
 
@@ -11,14 +11,20 @@ for _name, _examples in {"dev": 25, "ci": 60, "thorough": 2000}.items():
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+@pytest.fixture(autouse=True)
+def _leave_no_ops_behind():
+    """Ops that a test declares are gone after it."""
+    from symgrad import extending
+    from symgrad.op import REGISTRY
+
+    yield
+    for name in set(REGISTRY) - extending.BUILT_IN:
+        extending._forget(name)
+
+
 @pytest.fixture
 def declare():
     """`symgrad.elementwise`, whose ops are gone after the test."""
     import symgrad
-    from symgrad import extending
-    from symgrad.op import REGISTRY
 
-    before = set(REGISTRY)
-    yield symgrad.elementwise
-    for name in set(REGISTRY) - before:
-        extending._forget(name)
+    return symgrad.elementwise

@@ -11,22 +11,12 @@ from pathlib import Path
 import pytest
 
 import symgrad
-from symgrad import extending
 from symgrad.cli import main
-from symgrad.op import REGISTRY
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 REPORT = {"schema", "function", "verdict", "reason", "order", "inputs", "value", "weighted_shape", "formula", "assignments", "conditions", "names",
     "gradient",
           "gradient_formulas", "hessian", "hessian_formulas", "third", "errors", "points", "counterexample", "notes", "seconds"}
-
-
-@pytest.fixture(autouse=True)
-def leave_no_ops_behind():
-    before = set(REGISTRY)
-    yield
-    for name in set(REGISTRY) - before:
-        extending._forget(name)
 
 
 @pytest.fixture
