@@ -108,7 +108,7 @@ globals().update(_LAYOUTS)
 globals().update(_FORMATS)
 globals().update(_TYPES)
 
-_LAZY = ("nn", "optim", "utils")  # imported when they are first asked for
+_LAZY = ("func", "nn", "optim", "utils")  # imported when they are first asked for
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched, levels_of, raw
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
 from symgrad.hooks import NOTHING, ZERO
 from symgrad.saved import verify
@@ -18,7 +19,7 @@ from symgrad.tensor import Tensor
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
-VALUES = (np.ndarray, np.generic, Tensor)
+VALUES = (np.ndarray, np.generic, Batched, Tensor)
 MIXED = NAMED | TANGENT | SHADOW  # a node with one of these may have parents that need no cotangent, or be out of sight itself
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
@@ -128,7 +129,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if guarded:
                 c = _chosen(xp, c, g)
             if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
-                c = xp.sum_to_size(c, p.value.shape)
+                c = _fitted(xp, c, y, p.value)
             if p is following:
                 ahead = ahead + c  # noqa: F821  bound together with `following`
             elif p in pending:
@@ -210,7 +211,7 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
         elif c is None:
             c = xp.zeros_like(p.value)
         elif node.broadcasts and c.shape != p.value.shape:
-            c = xp.sum_to_size(c, p.value.shape)
+            c = _fitted(xp, c, node.value, p.value)
         out.append(c)
     return tuple(out)
 
@@ -245,9 +246,26 @@ def _last_consumers(seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] |
     return out
 
 
+def _fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
+    """The cotangent of an argument `x` that was stretched to the shape of `y`, or shared by the members of a batch: summed over these."""
+    for level, count in _shared(y, x):
+        c = xp.sum(xp.unbatch(c, 0, level, count), (0,), False)
+    return c if tuple.__eq__(c.shape, x.shape) else xp.sum_to_size(c, tuple(x.shape))
+
+
+def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
+    """The levels, with their sizes, at which `y` is batched and `x` is not."""
+    y, own, found = y._value if isinstance(y, Tensor) else getattr(y, "value", y), levels_of(x), []
+    while type(y) is Batched:
+        if y.level not in own:
+            found.append((y.level, y.count))
+        y = y.data
+    return found
+
+
 def _chosen(xp: Any, c: Any, g: Any) -> Any:
     """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace."""
-    value = getattr(c, "value", c)
+    value = raw(getattr(c, "value", c))
     if c.shape != g.shape or not (xp.any(xp.isnan(c)).item() if value.dtype.kind == "O" else np.isnan(value).any()):
         return c
     return xp.where(xp.eq(g, 0), xp.zeros_like(c), c)

@@ -253,7 +253,7 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> L
             x, p = input._value, input._place
         except AttributeError:
             return plain(input, out)
-        if x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
+        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
             return plain(input)
         y, residual = pair(x)
         node = make()

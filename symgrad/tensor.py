@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.graph import Leaf, Node, board, mode
 from symgrad.versions import PACKAGE, Alias, carry_over, promote, version
@@ -172,7 +173,7 @@ class Tensor:
 
     def _array(self) -> np.ndarray:
         """The value as an array whose memory can be shared: a scalar becomes an array of no dimensions, once."""
-        if not isinstance(self._value, np.ndarray):
+        if isinstance(self._value, np.generic):
             self._rebind(promote(self._value))
         return self._value
 
@@ -215,7 +216,7 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if board.paused:
             self._escape(shared=True)
-        return self._array()
+        return self._array() if type(self._value) is not Batched else self._value.__array__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
@@ -306,7 +307,7 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         if board.paused:
             data._escape()
         value = data._value
-    elif isinstance(data, (np.ndarray, np.generic)):
+    elif isinstance(data, (np.ndarray, np.generic, Batched)):
         value = data
     else:
         value = from_python(data, dtype is None)

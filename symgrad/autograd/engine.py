@@ -14,12 +14,12 @@ from symgrad.carriers import numeric
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, board, record, upstream
 from symgrad.hooks import DETOURS, Pullback, running
 from symgrad.lift import traced
-from symgrad.passes import pullback
+from symgrad.passes import VALUES, pullback
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.versions import stamp
 from symgrad.views import Unheard
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "grad", "read_traced", "run"]
 
 
 def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
@@ -76,17 +76,13 @@ def read_traced(node: Node) -> tuple[Any, tuple]:
     if node.flags & RELEASED or args is None:
         raise RuntimeError(FREED)
     count = len(node.parents)
-    tensors = tuple(a if p is None and not isinstance(a, (np.ndarray, np.generic)) else wrap(a, p) for a, p in zip(args, node.parents))
+    tensors = tuple(a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents))
     return wrap(node.value, node), tensors + args[count:]
 
 
-def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
-         deliver: Any = None) -> dict[Node, Any]:
-    retain = create_graph if retain_graph is None else retain_graph
-    wanted, keep = None, frozenset[Node]()
-    if inputs is not None:
-        keep = frozenset(x._node for x in inputs if x._node is not None)
-        wanted = _paths(seeds, keep)
+def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
+        deliver: Any = None) -> dict[Node, Any]:
+    """A pullback with whoever looks on: hooks, and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
     detours: Any = None
     before, outer, checks = record(create_graph), None, None
     if DETOURS.data:  # type: ignore[attr-defined]
@@ -106,6 +102,15 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
             running.pullback = outer
         if checks is not None:
             checks.close()
+
+
+def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
+         deliver: Any = None) -> dict[Node, Any]:
+    wanted, keep = None, frozenset[Node]()
+    if inputs is not None:
+        keep = frozenset(x._node for x in inputs if x._node is not None)
+        wanted = _paths(seeds, keep)
+    return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver)
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:

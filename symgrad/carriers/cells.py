@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.carriers.structure import (
     add,
+    batch,
     broadcast_to,
     cat,
     copy,
@@ -41,6 +42,7 @@ from symgrad.carriers.structure import (
     sum,
     sum_to_size,
     trace,
+    unbatch,
     unfold,
     view,
     zeros_like,

@@ -57,8 +57,11 @@ from numpy import less_equal as le
 from numpy import not_equal as ne
 from numpy import rint as round
 
+from symgrad.carriers import structure
+from symgrad.carriers.batched import Batched, take
 from symgrad.carriers.structure import (
     add,
+    batch,
     cat,
     copy,
     cumprod,
@@ -92,6 +95,7 @@ from symgrad.carriers.structure import (
     trace,
     tril,
     triu,
+    unbatch,
     zeros_like,
 )
 
@@ -329,8 +333,10 @@ def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def getitem(x: Any, index: Any) -> Any:
     """The elements an index names; a view of the memory even where that is a single element."""
+    if type(index) is tuple and any([type(part) is Batched for part in index]) or type(index) is Batched:
+        return take(x, index)
     out = x[index]
-    if isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
+    if isinstance(out, np.ndarray) or type(x) is Batched or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
 
@@ -339,7 +345,7 @@ def view(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` in another shape; raises RuntimeError where that needs a copy."""
     out = x.reshape(shape)
     base = out.base
-    if base is not x and (base is None or base is not x.base) and out.size:
+    if type(x) is not Batched and base is not x and (base is None or base is not x.base) and out.size:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
                            "subspaces). Use .reshape(...) instead.")
     return out
@@ -357,6 +363,10 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     """A copy of `x` with `values` written at `index`, or added there."""
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
+    if type(values) is Batched or type(x) is Batched:
+        x = x + np.zeros_like(values, shape=x.shape, dtype=x.dtype) if type(values) is Batched else x.copy()
+        x[index] = values
+        return x
     out = np.array(x)
     out[index] = values
     return out
@@ -365,17 +375,23 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
 def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """The diagonal of two dimensions as a new last one: a view of the memory, as writable as that."""
     out = x.diagonal(offset, dim1, dim2)
+    if type(x) is Batched:
+        return out
     out.flags.writeable = x.flags.writeable
     return out
 
 
 def view_as_real(x: Any) -> Any:
     """The parts of complex numbers side by side in a new last dimension: a view of the memory."""
+    if type(x) is Batched:
+        return x._with(view_as_real(x.data))
     return x[..., None].view(x.real.dtype) if isinstance(x, np.ndarray) else np.array([x.real, x.imag])
 
 
 def view_as_complex(x: Any) -> Any:
     """The complex numbers whose parts stand side by side in the last dimension: a view of the memory, where they do so there too."""
+    if type(x) is Batched:
+        return x._with(view_as_complex(x.data))
     kind = np.complex64 if x.itemsize < 8 else np.complex128
     if x.dtype.itemsize * 2 != np.dtype(kind).itemsize or x.strides[-1] != x.itemsize:
         return (x[..., 0] + 1j * x[..., 1]).astype(kind)
@@ -384,6 +400,8 @@ def view_as_complex(x: Any) -> Any:
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Every window of slices along a dimension, with the window as a new last dimension: a view of the memory."""
+    if type(x) is Batched:
+        return x._with(unfold(x.data if x.ndim else x.data.reshape((-1, 1)), dimension + 1, size, step))
     x = x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x).reshape(1)
     shape, strides = list(x.shape), list(x.strides)
     shape[dimension], strides[dimension] = (shape[dimension] - size) // step + 1, step * strides[dimension]
@@ -395,10 +413,14 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
 
 
 def strided(x: Any, geometry: Any) -> Any:
+    if type(x) is Batched:
+        return structure.strided(x, geometry)
     return geometry.read(x)
 
 
 def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
+    if type(x) is Batched or type(piece) is Batched:
+        return structure.strided_put(x + np.zeros_like(piece, shape=()) if type(piece) is Batched else x, piece, geometry)
     return geometry.write(x, piece)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import batch, unbatch
+
 Axes = int | tuple[int, ...] | None
 
 

@@ -63,10 +63,10 @@ def _power_by_base(xp, y, a, b):
         return xp.zeros_like(a) if b == 0 else b * a ** (b - 1)
     one, zero = xp.ones_like(y), xp.eq(a, 0)
     if isinstance(b, (int, float)):
-        return b * xp.where(zero, xp.where(zero, a, one) ** (b - 1), y / xp.where(zero, one, a))
+        return b * xp.where(zero, xp.pow(xp.where(zero, a, one), b - 1), y / xp.where(zero, one, a))
     flat = xp.logical_and(zero, xp.eq(b, 0))
     exact = xp.logical_or(xp.eq((b - 1) + 1, b), zero)
-    return b * (a ** xp.where(exact, xp.where(flat, one, b - 1), b) / xp.where(exact, one, a))
+    return b * (xp.pow(a, xp.where(exact, xp.where(flat, one, b - 1), b)) / xp.where(exact, one, a))
 
 
 def _power_by_exponent(xp, y, a, b):

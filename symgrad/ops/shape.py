@@ -326,6 +326,12 @@ def _order_of(xp, input, *, memory_format=None):
 linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of,
        examples=(("K",), ("C",), ((1, 0),)), usage="symgrad.clone(a)",
        doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
+linear("batch", lambda xp, input, dim, level: xp.batch(input, dim, level),
+       lambda xp, g, shape, dim, level: xp.unbatch(g, dim, level, shape[dim]), public=False, examples=((0, 0), (1, 0)),
+       doc="The slices along `dim` as members of a batch, of which everything else speaks as of one.")
+linear("unbatch", lambda xp, input, dim, level, count: xp.unbatch(input, dim, level, count),
+       lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), public=False, examples=((0, 0, 2), (1, 0, 3)),
+       doc="The members of a batch along a dimension of their own.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
           jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), saves=False, public=False, node_name="ToCopyBackward0", examples=(("float64",),),
           doc="The input in another dtype.")

@@ -1,0 +1,225 @@
+"""Evaluating a function for a transform: its inputs at places of their own in a graph, and what it computed from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.modes import enable_grad
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
+from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, upstream
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.trees import Spec, flatten, names
+
+__all__ = ["Evaluation", "Input", "as_tensors", "evaluate", "freed", "named", "scalar"]
+
+
+class Input(Node):
+    """Where an argument enters a transform: what the transform differentiates by, tied to where the argument came from.
+
+    It is open while the function runs: a transform inside must give results that can be differentiated by it.
+    """
+
+    __slots__ = ("open",)
+    op = Op("input", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
+            "ViewBackward0", public=False, saves=False)
+    vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
+    broadcasts = saves = chooses = False
+
+    def __init__(self, value: Any, source: Node | None):
+        self.args, self.parents, self.value, self.sequence_nr = (value,), (source,) if source is not None else (), value, next_sequence()
+        self.flags = GRADIENT if source is None else GRADIENT | source.flags & TRACKED
+        self.open = True
+
+    def release(self) -> None:
+        """Nothing is held here but the value."""
+
+
+Input.__name__ = Input.__qualname__ = "ViewBackward0"
+
+
+@dataclasses.dataclass(slots=True)
+class Evaluation:
+    """A function at a point. `inputs` are its differentiated tensors, `form` how they stood in the arguments; `output` is what it returned,
+    `outputs` the tensors in it and `shape` how they stood there. `tracked` says that results must be differentiable for somebody outside."""
+
+    inputs: list[Tensor]
+    nodes: Sequence[Node]
+    form: Spec
+    output: Any
+    outputs: list[Tensor]
+    shape: Spec
+    aux: Any
+    between: frozenset[Node]
+    tracked: bool
+
+    @property
+    def xp(self) -> Any:
+        """The carrier in which derivatives are computed."""
+        return traced if self.tracked else numeric
+
+    def following(self, others: Iterable[Tensor]) -> Evaluation:
+        """The evaluation, tracked where one of these tensors is."""
+        return self if self.tracked or not mode.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
+
+    def free(self, tree: Any) -> Any:
+        """Tensors of the function as they leave the transform: outside its graph, unless somebody follows it."""
+        return tree if self.tracked else freed(tree)
+
+
+def freed(tree: Any) -> Any:
+    """The tensors of a tree outside every graph."""
+    leaves, form = flatten(tree)
+    return form.unflatten([wrap(t._value) if isinstance(t, Tensor) and t._node is not None else t for t in leaves])
+
+
+def named(func: Callable[..., Any]) -> str:
+    """What a person calls the function."""
+    return getattr(func, "__name__", None) or type(func).__name__
+
+
+def _places(argnums: Any, count: int, asking: str) -> tuple[tuple[int, ...], bool]:
+    """The positions of the differentiated arguments, and whether it was one alone."""
+    alone = isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool)
+    if not alone and not (isinstance(argnums, (tuple, list)) and argnums and all(isinstance(n, (int, np.integer)) for n in argnums)):
+        raise RuntimeError(f"{asking}: argnums must be an int or a tuple of ints, not {argnums!r}")
+    given = (argnums,) if alone else tuple(argnums)
+    for n in given:
+        if not -count <= n < count:
+            raise RuntimeError(f"{asking}: argnums={argnums!r} is out of range: the function was called with {count} positional argument"
+                               f"{'s' * (count != 1)}")
+    places = tuple(n % count for n in given)
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"{asking}: argnums={argnums!r} names an argument twice")
+    return places, alone
+
+
+def _parameter(func: Callable[..., Any], place: int) -> str:
+    """The name of a positional argument."""
+    try:
+        found = [p.name for p in inspect.signature(func).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        found = []
+    return found[place] if place < len(found) else f"argument {place}"
+
+
+def as_tensors(leaves: Iterable[Any], words: Callable[[], Sequence[str]], asking: str) -> list[Tensor]:
+    """Leaves of arguments as tensors that can be differentiated.
+
+    Raises TypeError for what is no number, and RuntimeError for integers and booleans.
+    """
+    out = []
+    for i, leaf in enumerate(leaves):
+        if not isinstance(leaf, Tensor):
+            if not isinstance(leaf, (float, int, complex, np.ndarray, np.generic, Batched)):
+                raise TypeError(f"{asking}: {words()[i]} is {type(leaf).__name__}; it is differentiated, so it must be a Tensor, an array or a number, "
+                                f"or a tree of them; choose other argnums")
+            leaf = wrap(as_value(float(leaf) if type(leaf) is int else leaf))
+        if leaf._value.dtype.kind in "biu":
+            raise RuntimeError(f"{asking}: {words()[i]} has dtype {leaf.dtype}, which cannot be differentiated; convert it with .to(float64), or choose "
+                               f"other argnums")
+        out.append(leaf)
+    return out
+
+
+def _guarded(value: Any) -> Any:
+    """The value as memory that the function cannot write to."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
+def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argnums: Any, asking: str, has_aux: bool = False) -> Evaluation:
+    """Call a function with the arguments at `argnums` at places of their own.
+
+    Raises TypeError and RuntimeError for arguments that cannot be differentiated, for `argnums` out of range, for a function that writes to its
+    arguments, and for an output that is no tensor.
+    """
+    places, alone = _places(argnums, len(args), asking)
+    chosen = args[places[0]] if alone else tuple(args[n] for n in places)
+    leaves, form = flatten(chosen)
+
+    def words() -> list[str]:
+        if alone:
+            return names(chosen, _parameter(func, places[0]))
+        return [word for n in places for word in names(args[n], _parameter(func, n))]
+
+    given = as_tensors(leaves, words, asking)
+    outside = mode.grad
+    nodes = [Input(_guarded(t._value), t._node if outside else None) for t in given]
+    inputs = [wrap(node.value, node) for node in nodes]
+    tree = form.unflatten(inputs)
+    call = list(args)
+    for n, argument in zip(places, (tree,) if alone else tree):
+        call[n] = argument
+    with enable_grad():
+        try:
+            output = func(*call, **kwargs)
+        except (ValueError, RuntimeError) as error:
+            if "read-only" in str(error):
+                raise _mutation(func, words(), asking) from error
+            raise
+        finally:
+            for node in nodes:
+                node.open = False
+    for i, (t, node) in enumerate(zip(inputs, nodes)):
+        if t._place is not node:
+            raise _mutation(func, [words()[i]], asking)
+    aux = None
+    if has_aux:
+        if not isinstance(output, tuple) or len(output) != 2:
+            raise RuntimeError(f"{asking}: with has_aux=True the function must return a tuple (output, aux); {named(func)} returned "
+                               f"{type(output).__name__}")
+        output, aux = output
+    outputs, shape = flatten(output)
+    for i, y in enumerate(outputs):
+        if not isinstance(y, Tensor):
+            if not isinstance(y, (float, int, np.ndarray, np.generic)):
+                raise RuntimeError(f"{asking}: {named(func)} must return Tensors; {names(output, 'output')[i]} is {type(y).__name__}")
+            outputs[i] = wrap(as_value(y))
+    between, foreign = _between([y._node for y in outputs], nodes)
+    return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, outside and foreign)
+
+
+def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> RuntimeError:
+    return RuntimeError(f"{asking}: {named(func)} writes in place to its argument {' or '.join(words)}; a transform needs a function that leaves its "
+                        f"arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
+
+
+def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], bool]:
+    """The nodes between the roots and the inputs, and whether the roots or the inputs depend on what somebody else differentiates by."""
+    starts = set(inputs)
+    wanted: set[Node] = set(inputs)
+    foreign = any(node.parents for node in inputs)
+    for node in upstream(roots, differentiable=True, stop=starts):
+        if node.parents:
+            if any([p in wanted for p in node.parents]):
+                wanted.add(node)
+        elif type(node) is not Input or node.open:
+            foreign = True
+    return frozenset(wanted), foreign or any(node.flags & NAMED for node in inputs)
+
+
+def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:
+    """The one output of a function that must be a real scalar.
+
+    Raises RuntimeError for another.
+    """
+    if len(ev.outputs) != 1 or ev.shape.kind is not None:
+        raise RuntimeError(f"{asking}: {named(func)} must return a single scalar Tensor, not {type(ev.output).__name__}; use jacrev or jacfwd for "
+                           f"several outputs, or has_aux=True to return something beside it")
+    (y,) = ev.outputs
+    if y._value.ndim:
+        raise RuntimeError(f"{asking}: {named(func)} must return a scalar, but its output has shape {list(y.shape)}; reduce it with .sum(), or use jacrev, "
+                           f"jacfwd or vmap for a function of several outputs")
+    if y._value.dtype.kind not in "fV":
+        raise RuntimeError(f"{asking}: {named(func)} must return a real floating-point scalar, but its output has dtype {y.dtype}")
+    return y

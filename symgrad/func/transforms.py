@@ -1,0 +1,305 @@
+"""Derivatives of functions as functions: pullbacks and pushforwards of one recorded graph, in torch.func's names."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import read_traced, run
+from symgrad.carriers.batched import Batched, new_level
+from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
+from symgrad.graph import Link, Node, record
+from symgrad.lift import traced
+from symgrad.passes import pushforward
+from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.trees import LEAF, Spec, flatten, transpose
+
+__all__ = ["grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "jvp", "linearize", "pulled", "pushed", "vjp"]
+
+Function = Callable[..., Any]
+
+
+# One pass
+
+
+def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = False) -> list[Tensor]:
+    """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
+    pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
+    out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
+    return [_finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
+
+
+def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
+    """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
+    starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
+    roots = [y._node for y in ev.outputs if y._node in ev.between]
+    before = record(ev.tracked)
+    try:
+        out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else None)
+    finally:
+        record(before)
+    return [_finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
+
+
+def _finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
+    """A derivative as a Tensor, zero where there is none; tied to the inputs where it may be differentiated again."""
+    if found is None:
+        found = np.zeros_like(like._value)
+    if not ev.tracked:
+        return wrap(found)
+    t = found if isinstance(found, Tensor) else wrap(found)
+    return wrap(t._value, Link(t._value, t._node, ev.nodes))
+
+
+def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: str, asking: str) -> list[Tensor]:
+    """Vectors in the form of the tensors they belong to."""
+    leaves, its_form = flatten(given)
+    if its_form != form:
+        raise RuntimeError(f"{asking}: {name} has the form {its_form!r}, but {of} has the form {form!r}; give one tensor for each")
+    out = []
+    for leaf, x in zip(leaves, like):
+        v = leaf if isinstance(leaf, Tensor) else wrap(as_value(leaf, x.dtype))
+        if v.shape != x.shape:
+            raise RuntimeError(f"{asking}: {name} has a tensor of shape {list(v.shape)} for one of shape {list(x.shape)} in {of}")
+        out.append(v if v._value.dtype == x._value.dtype else v.to(x.dtype))
+    return out
+
+
+# Gradients
+
+
+def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
+    """The function that gives the gradient of a scalar function and its value: (∂f/∂x, f(x)).
+
+    `argnums` says by which positional arguments; a tuple gives a tuple of gradients. Arguments may be Tensors, arrays, numbers and trees of
+    them. With `has_aux` the function returns a pair (value, aux), and the result is (gradient, (value, aux)).
+
+    Raises RuntimeError for a function that is no real scalar, for integers and for `argnums` out of range.
+
+    >>> import symgrad
+    >>> symgrad.func.grad_and_value(lambda x: x.sin())(symgrad.tensor(0.0))
+    (tensor(1.), tensor(0.))
+    """
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
+        y = scalar(ev, func, "grad")
+        found = ev.form.unflatten(pulled(ev, [(y, wrap(np.ones_like(y._value)))]))
+        value = ev.free(y)
+        return (found, (value, ev.free(ev.aux))) if has_aux else (found, value)
+
+    return transformed
+
+
+def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
+    """The function that gives the gradient of a scalar function: ∂f/∂x, to any order by nesting.
+
+    `argnums` says by which positional arguments; a tuple gives a tuple of gradients. With `has_aux` the function returns a pair (value, aux),
+    and the result is (gradient, aux).
+
+    Raises RuntimeError for a function that is no real scalar, for integers and for `argnums` out of range.
+
+    >>> from symgrad.func import grad
+    >>> grad(lambda x: x**3)(2.0), grad(grad(lambda x: x**3))(2.0)
+    (tensor(12.), tensor(12.))
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return transformed
+
+
+# Products with the Jacobian
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and the function that pulls cotangents of the value back to the arguments: v ↦ vᵀ · ∂f/∂x.
+
+    The pullback takes cotangents in the form of the output and gives a tuple, or one result for one primal; it may be called again.
+    With `has_aux` the function returns a pair (output, aux), and the result is (output, pullback, aux).
+
+    Raises RuntimeError for arguments that cannot be differentiated and for cotangents of another form or shape.
+
+    >>> import symgrad
+    >>> y, pullback = symgrad.func.vjp(lambda x: x.square(), symgrad.tensor([1.0, 2.0]))
+    >>> pullback(symgrad.tensor([1.0, 10.0]))
+    (tensor([ 2., 40.]),)
+    """
+    if not primals:
+        raise RuntimeError("vjp: give at least one argument of the function")
+    ev = evaluate(func, primals, {}, tuple(range(len(primals))), "vjp", has_aux)
+
+    def pullback(*cotangents: Any) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        vs = _direction(given, ev.shape, ev.outputs, "the cotangent", "the output", "vjp")
+        now = ev.following(vs)
+        return now.form.unflatten(pulled(now, list(zip(now.outputs, vs)), True))
+
+    output = ev.free(ev.shape.unflatten(ev.outputs))
+    return (output, pullback, ev.free(ev.aux)) if has_aux else (output, pullback)
+
+
+def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The value of a function and its derivative along tangents of the arguments: (f(x), ∂f/∂x · t).
+
+    Raises RuntimeError for tangents of another form or shape, in strict mode for an output that depends on no argument, TypeError for primals
+    that are no tuple.
+
+    >>> import symgrad
+    >>> symgrad.func.jvp(lambda x: x.sin(), (symgrad.tensor(0.0),), (symgrad.tensor(2.0),))
+    (tensor(0.), tensor(2.))
+    """
+    ev, ts = _tangents(func, primals, tangents, "jvp", has_aux)
+    for i, y in enumerate(ev.outputs):
+        if strict and y._node not in ev.between:
+            raise RuntimeError(f"jvp: in strict mode every output must depend on the primals; output {i} of {named(func)} does not")
+    output, tangent = ev.free(ev.shape.unflatten(ev.outputs)), ev.shape.unflatten(pushed(ev, ts))
+    return (output, tangent, ev.free(ev.aux)) if has_aux else (output, tangent)
+
+
+def _tangents(func: Function, primals: Any, tangents: Any, asking: str, has_aux: bool = False) -> tuple[Evaluation, list[Tensor]]:
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)) or not given:
+            raise TypeError(f"{asking}: {name} must be a tuple with one entry for each argument of the function, not {type(given).__name__}")
+    ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), asking, has_aux)
+    form = ev.form
+    ts = _direction(tuple(tangents), form, ev.inputs, "tangents", "primals", asking)
+    return ev.following(ts), ts
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """The value of a function, and its derivative as a function of tangents: t ↦ ∂f/∂x · t.
+
+    The function is evaluated once, however often the derivative is applied.
+
+    Raises RuntimeError for tangents of another form or shape.
+
+    >>> import symgrad
+    >>> y, along = symgrad.func.linearize(lambda x: x.square().sum(), symgrad.tensor([1.0, 2.0]))
+    >>> along(symgrad.tensor([1.0, 0.0])), along(symgrad.tensor([0.0, 1.0]))
+    (tensor(2.), tensor(4.))
+    """
+    if not primals:
+        raise RuntimeError("linearize: give at least one argument of the function")
+    ev = evaluate(func, primals, {}, tuple(range(len(primals))), "linearize")
+
+    def along(*tangents: Any) -> Any:
+        ts = _direction(tangents, ev.form, ev.inputs, "the tangents", "the primals", "linearize")
+        now = ev.following(ts)
+        return now.shape.unflatten(pushed(now, ts))
+
+    return ev.free(ev.shape.unflatten(ev.outputs)), along
+
+
+# Jacobians
+
+
+def unit_chunks(like: Tensor, chunk_size: int | None) -> list[tuple[int, Any]]:
+    """The unit vectors of the shape of a tensor as batches, no larger than `chunk_size`, each with its number of members."""
+    n, value = like.numel(), like._value
+    step = n if chunk_size is None else chunk_size
+    if step < 1 and n:
+        raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
+    return [(min(step, n - at), np.eye(min(step, n - at), n, at, value.dtype).reshape((min(step, n - at), *tuple(value.shape))))
+            for at in range(0, n, step or 1)]
+
+
+def columns(ev: Evaluation, j: int, chunk_size: int | None) -> list[Tensor]:
+    """∂y/∂xⱼ of every output, the elements of xⱼ along the first axis: one batched pushforward for each chunk."""
+    parts: list[list[Tensor]] = [[] for _ in ev.outputs]
+    for count, units in unit_chunks(ev.inputs[j], chunk_size):
+        level = new_level()
+        found = pushed(ev, [wrap(Batched(units, level)) if i == j else None for i in range(len(ev.inputs))])
+        for part, t in zip(parts, found):
+            part.append(_spread(ev, t, level, count))
+    return [_joined(ev, part, (0, *y.shape), y) for part, y in zip(parts, ev.outputs)]
+
+
+def rows(ev: Evaluation, i: int, chunk_size: int | None) -> list[Tensor]:
+    """∂yᵢ/∂x by every input, the elements of yᵢ along the first axis: one batched pullback for each chunk."""
+    parts: list[list[Tensor]] = [[] for _ in ev.inputs]
+    for count, units in unit_chunks(ev.outputs[i], chunk_size):
+        level = new_level()
+        for part, t in zip(parts, pulled(ev, [(ev.outputs[i], wrap(Batched(units, level)))], True)):
+            part.append(_spread(ev, t, level, count))
+    return [_joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
+
+
+def _spread(ev: Evaluation, t: Tensor, level: int, count: int) -> Tensor:
+    """The members of a batch along the first axis."""
+    before = record(ev.tracked)
+    try:
+        return traced.unbatch(t, 0, level, count)
+    finally:
+        record(before)
+
+
+def _joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Tensor) -> Tensor:
+    if not parts:
+        return wrap(np.zeros_like(like._value, shape=empty))
+    return parts[0] if len(parts) == 1 else traced.cat(parts, 0)
+
+
+def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
+    """A block of a Jacobian in the shape (*y.shape, *x.shape), from one whose first axis counts the elements of y, or of x."""
+    if last:
+        block = traced.movedim(block, 0, -1)
+    return traced.reshape(block, (*y.shape, *x.shape)) if block.shape != (*y.shape, *x.shape) else block
+
+
+def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: int | None) -> list[list[Tensor]]:
+    """The Jacobian of every output by every input, each of shape (*y.shape, *x.shape)."""
+    if forward:
+        by_input = [columns(ev, j, chunk_size) for j in range(len(ev.inputs))]
+        return [[_laid_out(by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
+    return [[_laid_out(block, y, x, False) for block, x in zip(rows(ev, i, chunk_size), ev.inputs)] for i, y in enumerate(ev.outputs)]
+
+
+def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | None, asking: str) -> Function:
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, asking, has_aux)
+        blocks = jacobian_blocks(ev, asking == "jacfwd", chunk_size)
+        found = transpose(ev.shape, ev.form, [block for row in blocks for block in row])
+        return (found, ev.free(ev.aux)) if has_aux else found
+
+    return transformed
+
+
+def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pullback for each output.
+
+    Outputs and arguments may be trees; the result has the form of the output, with that of the arguments at each leaf. `chunk_size` bounds how many
+    rows are computed at a time, and so the memory.
+
+    Raises RuntimeError for arguments that cannot be differentiated.
+
+    >>> import symgrad
+    >>> symgrad.func.jacrev(lambda x: x.square())(symgrad.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    return _jacobian(func, argnums, has_aux, chunk_size, "jacrev")
+
+
+def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Function:
+    """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pushforward for each argument.
+
+    Outputs and arguments may be trees; the result has the form of the output, with that of the arguments at each leaf. `chunk_size` bounds how many
+    columns are computed at a time, and so the memory. The function runs once, so that `randomness` makes no difference.
+
+    Raises RuntimeError for arguments that cannot be differentiated.
+
+    >>> import symgrad
+    >>> symgrad.func.jacfwd(lambda x: x.square())(symgrad.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    return _jacobian(func, argnums, has_aux, chunk_size, "jacfwd")

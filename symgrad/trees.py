@@ -1,0 +1,132 @@
+"""Trees of values: tuples, lists, dicts, named tuples and dataclasses, taken apart into their leaves and put together again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+__all__ = ["LEAF", "Spec", "flatten", "names", "transpose", "tree_map"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spec:
+    """The form of a tree without its leaves: what kind each branch is, under what keys its parts stand, and their forms."""
+
+    kind: Any  # a type, or None for a leaf
+    keys: tuple[Any, ...] = ()
+    parts: tuple[Spec, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of leaves."""
+        return 1 if self.kind is None else sum(part.count for part in self.parts)
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The tree of this form with these leaves.
+
+        Raises ValueError where their number differs.
+        """
+        if len(leaves) != self.count:
+            raise ValueError(f"a tree of {self.count} leaves cannot be made of {len(leaves)}")
+        return leaves[0] if self.kind is None else self._grown(iter(leaves))
+
+    def _grown(self, leaves: Iterator[Any]) -> Any:
+        if self.kind is None:
+            return next(leaves)
+        parts = [part._grown(leaves) for part in self.parts]
+        kind = self.kind
+        if kind is NOTHING:
+            return None
+        if issubclass(kind, dict):
+            return defaultdict(self.keys[-1], zip(self.keys, parts)) if kind is defaultdict else kind(zip(self.keys, parts))
+        if dataclasses.is_dataclass(kind):
+            out = object.__new__(kind)
+            for name, part in zip(self.keys, parts):
+                object.__setattr__(out, name, part)
+            return out
+        return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+    def __repr__(self) -> str:
+        return f"Spec({self.unflatten(['*'] * self.count)!r})"
+
+
+NOTHING = type(None)
+LEAF = Spec(None)
+
+
+def _branches(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
+    """The kind, keys and parts of a branch; None for a leaf."""
+    kind = type(tree)
+    if tree is None:
+        return NOTHING, (), []
+    if kind is tuple or kind is list or isinstance(tree, tuple) and hasattr(tree, "_fields") or kind is tuple:
+        return kind, tuple(range(len(tree))), list(tree)
+    if kind in (dict, OrderedDict, defaultdict):
+        keys = tuple(tree)
+        return kind, (*keys, tree.default_factory) if kind is defaultdict else keys, [tree[key] for key in keys]
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        fields = tuple(field.name for field in dataclasses.fields(tree))
+        return kind, fields, [getattr(tree, name) for name in fields]
+    if isinstance(tree, (tuple, list)):
+        return kind, tuple(range(len(tree))), list(tree)
+    return None
+
+
+def flatten(tree: Any) -> tuple[list[Any], Spec]:
+    """The leaves of a tree from left to right, and its form. Whatever is no tuple, list, dict, dataclass or None is a leaf.
+
+    >>> leaves, form = flatten({"a": (1, 2), "b": [3]})
+    >>> leaves, form.unflatten([leaf * 10 for leaf in leaves])
+    ([1, 2, 3], {'a': (10, 20), 'b': [30]})
+    """
+    found = _branches(tree)
+    if found is None:
+        return [tree], LEAF
+    kind, keys, parts = found
+    leaves: list[Any] = []
+    forms = []
+    for part in parts:
+        below, form = flatten(part)
+        leaves += below
+        forms.append(form)
+    return leaves, Spec(kind, keys, tuple(forms))
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """The tree with a function applied to its leaves, together with those of other trees of the same form.
+
+    Raises ValueError for a tree of another form.
+
+    >>> tree_map(lambda a, b: a + b, (1, [2]), (10, [20]))
+    (11, [22])
+    """
+    leaves, form = flatten(tree)
+    columns = [leaves]
+    for other in others:
+        below, its_form = flatten(other)
+        if its_form != form:
+            raise ValueError(f"the trees have different forms: {form} and {its_form}")
+        columns.append(below)
+    return form.unflatten([function(*row) for row in zip(*columns)])
+
+
+def names(tree: Any, name: str) -> list[str]:
+    """What a person would write for each leaf of a tree: `x[0].weight` and the like."""
+    found = _branches(tree)
+    if found is None:
+        return [name]
+    kind, keys, parts = found
+    out: list[str] = []
+    for key, part in zip(keys, parts):
+        attribute = dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")
+        label = kind._fields[key] if hasattr(kind, "_fields") else key
+        out += names(part, f"{name}.{label}" if attribute else f"{name}[{key!r}]")
+    return out
+
+
+def transpose(outer: Spec, inner: Spec, leaves: Sequence[Any]) -> Any:
+    """A tree of the outer form whose leaves are trees of the inner form, from all leaves in order."""
+    step = inner.count
+    return outer.unflatten([inner.unflatten(leaves[i * step:(i + 1) * step]) for i in range(outer.count)])
