@@ -13,21 +13,38 @@ def python(*arguments):
     return ran.stdout
 
 
+def tables(text):
+    """The tables in a text, each as rows of cells: work, beside, figure, bar, and two times."""
+    found = []
+    for before, line in zip(["", *text.splitlines()], text.splitlines()):
+        if line.startswith("|"):
+            if not before.startswith("|"):
+                found.append([])
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+    return [table[2:] for table in found]
+
+
 def rows(text):
-    """The cells of the table in a text: work, beside, figure, bar, and two times."""
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")][2:]
+    return [row for table in tables(text) for row in table]
 
 
-def test_the_table_has_the_rows_and_bars_of_the_readme():
-    shown = rows((ROOT / "README.md").read_text().split("\n## Speed\n")[1])
-    measured = rows(python("-m", "tests.benchmarks", "--quick"))
-    assert [(row[0], row[1], row[3]) for row in measured] == [(row[0], row[1], row[3]) for row in shown]
-    assert measured and all(row[2] for row in measured)
+def bars(table):
+    return [(row[0], row[1], row[3]) for row in table]
+
+
+def test_the_tables_have_the_rows_and_bars_of_the_readme():
+    shown = tables((ROOT / "README.md").read_text().split("\n## Speed\n")[1])
+    measured = tables(python("-m", "tests.benchmarks", "--quick"))
+    assert len(measured) == 2 and all(measured)
+    for ours, theirs in zip(measured, shown):
+        assert bars(ours) == bars(theirs)
+    assert all(row[2] for table in measured for row in table)
 
 
 def test_what_is_not_installed_is_named_with_the_remedy():
     without = "import sys; sys.modules['torch'] = sys.modules['autograd'] = None; from tests.benchmarks.__main__ import main; main(['--quick'])"
     text = python("-c", without)
-    assert {row[1] for row in rows(text) if row[2] == "not installed"} == {"torch eager", "HIPS autograd"}
+    assert {row[1] for row in rows(text) if row[2] == "not installed"} >= {"torch eager", "HIPS autograd"}
     assert {row[1] for row in rows(text) if row[2] != "not installed"} >= {"NumPy by hand", "import numpy"}
-    assert text.endswith("Not measured: HIPS autograd and torch eager. To install what is missing: pip install -e '.[parity]'\n")
+    assert text.splitlines()[-1].startswith("Not measured: HIPS autograd and torch")
+    assert text.endswith(" To install what is missing: pip install -e '.[parity]'\n")
