@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
 from symgrad.devices import IMAGES, on_cpu
 from symgrad.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.making import finished, is_integer, like, maker, placed, sizes_of
@@ -49,7 +50,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def read(data: Any, dtype: Any = None) -> Any:
     """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
     try:
-        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic)) else from_python(data, dtype is None)
+        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, Batched)) else from_python(data, dtype is None)
     except ValueError as error:
         raise ValueError(f"{_ragged(data) or error}: the nested sequences are not rectangular") from None
     dtype_of(value.dtype)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
+
 __all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "inside", "integers", "largest", "masked", "most_frequent", "order",
            "plain", "positions", "repeated", "running", "slices", "windows"]
 
@@ -79,9 +81,13 @@ def positions(flat: np.ndarray, shape: tuple[int, ...]) -> Places:
     return np.unravel_index(flat, shape) if shape else (np.zeros(flat.shape, np.int64),)
 
 
+def _array(value: Any) -> Any:
+    return value if type(value) is Batched else np.asarray(value)
+
+
 def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
     """The indices that sort an array along a dimension, equal elements as they stood; NaN is the largest."""
-    array = np.asarray(value)
+    array = _array(value)
     if not array.ndim:
         return np.zeros((), np.int64)
     if array.dtype.kind == "V":
@@ -93,7 +99,7 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
 
 def running(value: Any, dim: int, largest: bool) -> np.ndarray:
     """Where the extreme of the elements so far stands along a dimension, for each element: the last of several; NaN is the extreme."""
-    array = np.asarray(value)
+    array = _array(value)
     if not array.ndim:
         return np.zeros((), np.int64)
     best = (np.maximum if largest else np.minimum).accumulate(array, axis=dim)
@@ -104,7 +110,7 @@ def running(value: Any, dim: int, largest: bool) -> np.ndarray:
 
 def most_frequent(value: Any, dim: int) -> np.ndarray:
     """Where the last of the most frequent element (of the smallest, if there are several) stands along a dimension."""
-    array = np.asarray(value)
+    array = _array(value)
     if not array.ndim:
         return np.zeros((), np.int64)
     by = np.moveaxis(order(array, dim), dim, 0)

@@ -133,7 +133,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if p is following:
                 ahead = ahead + c  # noqa: F821  bound together with `following`
             elif p in pending:
-                if p in owned:
+                if read is None and p in owned:
                     total = pending[p]
                     total += c
                     pending[p] = total
@@ -316,5 +316,5 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         y, args = (node.value, node.args) if read is None else read(node)
         t = node.op.jvp(xp, carried, y, args)
         if t is not None:
-            out[node] = t if isinstance(t, tuple) or t.shape == y.shape else xp.broadcast_to(t, y.shape)
+            out[node] = t if isinstance(t, tuple) or tuple.__eq__(t.shape, y.shape) else xp.broadcast_to(t, tuple(y.shape))
     return out

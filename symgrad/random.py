@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched, batches
 from symgrad.devices import CPU, device, on_cpu
 from symgrad.dtypes import DType, dtype_of, numpy_dtype
 from symgrad.making import finished, into, like, maker, sizes_of
@@ -109,8 +110,41 @@ default_generator = Generator()
 default_generator.seed()
 
 
-def numbers(generator: Any = None) -> np.random.Generator:
+class _Different:
+    """A generator of numbers for every member of the batches this thread is in."""
+
+    def __init__(self, source: np.random.Generator, batches: list[tuple[int, int]]):
+        self._source, self._batches = source, batches
+
+    def __getattr__(self, name: str) -> Any:
+        def draw(*args: Any) -> Any:
+            counts = tuple(count for _, count in self._batches)
+            method = getattr(self._source, name)
+            if name == "permutation":
+                found: Any = np.array([method(*args) for _ in range(math.prod(counts))], np.int64).reshape((*counts, *args))
+            else:
+                found = method(*((*counts, *a) if isinstance(a, tuple) else a for a in args))
+            found = np.moveaxis(found, range(len(counts)), reversed(range(len(counts))))
+            for level, _ in self._batches:
+                found = Batched(found, level)
+            return found
+
+        return draw
+
+
+def numbers(generator: Any = None) -> Any:
     """NumPy's generator behind a generator, behind NumPy's own, or, for None, behind the default one."""
+    if batches.entered:
+        kinds = {kind for _, _, kind in batches.entered}
+        if "error" in kinds:
+            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+                               "flags on vmap or perform the randomness operation out of vmap")
+        if "different" in kinds:
+            return _Different(_plain(generator), [(level, count) for level, count, kind in batches.entered if kind == "different"])
+    return _plain(generator)
+
+
+def _plain(generator: Any) -> np.random.Generator:
     if generator is None:
         return default_generator.numpy
     if isinstance(generator, Generator):
@@ -179,21 +213,25 @@ def _floats(name: str, what: str, dtype: DType | None) -> np.dtype:
     return numpy_dtype(dtype)
 
 
+def _array(drawn: Any) -> Any:
+    return drawn if type(drawn) is Batched else np.asarray(drawn)
+
+
 def _uniform(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
     source = numbers(generator)
     if target.kind == "c":
         return (source.random(shape) + 1j * source.random(shape)).astype(target)
     if target in (np.float32, np.float64):
-        return np.asarray(source.random(shape, target))
+        return _array(source.random(shape, target))
     bits = 8 if target.name == "bfloat16" else 11  # so that rounding never gives a 1
-    return (np.floor(np.asarray(source.random(shape)) * 2**bits) / 2**bits).astype(target)
+    return (np.floor(_array(source.random(shape)) * 2**bits) / 2**bits).astype(target)
 
 
 def _normal(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
     source = numbers(generator)
     if target.kind == "c":
         return ((source.standard_normal(shape) + 1j * source.standard_normal(shape)) * math.sqrt(0.5)).astype(target)
-    return np.asarray(source.standard_normal(shape)).astype(target)
+    return _array(source.standard_normal(shape)).astype(target)
 
 
 @maker
@@ -217,7 +255,7 @@ def between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, gener
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
         raise RuntimeError(f"to - 1 is out of bounds for {IN_C[target.name]}: {low} to {high - 1}")
-    return np.asarray(numbers(generator).integers(low, high, shape)).astype(target)
+    return _array(numbers(generator).integers(low, high, shape)).astype(target)
 
 
 @maker
@@ -258,7 +296,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         target = dtype_of((mu if isinstance(mean, Tensor) else sigma).dtype) if dtype is None else dtype_of(dtype)
     else:
         shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
-    value = np.asarray(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
+    value = _array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
     if out is None:
         return finished(value if value.ndim else value[()], requires_grad)
     return into("normal", out, value, RESIZED.format(list(out.shape), list(shape)) if size is None else "")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched, Shape
 from symgrad.dtypes import dtype_of
 from symgrad.geometry import address, dense, overlaps
 from symgrad.graph import INFERENCE, Node, board, mode
@@ -25,6 +26,9 @@ def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: n
     Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place,
     unless `repeated` says that all of them get the same.
     """
+    if type(target) is Batched or type(shape) is Shape:
+        raise RuntimeError(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
+                           f"new tensor, such as add for add_ and index_put or where for an assignment")
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
                            f"tensor itself, which cannot grow")

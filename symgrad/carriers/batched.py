@@ -10,15 +10,25 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Batched", "Shape", "batch", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
+__all__ = ["Batched", "Shape", "batch", "batches", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
+
+
+class _Batches(threading.local):
+    """The batches that this thread is in: for each its level, its number of members, and what random numbers are in it."""
+
+    entered: tuple[tuple[int, int, str], ...] = ()
+
+
+batches = _Batches()
 
 
 class Shape(tuple):
@@ -478,9 +488,9 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _like(function: Any) -> Any:
-    def like(x: Any, *fill: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Batched:
+    def like(x: Any, *rest: Any, shape: Any = None, **words: Any) -> Batched:
         whole = None if shape is None else (x.data.shape[0], *((shape,) if isinstance(shape, int) else shape))
-        return Batched(function(x.data, *fill, dtype=dtype, shape=whole), x.level)
+        return Batched(function(x.data, *rest, shape=whole, **words), x.level)
 
     return like
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.batched import Batched, batches, levels_of
 from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, upstream
 from symgrad.lift import traced
 from symgrad.op import Op
@@ -137,6 +137,11 @@ def _guarded(value: Any) -> Any:
     return value
 
 
+def _repeated(t: Tensor, level: int, count: int) -> Tensor:
+    """What all members of a batch share as a value of each, so that it has a derivative for each."""
+    return traced.batch(traced.expand(t, (count, *t.shape)), 0, level)
+
+
 def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argnums: Any, asking: str, has_aux: bool = False) -> Evaluation:
     """Call a function with the arguments at `argnums` at places of their own.
 
@@ -153,6 +158,8 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
         return [word for n in places for word in names(args[n], _parameter(func, n))]
 
     given = as_tensors(leaves, words, asking)
+    for level, count, _ in batches.entered:
+        given = [t if level in levels_of(t._value) else _repeated(t, level, count) for t in given]
     outside = mode.grad
     nodes = [Input(_guarded(t._value), t._node if outside else None) for t in given]
     inputs = [wrap(node.value, node) for node in nodes]

@@ -1,0 +1,289 @@
+"""The carrier of index sets: a rule read with it says which inputs each element of its value depends on, and which of them meet.
+
+Everything of `PROTOCOL` is here: functions of elements are one of three kinds, and structure moves the sets about as it moves elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.sets import LIMIT, MANY, Dependence, divide, flat, getitem, multiply, numbered, power, smooth, spread, stretched, taken, union
+
+__all__ = ["Dependence", "dependence"]
+
+
+def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of sets, which numbers and arrays of numbers never see."""
+    plain = getattr(numeric, name)
+
+    def read(*args: Any, **kwargs: Any) -> Any:
+        first = args[0]
+        for x in first if type(first) in (list, tuple) else args:
+            if type(x) is Dependence:
+                return rule(*args, **kwargs)
+        return plain(*args, **kwargs)
+
+    return read
+
+
+def _elementwise(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """As `rule`, of the arrays among the arguments: numbers are parameters."""
+    return lambda *args: rule(*[x for x in args if hasattr(x, "shape")])
+
+
+FLAT = ("sign", "floor", "ceil", "round", "trunc", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not",
+        "isfinite", "isnan", "isinf")
+KINKED = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")  # linear, at least on either side of a kink
+SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
+          "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh", "sigmoid",
+          "sigmoid_slope", "logsigmoid", "softplus", "sinc_derivative", "one_minus_square", "atan2", "hypot", "direction", "logaddexp")
+
+
+# Structure: what only moves elements acts on all blocks
+
+
+
+
+def scattered(x: Dependence, targets: np.ndarray, shape: Shape) -> Dependence:
+    """Zeros of a shape with the elements added at places of the flattened array, where one may be named several times."""
+    x, size, flattened = stretched(x, targets.shape), math.prod(shape), targets.ravel()
+    counts = np.bincount(flattened, minlength=size)
+    most = counts.max(initial=0)
+    if most > 8 * MANY:
+        return x.inputs.everything(x.members(), shape)
+    order = np.argsort(flattened, kind="stable")
+    rank = np.arange(flattened.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    out = Dependence(x.inputs, (), shape)
+    for layer in range(most):
+        places = np.full(size, -1)
+        chosen = order[rank == layer]
+        places[flattened[chosen]] = chosen
+        out = union(out, taken(x, places.reshape(shape)))
+    return out
+
+
+def written(x: Any, values: Any, targets: np.ndarray, accumulate: bool = False) -> Dependence:
+    """`x` with values written, or added, at places of the flattened array."""
+    if type(x) is Dependence and not accumulate:
+        places = np.arange(x.size)
+        places[targets.ravel()] = -1
+        x = taken(x, places.reshape(x.shape))
+    return union(x, scattered(values, targets, x.shape)) if type(values) is Dependence else x
+
+
+
+def reshape(x: Dependence, shape: tuple[int, ...]) -> Dependence:
+    """The elements in another shape."""
+    shape = tuple(shape)
+    if -1 in shape:
+        shape = tuple(x.size // -math.prod(shape) if n == -1 else n for n in shape)
+    nd = len(x.shape)
+    for b in x.blocks:
+        if math.prod(b.shape) > LIMIT and b.base is not x.inputs.numbers:
+            return x.inputs.everything(x.members(), shape)
+    return x.map(lambda b: b.reshape(*b.shape[:b.ndim - nd], *shape), shape)
+
+
+def permute(x: Dependence, dims: tuple[int, ...]) -> Dependence:
+    """The axes in another order."""
+    nd = len(x.shape)
+    return x.map(lambda b: b.transpose(*range(b.ndim - nd), *(b.ndim - nd + d for d in dims)), tuple(x.shape[d] for d in dims))
+
+
+def cat(xs: Sequence[Any], dim: int) -> Dependence:
+    """Arrays joined along an axis: the first blocks of all in one, the second ones in another."""
+    inputs = next(x.inputs for x in xs if type(x) is Dependence)
+    first = xs[0].shape
+    shape = (*first[:dim], sum(x.shape[dim] for x in xs), *first[dim + 1:])
+    parts, at = [], 0
+    for x in xs:
+        if type(x) is Dependence:
+            parts.append((at, x, [b.reshape(-1, *x.shape) if b.ndim != x.ndim else b[None] for b in x.blocks]))
+        at += x.shape[dim]
+    blocks = []
+    for k in range(max(len(some) for _, _, some in parts)):
+        here = [(at, x, some[k]) for at, x, some in parts if k < len(some)]
+        count = max(len(b) for _, _, b in here)
+        if count * math.prod(shape) > LIMIT:
+            return inputs.everything(inputs.distinct([b for _, x, _ in parts for b in x.blocks]), shape)
+        out = np.full((count, *shape), -1)
+        for at, x, b in here:
+            out[(slice(len(b)), *(slice(None),) * dim, slice(at, at + x.shape[dim]))] = b
+        blocks.append(out)
+    return Dependence(inputs, tuple(blocks), shape)
+
+
+def stack(xs: Sequence[Any], dim: int) -> Dependence:
+    """Arrays of one shape joined along a new axis."""
+    shape = xs[0].shape
+    longer = (*shape[:dim], 1, *shape[dim:])
+    return cat([reshape(x, longer) if type(x) is Dependence else np.reshape(x, longer) for x in xs], dim)
+
+
+def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence:
+    """What a sum over axes depends on: an axis along which the sets differ lists members from now on."""
+    nd = len(x.shape)
+    dims = set(range(nd)) if dim is None else {d % nd if nd else 0 for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    if not nd:
+        return x
+    shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims)
+    kept = tuple([i for i in range(nd) if i not in dims])
+    blocks = []
+    for b in x.blocks:
+        lead = b.ndim - nd
+        gone = [i for i in dims if not b.strides[lead + i] or b.shape[lead + i] == 1]
+        found = b.transpose(*range(lead), *(lead + i for i in dims if i not in gone), *(lead + i for i in kept), *(lead + i for i in gone))
+        found = found[(..., *(0,) * len(gone))]
+        if keepdim:
+            found = found[(..., *(None if i in dims else slice(None) for i in range(nd)))]
+        blocks.append(found)
+    return Dependence(x.inputs, tuple(blocks), shape)
+
+
+def along(x: Dependence, dim: Any) -> Dependence:
+    """An array of the same shape in which every element depends on all that stand along some axes."""
+    return stretched(reduced(x, dim, True), x.shape)
+
+
+def mixed(x: Dependence) -> Dependence:
+    """The same array, computed by a function that is not linear."""
+    x.inputs.clique(x)
+    return x
+
+
+def sum_to_size(x: Dependence, shape: tuple[int, ...]) -> Dependence:
+    """A broadcast undone."""
+    extra = len(x.shape) - len(shape)
+    return reshape(reduced(x, (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1))), shape)
+
+
+def contracted(terms: Sequence[str], right: str, xs: Sequence[Any]) -> Dependence:
+    """Products summed over letters: each factor is laid out over all letters, meets the others there, and is summed."""
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, xs):
+        for c, n in zip(term, x.shape):
+            sizes[c] = max(sizes.get(c, n), n) if n else 0
+    letters = right + "".join(c for c in sizes if c not in right)
+    shape = tuple(sizes[c] for c in letters)
+    laid = []
+    for term, x in zip(terms, xs):
+        if type(x) is Dependence:
+            if len(set(term)) < len(term):
+                once = "".join(dict.fromkeys(term))
+                x = taken(x, np.einsum(f"{term}->{once}", numbered(x.shape)))
+                term = once
+            x = permute(x, tuple(term.index(c) for c in letters if c in term))
+            laid.append(stretched(reshape(x, tuple(x.shape[[d for d in letters if d in term].index(c)] if c in term else 1 for c in letters)), shape))
+    for i, x in enumerate(laid):
+        for y in laid[i + 1:]:
+            x.inputs.cross(x, y)
+    return reduced(union(*laid), tuple(range(len(right), len(letters))))
+
+
+def thinned(matrix: np.ndarray) -> np.ndarray | None:
+    """The columns in which the rows of a constant matrix are not zero, as (most, rows) with -1 where there are fewer; None if that saves nothing."""
+    rows, columns = matrix.shape
+    for i in {0, rows // 2, rows - 1} if rows else ():  # a look that costs nothing says that most matrices are dense
+        if 2 * np.count_nonzero(matrix[i]) > columns:
+            return None
+    at, where = matrix.nonzero()
+    counts = np.bincount(at, minlength=rows)
+    most = counts.max(initial=0)
+    if 2 * most > columns:
+        return None
+    out = np.full((most, rows), -1)
+    out[np.arange(at.size) - np.repeat(np.cumsum(counts) - counts, counts), at] = where
+    return out
+
+
+def matmul(a: Any, b: Any) -> Dependence:
+    """A product of matrices, of stacks of them, or of vectors; the zeros of a constant matrix are seen."""
+    if type(a) is np.ndarray and a.ndim == 2 and b.ndim <= 2 and b.size * len(a) <= LIMIT and (places := thinned(a)) is not None:
+        found = getitem(b, places)
+        return reduced(found.masked(places.reshape(*places.shape, *(1,) * (b.ndim - 1)) >= 0), 0)
+    if type(b) is np.ndarray and b.ndim == 2 and a.ndim <= 2 and a.size * b.shape[1] <= LIMIT:
+        if (places := thinned(b.T)) is not None:
+            found = getitem(permute(a, (1, 0)) if a.ndim == 2 else a, places)
+            out = reduced(found.masked(places.reshape(*places.shape, *(1,) * (a.ndim - 1)) >= 0), 0)
+            return permute(out, (1, 0)) if a.ndim == 2 else out
+    lead = max(a.ndim, b.ndim) - 2
+    stacks = "abcdefghijklmnopqrst"[:max(lead, 0)]
+    left = "z" if a.ndim == 1 else stacks[len(stacks) - a.ndim + 2:] + "yz"
+    right = "z" if b.ndim == 1 else stacks[len(stacks) - b.ndim + 2:] + "zx"
+    return contracted((left, right), stacks + "y" * (a.ndim > 1) + "x" * (b.ndim > 1), (a, b))
+
+
+def einsum(equation: str, xs: Sequence[Any]) -> Dependence:
+    """Sums of products over the letters of an equation."""
+    left, _, right = equation.partition("->")
+    return contracted(left.split(","), right, xs)
+
+
+def _moves(name: str) -> Callable[..., Dependence]:
+    """A function that moves elements, or puts zeros between them, as it moves the numbers 1, 2, ..."""
+    move = getattr(numeric, name)
+    return lambda x, *args: taken(x, move(numbered(x.shape) + 1, *args) - 1)
+
+
+def _constant(name: str) -> Callable[..., Dependence]:
+    make = getattr(numeric, name)
+    return lambda x, *args: Dependence(x.inputs, (), make(np.broadcast_to(0.0, x.shape), *args).shape)
+
+
+def _flip(x: Dependence, dims: tuple[int, ...]) -> Dependence:
+    return getitem(x, tuple(slice(None, None, -1) if i in dims else slice(None) for i in range(x.ndim)))
+
+
+def _diagonal(x: Dependence, offset: int, dim1: int, dim2: int) -> Dependence:
+    shape = np.broadcast_to(0, x.shape).diagonal(offset, dim1, dim2).shape
+    return x.map(lambda b: b.diagonal(offset, dim1 % x.ndim - x.ndim, dim2 % x.ndim - x.ndim), shape)
+
+
+def _put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Dependence:
+    return written(x, values, numbered(x.shape)[index], accumulate)
+
+
+def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
+    dim %= x.ndim + 1
+    shape = (*x.shape[:dim], 1, *x.shape[dim:])
+    return stretched(reshape(x, shape), (*shape[:dim], count, *shape[dim + 1:]))
+
+
+def _as_real(x: Dependence) -> Dependence:
+    return stretched(reshape(x, (*x.shape, 1)), (*x.shape, 2))
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(FLAT, _elementwise(flat)), **dict.fromkeys(KINKED, _elementwise(union)), **dict.fromkeys(SMOOTH, _elementwise(smooth)),
+    "add": union, "sub": union, "mul": multiply, "div": divide, "pow": power,
+    "indicator": lambda condition, like: flat(like) if type(like) is Dependence else flat(condition),
+    "where": lambda condition, x, y: union(union(x, y), flat(condition) if type(condition) is Dependence else condition),
+    "copy": lambda x, *order: x, "astype": lambda x, dtype: x,
+    "sum": reduced, "amax": reduced, "amin": reduced, "trace": lambda x: reduced(_diagonal(x, 0, 0, 1)), "cumsum": along,
+    **dict.fromkeys(("prod", "logsumexp", "norm"), lambda *args, **kwargs: mixed(reduced(*args, **kwargs))),
+    **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: mixed(along(x, dim))),
+    **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: flat(reduced(*args, **kwargs))),
+    "reference": lambda x, y, dim: flat(reduced(x if type(x) is Dependence else y, dim, True)),
+    "reshape": reshape, "view": reshape, "permute": permute, "broadcast_to": stretched, "sum_to_size": sum_to_size, "getitem": getitem,
+    "place": lambda x, index, shape: scattered(x, numbered(shape)[index], shape), "put": _put, "cat": cat, "stack": stack, "flip": _flip,
+    **{name: _moves(name) for name in ("roll", "diag", "diagonal_place", "tril", "triu", "unfold")}, "diagonal": _diagonal,
+    "matmul": matmul, "mm": matmul, "mv": matmul, "dot": matmul, "view_as_real": _as_real,
+    "view_as_complex": lambda x: union(x[..., 0], x[..., 1]), **{name: _constant(name) for name in ("zeros_like", "ones_like", "eye_like")},
+    "batch": lambda x, dim, level: reduced(x, dim), "unbatch": _unbatch,
+    "strided": lambda x, geometry: taken(x, geometry.positions),
+    "strided_put": lambda x, piece, geometry: written(x, piece, geometry.positions),
+    "strided_add": lambda x, geometry, shape: reshape(scattered(x, geometry.positions, (geometry.size,)), shape),
+}
+
+
+def _einsum(equation: str, xs: Sequence[Any]) -> Any:
+    return einsum(equation, xs) if any(type(x) is Dependence for x in xs) else numeric.einsum(equation, xs)
+
+
+dependence: Any = SimpleNamespace(**{name: _among(rule, name) for name, rule in RULES.items()}, einsum=_einsum)

@@ -1,0 +1,477 @@
+"""Truncated power series: the carrier of Taylor mode. Every op's pushforward, read with series, is a recurrence for its coefficients.
+
+Let y = f(x) be an op and x(t) a power series. Then y'(t) is what the op's pushforward makes of x'(t), so that
+
+    y_k = [jvp(x', y, x)]_(k - 1) / k,
+
+and the right-hand side needs only coefficients of y below k. No op has a rule for series: sums and linear ops act on each coefficient, products
+are Cauchy's, quotients solve theirs, and all the rest is this equation. The functions that a rule calls are series of the same kind, each made once
+for its arguments; so sin and cos, or tanh and sech², are solved together, and the cost is quadratic in the order.
+
+Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd edition, chapter 13.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import PROTOCOL
+from symgrad.op import REGISTRY, Op
+
+__all__ = ["Series", "SeriesCarrier"]
+
+# Where the name of a function is not that of the op whose pushforward belongs to it.
+OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
+NUMBERS = (int, float)
+LONGEST = 64  # the largest whole exponent that is multiplied out
+
+
+class Series:
+    """A power series in t up to an order: the Taylor coefficients so far, and what makes the next one.
+
+    A `complete` series has all coefficients up to its order; those that are not there are zero. Others grow, all of them one coefficient at
+    a time. The coefficients are whatever the carrier below computes with: numbers, arrays, Tensors.
+    """
+
+    __slots__ = ("carrier", "terms", "order", "complete", "step", "push", "rate")
+    __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
+    carrier: SeriesCarrier
+    terms: list[Any]
+    order: int
+    complete: bool
+    step: Callable[[int], Any] | None  # the coefficient of an order, from lower ones and from those of the arguments
+    push: Callable[[], Any] | None  # the derivative, by the pushforward
+    rate: Series | None  # the derivative, once it is known
+
+    def __init__(self, carrier: SeriesCarrier, terms: list[Any], order: int, complete: bool):
+        self.carrier, self.terms, self.order, self.complete = carrier, terms, order, complete
+        self.step = self.push = self.rate = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether nothing but the first coefficient is there."""
+        return self.complete and len(self.terms) == 1
+
+    @property
+    def shape(self) -> Any:
+        """The shape of each coefficient."""
+        return self.terms[0].shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions of each coefficient."""
+        return self.terms[0].ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements of each coefficient."""
+        return int(np.prod(self.terms[0].shape))
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        return self.terms[0].dtype
+
+    def __add__(self, other: Any) -> Series:
+        return self.carrier.add(self, other)
+
+    def __radd__(self, other: Any) -> Series:
+        return self.carrier.add(other, self)
+
+    def __sub__(self, other: Any) -> Series:
+        return self.carrier.sub(self, other)
+
+    def __rsub__(self, other: Any) -> Series:
+        return self.carrier.sub(other, self)
+
+    def __mul__(self, other: Any) -> Series:
+        return self.carrier.mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Series:
+        return self.carrier.div(self, other)
+
+    def __rtruediv__(self, other: Any) -> Series:
+        return self.carrier.div(other, self)
+
+    def __pow__(self, other: Any) -> Series:
+        return self.carrier.pow(self, other)
+
+    def __rpow__(self, other: Any) -> Series:
+        return self.carrier.pow(other, self)
+
+    def __neg__(self) -> Series:
+        return self.carrier.neg(self)
+
+    def __getitem__(self, index: Any) -> Series:
+        return self.carrier.getitem(self, index)
+
+
+def _first(x: Any) -> Any:
+    return x.terms[0] if type(x) is Series else [_first(e) for e in x] if type(x) in (list, tuple) else x
+
+
+def _moves(x: Any) -> bool:
+    """Whether an argument is a series that is not constant."""
+    return type(x) is Series and not (x.complete and len(x.terms) == 1)
+
+
+def _compositions(total: int, lengths: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All ways to write a number as a sum of one number below each length, in order."""
+    if len(lengths) == 1:
+        if total < lengths[0]:
+            yield (total,)
+        return
+    for n in range(min(total + 1, lengths[0])):
+        for rest in _compositions(total - n, lengths[1:]):
+            yield (n, *rest)
+
+
+class SeriesCarrier:
+    """The carrier of series up to an order, whose coefficients are values of the carrier `xp`.
+
+    `forward(op)` gives the function that computes an op in that carrier, from the op's own arguments, and `lift` makes its value of an array. What is asked of a value (a comparison, a
+    sign, the place of the largest element) is asked of the first coefficient: the derivative of what does not change is zero.
+    """
+
+    def __init__(self, xp: Any, order: int, forward: Callable[[Op], Callable[..., Any]] | None = None, lift: Any = None):
+        self.xp, self.order = xp, order
+        self.forward = forward or (lambda op: functools.partial(op.forward, xp))
+        self._lift = lift
+        self._need = order  # of the series that are made now
+        self._made: dict[Any, tuple[Series, tuple]] = {}  # by what they were made of, which lives as long
+        self._growing: list[Series] = []
+        self._waiting: deque[Series] = deque()  # those whose derivative is still to be read
+
+    # What a pass over a graph asks for
+
+    def lift_value(self, value: Any) -> Series:
+        """The series of a value that does not change."""
+        if self._lift is not None and isinstance(value, (np.ndarray, np.generic)):
+            value = self._lift(value)
+        return Series(self, [value], self.order, True)
+
+    def polynomial(self, terms: Sequence[Any]) -> Series:
+        """The series of given coefficients and no others."""
+        return Series(self, list(terms[:self.order + 1]), self.order, True)
+
+    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], value: Any = None) -> Any:
+        """The series of an op's value, complete; `value` is its first coefficient, where that is known."""
+        found = self._apply(op, self.forward(op), tuple(tensors), tuple(parameters), value)
+        self._solve()
+        return found
+
+    def _solve(self) -> None:
+        """Compute all coefficients of the series that are growing."""
+        waiting, growing = self._waiting, self._growing
+        while waiting:  # each makes only series of a lower order, so that those are asked for by the highest order first
+            self._derivative(waiting.popleft())
+        rows = [(x.order, x.terms.append, x.step) for x in growing if not x.complete]
+        for k in range(1, self.order + 1):
+            for order, append, step in rows:
+                if k <= order:
+                    append(step(k))  # type: ignore[misc]
+        for x in growing:
+            x.complete, x.step, x.push, x.rate = True, None, None, None
+        growing.clear()
+
+    # How a series comes to be
+
+    def _grown(self, terms: list[Any], step: Callable[[int], Any], push: Callable[[Series], Any], length: int | None) -> Series:
+        """A series with a first coefficient and a rule for the next: computed at once up to a length, or growing where that is None."""
+        need = self._need
+        out = Series(self, terms, need, length is not None)
+        if length is not None:
+            for k in range(1, min(length, need + 1)):
+                terms.append(step(k))
+            return out
+        out.step, out.push = step, functools.partial(push, out)
+        self._growing.append(out)
+        return out
+
+    def _apply(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any = None) -> Any:
+        if op.name in ("mul", "div", "pow", "square", "reciprocal", "where"):
+            return getattr(self, op.name)(*tensors)
+        if not any(map(_moves, tensors)) or op.jvp is None and op.kind != "function":
+            found = (call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)) if value is None else value
+            return self.lift_value(found) if op.jvp is not None else found
+        if op.kind == "linear":
+            return self._linear(call, tensors, parameters, op.arity is None, value)
+        if op.kind == "multilinear":
+            return self._multilinear(op, call, tensors, parameters, value)
+        if op.partials and not any(map(callable, op.partials)):
+            return self._combined(op, call, tensors, parameters, value)
+        return self._solved(op, call, tensors, parameters, value)
+
+    def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series) -> Any:
+        """The derivative of a series by the pushforward of its op."""
+        before, self._need = self._need, y.order - 1
+        try:
+            return op.jvp(self, [self._derivative(x) if _moves(x) else None for x in tensors], y, (*tensors, *parameters))  # type: ignore[misc]
+        finally:
+            self._need = before
+
+    def _derivative(self, x: Series) -> Series:
+        """The derivative of a series by t."""
+        if x.rate is None and x.complete:
+            x.rate = Series(self, [t if k == 0 else t * (k + 1) for k, t in enumerate(x.terms[1:])], x.order - 1, True)
+        elif x.rate is None:
+            rate = x.push()  # type: ignore[misc]
+            if type(rate) is not Series:
+                rate = self.lift_value(self.xp.zeros_like(x.terms[0]) if rate is None else rate)
+            x.rate = rate if rate.shape == x.shape else self.broadcast_to(rate, tuple(x.shape))
+        return x.rate
+
+    def _solved(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
+        """The solution of y' = jvp(x', y, x)."""
+        key = op, *(id(x) if type(x) is Series else (type(x), x) for x in tensors), parameters
+        try:
+            found = self._found(key)
+        except TypeError:  # a parameter that cannot be looked up
+            found, key = None, ()
+        if found is not None:
+            return found
+        if op.kind != "elementwise":
+            parameters = (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))
+        if value is None:
+            value = call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)
+        terms = [value]
+
+        def step(k: int) -> Any:
+            rates = out.rate.terms  # type: ignore[union-attr]
+            return rates[k - 1] / k if k <= len(rates) else self.xp.zeros_like(terms[0])
+
+        out = self._grown(terms, step, functools.partial(self._by_rule, op, tensors, parameters), None if self._need else 1)
+        if not out.complete:
+            self._waiting.append(out)
+        if key:
+            self._made[key] = out, tensors
+        return out
+
+    def _found(self, key: tuple) -> Series | None:
+        """The series that was made of the same things, if it has enough coefficients."""
+        found = self._made.get(key)
+        return found[0] if found is not None and found[0].order >= self._need else None
+
+    def _linear(self, call: Callable[..., Any], tensors: tuple, parameters: tuple, variadic: bool, value: Any = None) -> Series:
+        """What acts on each coefficient by itself."""
+        rows = [x.terms if type(x) is Series else [x] for x in tensors]
+        length = _longest(tensors)
+        zeros = [0 if type(x) is not Series else self.xp.zeros_like(row[0]) if x.complete and len(row) != length else None
+                 for x, row in zip(tensors, rows)]
+
+        def step(k: int) -> Any:
+            values = [row[k] if k < len(row) else zero for row, zero in zip(rows, zeros)]
+            return call(values, *parameters) if variadic else call(*values, *parameters)
+
+        def push(y: Series) -> Any:
+            before, self._need = self._need, y.order - 1
+            try:
+                rates = tuple(self._derivative(x) if _moves(x) else self.zeros_like(x) if type(x) is Series else 0 for x in tensors)
+                return self._linear(call, rates, parameters, variadic)
+            finally:
+                self._need = before
+
+        return self._grown([step(0) if value is None else value], step, push, length)
+
+    def _multilinear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
+        """Cauchy's product, for any number of factors and any kind of product."""
+        moving = [i for i, x in enumerate(tensors) if _moves(x)]
+        rows, values = [tensors[i].terms for i in moving], list(_first(tensors))
+        variadic = op.arity is None
+
+        def step(k: int) -> Any:
+            total = None
+            for places in _compositions(k, [min(len(row), k + 1) for row in rows]):
+                for i, row, n in zip(moving, rows, places):
+                    values[i] = row[n]
+                term = call(list(values), *parameters) if variadic else call(*values, *parameters)
+                total = term if total is None else total + term
+            return total
+
+        length = sum(map(len, rows)) - len(rows) + 1 if _longest(tensors) else None
+        return self._grown([step(0) if value is None else value], step, functools.partial(self._by_rule, op, tensors, parameters), length)
+
+    def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
+        """A sum with constant factors."""
+        first = call(*map(_first, tensors), *parameters) if value is None else value
+        parts = [(x.terms, partial) for x, partial in zip(tensors, op.partials) if partial and _moves(x)]
+        if not parts:
+            return self.lift_value(first)
+        shape = tuple(first.shape)
+        stretched = any(row[0].shape != first.shape for row, _ in parts)
+
+        def step(k: int) -> Any:
+            total = None
+            for row, partial in parts:
+                if k < len(row):
+                    term = row[k] if partial == 1 else -row[k] if partial == -1 else row[k] * partial
+                    total = term if total is None else total + term
+            return self.xp.broadcast_to(total, shape) if stretched else total
+
+        return self._grown([first], step, functools.partial(self._by_rule, op, tensors, parameters), _longest(tensors))
+
+    # Arithmetic
+
+    def mul(self, a: Any, b: Any) -> Series:
+        """Cauchy's product."""
+        if not _moves(b):
+            return self._scaled("mul", operator.mul, a, b)
+        if not _moves(a):
+            return self._scaled("mul", operator.mul, b, a)
+        left, right = a.terms, b.terms
+
+        def step(k: int) -> Any:
+            low = k + 1 - len(right)
+            return _dot(left[low:k + 1], right[::-1]) if low > 0 else _dot(left[:k + 1], right[k::-1])
+
+        length = len(left) + len(right) - 1 if a.complete and b.complete else None
+        return self._grown([left[0] * right[0]], step, functools.partial(self._by_rule, REGISTRY["mul"], (a, b), ()), length)
+
+    def div(self, a: Any, b: Any) -> Series:
+        """The quotient c, by Cauchy's product: a = b c."""
+        if not _moves(b):
+            return self._scaled("div", operator.truediv, a, b)
+        above, below = a.terms if type(a) is Series else [a], b.terms
+        terms = [above[0] / below[0]]
+
+        def step(k: int) -> Any:
+            rest = _dot(below[1:k + 1], terms[::-1])
+            return (above[k] - rest if k < len(above) else -rest) / below[0]
+
+        length = self.order + 1 if b.complete and (type(a) is not Series or a.complete) else None
+        return self._grown(terms, step, functools.partial(self._by_rule, REGISTRY["div"], (a, b), ()), length)
+
+    def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
+        """Each coefficient times, or by, a value that does not change."""
+        value, row = b.terms[0] if type(b) is Series else b, a.terms if type(a) is Series else [a]
+
+        def step(k: int) -> Any:
+            return operate(row[k], value)
+
+        return self._grown([step(0)], step, functools.partial(self._by_rule, REGISTRY[name], (a, b), ()),
+                           len(row) if type(a) is not Series or a.complete else None)
+
+    def pow(self, a: Any, b: Any) -> Series:
+        """The power; a whole one by products, so that a base of 0 does no harm."""
+        if not isinstance(b, NUMBERS):
+            return self._function("pow")(a, b)
+        if b == 1:
+            return a
+        if b == 0:
+            return self.ones_like(a)
+        whole = 1 < b <= LONGEST and b == int(b)
+        found = self._found(("pow", id(a), b)) if whole else self._found((REGISTRY["pow"], id(a), (type(b), b + 1), ()))
+        if not whole:
+            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None) if found is None or not _nonzero(a) else found / a
+        if found is None:
+            half = self.pow(a, b // 2)
+            found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
+            self._made["pow", id(a), b] = found, (a,)
+        return found
+
+    def neg(self, x: Any) -> Series:
+        """-x; of that, x again, so that a function of -x and one of x are found to be solved together."""
+        found = self._found(("neg", id(x)))
+        if found is None:
+            found = self._apply(REGISTRY["neg"], operator.neg, (x,), ())
+            self._made["neg", id(x)], self._made["neg", id(found)] = (found, (x,)), (x, (found,))
+        return found
+
+    def square(self, x: Any) -> Series:
+        """x times x."""
+        return self.mul(x, x)
+
+    def reciprocal(self, x: Any) -> Series:
+        """1 / x."""
+        return self.div(1, x)
+
+    # What is decided by the first coefficient
+
+    def where(self, condition: Any, a: Any, b: Any) -> Any:
+        """Each coefficient from where the condition, which does not change, says."""
+        condition = _first(condition)
+        first = self.xp.where(condition, _first(a), _first(b))
+        truth = getattr(condition, "_value", condition)
+        if isinstance(truth, (np.ndarray, np.bool_)) and truth.size:
+            for x, decided in (a, truth.all()), (b, not truth.any()):
+                if decided and type(x) is Series and x.shape == first.shape:
+                    return x
+        return self._linear(lambda x, y: self.xp.where(condition, x, y), (a, b), (), False, first)
+
+    def indicator(self, condition: Any, like: Any) -> Series:
+        """1 where the condition holds, else 0."""
+        return self.lift_value(self.xp.indicator(condition, _first(like)))
+
+    def reference(self, x: Any, weights: Any, dim: Any) -> Any:
+        """The element that stands where the first coefficient of `weights` is largest: what is computed does not depend on which it is."""
+        return self._linear(lambda each: self.xp.reference(each, _first(weights), dim), (x,), (), False)
+
+    def zeros_like(self, x: Any, shape: Any = None) -> Series:
+        """Zeros that do not change."""
+        return self.lift_value(self.xp.zeros_like(_first(x), shape))
+
+    def ones_like(self, x: Any, shape: Any = None) -> Series:
+        """Ones that do not change."""
+        return self.lift_value(self.xp.ones_like(_first(x), shape))
+
+    def eye_like(self, x: Any, n: int) -> Series:
+        """The identity matrix, which does not change."""
+        return self.lift_value(self.xp.eye_like(_first(x), n))
+
+    # Everything else, by name
+
+    def einsum(self, equation: str, xs: Sequence[Any]) -> Any:
+        """Sums of products."""
+        return self._apply(REGISTRY["einsum"], lambda tensors, equation: self.xp.einsum(equation, tensors), tuple(xs), (equation,))
+
+    def __getattr__(self, name: str) -> Any:
+        op = REGISTRY.get(OPS.get(name, name))
+        if op is None or name not in PROTOCOL and not hasattr(self.xp, name):
+            raise AttributeError(f"the carrier of series has no {name!r}: the protocol of the carriers has no such name")
+        function = self._function(name, op)
+        setattr(self, name, function)
+        return function
+
+    def _function(self, name: str, op: Op | None = None) -> Callable[..., Any]:
+        """A function of the protocol on series, by the pushforward of its op."""
+        op, plain = op or REGISTRY[name], getattr(self.xp, name)
+        assert op is not None
+        if op.kind == "composite":
+            return lambda *args: op.forward(self, *args) if any(type(a) is Series for a in args) else plain(*args)
+        if op.arity is None:
+            return lambda xs, *rest: self._apply(op, plain, tuple(xs), rest)
+        if name in ("astype", "copy"):
+            return lambda x, *rest: self._linear(plain, (x,), rest, False)
+        arity = op.arity
+        return lambda *args: self._apply(op, plain, args[:arity], args[arity:]) if any(type(a) is Series for a in args) else plain(*args)
+
+
+def _nonzero(x: Series) -> bool:
+    """Whether no element of the first coefficient is 0, as far as that can be asked."""
+    value = getattr(x.terms[0], "_value", x.terms[0])
+    return isinstance(value, (np.ndarray, np.generic)) and bool(np.all(value))
+
+
+def _longest(tensors: Sequence[Any]) -> int | None:
+    """The largest number of coefficients among complete series; None where some are growing."""
+    length = 1
+    for x in tensors:
+        if type(x) is Series:
+            if not x.complete:
+                return None
+            length = max(length, len(x.terms))
+    return length
+
+
+def _dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """Σ a[i] b[i], over the shorter of the two."""
+    return functools.reduce(operator.add, map(operator.mul, a, b))

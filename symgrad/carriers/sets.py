@@ -1,0 +1,375 @@
+"""Index sets: which inputs each element of an array depends on, and which inputs meet in a step that is not linear.
+
+A `Dependence` stands for an array each element of which depends on a set of the inputs 0, 1, ..., n - 1. It holds *blocks*, integer arrays whose
+last axes are those of the array and whose other axes, if any, list members: element e depends on the inputs `block[..., *e]` of every block,
+where -1 is none. Blocks are views wherever they can be, and nothing is copied for a slice, a transpose, a broadcast, a sum or a product of
+matrices: an axis that is summed over becomes one that lists members, and along an axis whose stride is 0 all elements have the same set.
+
+The second derivatives are read in the same pass. By the chain rule the Hessian of a function is Σ λ Jᵀ H J over the steps it is computed in, J being
+the derivative of a step's arguments and H its own Hessian: an entry (i, j) can be different from zero only if some step is not linear and
+input i meets input j there. `Inputs` collects those pairs. Every set contains the true one, so that no zero is ever wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+
+__all__ = ["LIMIT", "MANY", "Dense", "Dependence", "Inputs", "compact", "divide", "flat", "getitem", "multiply", "numbered", "outer", "power", "smooth",
+           "spread", "stretched", "taken", "union"]
+
+Blocks = tuple[np.ndarray, ...]
+Shape = tuple[int, ...]
+MANY = 8  # blocks from which it pays to look for members that are named twice
+LIMIT = 1 << 22  # entries that a block may have; beyond it a larger set that takes less room stands in
+
+
+class Dense(Exception):
+    """So many inputs meet in one place that a sparse Hessian would not pay."""
+
+
+class Inputs:
+    """The inputs 0, ..., count - 1 that sets are made of, and the pairs of them that were found to meet.
+
+    `affine` describes pairs whose blocks are both views of `numbers`, by first elements, shapes and strides; `loose` holds the other blocks.
+    `second` says whether pairs are asked for. `room` is how far the numbers go, if not to `count`.
+    """
+
+    def __init__(self, count: int, second: bool = True, room: int = 0):
+        self.count, self.second = count, second
+        self.numbers = np.arange(max(count, room), dtype=np.int64)
+        self.affine: dict[tuple, None] = {}
+        self.loose: list[tuple[np.ndarray, np.ndarray, int]] = []
+        self.weight = 0  # how many pairs the loose ones are
+        self.keys: list[np.ndarray] = []
+
+    def leaf(self, start: int, shape: Shape) -> Dependence:
+        """An array of inputs, numbered from `start` row by row."""
+        return Dependence(self, (self.numbers[start:start + math.prod(shape)].reshape(shape),), shape)
+
+    def everything(self, members: np.ndarray, shape: Shape) -> Dependence:
+        """An array all of whose elements depend on the same members."""
+        if not members.size:
+            return Dependence(self, (), shape)
+        return Dependence(self, (np.broadcast_to(members.reshape(-1, *(1,) * len(shape)), (members.size, *shape)),), shape)
+
+    def distinct(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """The inputs that some arrays name, in order."""
+        found = np.zeros(self.count + 1, bool)
+        for array in arrays:
+            found[compact(array)] = True
+        found[-1] = False  # where -1 was noted
+        return found.nonzero()[0]
+
+    def clique(self, x: Dependence) -> None:
+        """Note that all members of each element's set meet. Raises Dense where one of the sets has more than half of the inputs."""
+        if not self.second:
+            return
+        blocks, nd = x.blocks, len(x.shape)
+        members = 0
+        for b in blocks:
+            members += math.prod(b.shape[:b.ndim - nd])
+        if 2 * members > self.count and 2 * self.distinct([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
+            raise Dense
+        numbers = self.numbers
+        if all([b.base is numbers for b in blocks]):
+            for i, a in enumerate(blocks):
+                for b in blocks[i:]:
+                    self.affine[a.item(0), b.item(0), a.shape, a.strides, b.shape, b.strides, nd] = None
+            return
+        merged = merge(blocks, nd)
+        self._loosely(merged, merged, nd)
+
+    def cross(self, x: Dependence, y: Dependence) -> None:
+        """Note that the members of two sets meet, element by element."""
+        if not self.second:
+            return
+        numbers, nd = self.numbers, len(x.shape)
+        for a in x.blocks:
+            for b in y.blocks:
+                if a.base is numbers and b.base is numbers:
+                    self.affine[a.item(0), b.item(0), a.shape, a.strides, b.shape, b.strides, nd] = None
+                else:
+                    self._loosely(a, b, nd)
+
+    def _loosely(self, a: np.ndarray, b: np.ndarray, nd: int) -> None:
+        a, b = alone(a, b, nd)
+        la, lb = a.ndim - nd, b.ndim - nd
+        self.loose.append((a, b, nd))
+        self.weight += math.prod(a.shape[:la]) * math.prod(b.shape[:lb]) * math.prod(max(n, m) for n, m in zip(a.shape[la:], b.shape[lb:]))
+        if self.weight > LIMIT:
+            self.settle()
+
+    def settle(self) -> None:
+        """Bring the loose pairs down to keys row * count + column, each once. Raises Dense where they would not fit in memory."""
+        if self.weight > 16 * LIMIT:
+            raise Dense
+        found = [key for pair in self.loose for key in (_keys(*pair, self.count),)]
+        if found:
+            self.keys.append(np.unique(np.concatenate(found)))
+        self.loose, self.weight = [], 0
+
+
+def _keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> np.ndarray:
+    """The keys of the pairs of two blocks."""
+    rows, columns = np.broadcast_arrays(*outer(a, b, nd))
+    kept = (rows >= 0) & (columns >= 0)
+    return rows[kept] * count + columns[kept]
+
+
+def outer(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two blocks with axes for the members of both, to be broadcast."""
+    la, lb = a.ndim - nd, b.ndim - nd
+    return a.reshape(*a.shape[:la], *(1,) * lb, *a.shape[la:]), b
+
+
+def compact(b: np.ndarray) -> np.ndarray:
+    """A block without its repetitions."""
+    return b[tuple(slice(0, 1) if not s else slice(None) for s in b.strides)] if 0 in b.strides else b
+
+
+def alone(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two blocks without the axes of elements along which neither changes."""
+    index = tuple(slice(0, 1) if not a.strides[i] and not b.strides[i] else slice(None) for i in range(-nd, 0))
+    return a[(..., *index)], b[(..., *index)]
+
+
+def merge(blocks: Blocks, nd: int) -> np.ndarray:
+    """Several blocks as one, with one axis of members."""
+    if len(blocks) == 1 and blocks[0].ndim == nd + 1:
+        return blocks[0]
+    shape = blocks[0].shape[blocks[0].ndim - nd:]
+    kept = tuple(i for i in range(-nd, 0) if any([b.strides[i] for b in blocks]))
+    index = (..., *(slice(None) if i in kept else slice(0, 1) for i in range(-nd, 0)))
+    small = tuple(n if i in kept else 1 for i, n in zip(range(-nd, 0), shape))
+    joined = np.concatenate([b[index].reshape(-1, *small) for b in blocks])
+    return np.broadcast_to(joined, (len(joined), *shape))
+
+
+def spread(b: np.ndarray, shape: Shape, nd: int, numbers: np.ndarray) -> np.ndarray:
+    """A block with `nd` axes of elements broadcast to a shape, as a view."""
+    lead, extra = b.ndim - nd, len(shape) - nd
+    members, old = b.shape[:lead], b.shape[lead:]
+    if b.base is not numbers or not b.size:
+        return np.broadcast_to(b.reshape(*members, *(1,) * extra, *old), (*members, *shape))
+    strides = tuple(0 if n == 1 and m != 1 else s for n, m, s in zip(old, shape[extra:], b.strides[lead:]))
+    return np.ndarray((*members, *shape), b.dtype, numbers, b.item(0) * b.itemsize, (*b.strides[:lead], *(0,) * extra, *strides))
+
+
+class Dependence:
+    """An array, by the inputs its elements depend on; without blocks it is a constant, of which only the shape is known."""
+
+    __slots__ = ("inputs", "blocks", "shape")
+    __array_ufunc__ = None
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, inputs: Inputs, blocks: Blocks, shape: Shape):
+        self.inputs, self.shape = inputs, shape
+        self.blocks = blocks if 0 not in shape else ()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<Dependence of shape {list(self.shape)} on {self.inputs.count} inputs, {len(self.blocks)} blocks>"
+
+    def members(self) -> np.ndarray:
+        """All inputs that some element depends on, in order."""
+        return self.inputs.distinct(self.blocks)
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray], shape: Shape) -> Dependence:
+        """The same change made in every block."""
+        return Dependence(self.inputs, tuple([change(b) for b in self.blocks]), shape)
+
+    def masked(self, mask: np.ndarray) -> Dependence:
+        """The same sets where a mask is true, and none where it is not."""
+        if mask.all():
+            return self
+        mask = np.broadcast_to(mask, self.shape)
+        return self.map(lambda b: np.where(mask, b, -1), self.shape) if mask.any() else Dependence(self.inputs, (), self.shape)
+
+    __add__ = __radd__ = lambda self, other: union(self, other)
+    __sub__ = __rsub__ = __add__
+    __mul__ = __rmul__ = lambda self, other: multiply(self, other)
+    __truediv__ = lambda self, other: divide(self, other)
+    __rtruediv__ = lambda self, other: divide(other, self)
+    __pow__ = lambda self, other: power(self, other)
+    __rpow__ = lambda self, other: power(other, self)
+    __neg__ = __pos__ = lambda self: self
+    __abs__ = __neg__
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __rand__ = __ror__ = lambda self, other: flat(self, other)
+    __invert__ = lambda self: flat(self)
+    __eq__ = __ne__ = __lt__  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, index: Any) -> Dependence:
+        return getitem(self, index)
+
+
+# Elementwise functions
+
+
+def whole(a: Shape, b: Shape) -> Shape:
+    """The shape to which two broadcast."""
+    return a if a == b or not b else b if not a else np.broadcast_shapes(a, b)
+
+
+def stretched(x: Dependence, shape: Shape) -> Dependence:
+    """The array broadcast to a shape."""
+    if x.shape == shape:
+        return x
+    nd, numbers = len(x.shape), x.inputs.numbers
+    return Dependence(x.inputs, tuple([spread(b, shape, nd, numbers) for b in x.blocks]), shape)
+
+
+def same(a: np.ndarray, b: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether two blocks hold the same sets."""
+    if a is b:
+        return True
+    if a.shape != b.shape or a.item(0) != b.item(0):
+        return False
+    if a.base is numbers and b.base is numbers:
+        return a.strides == b.strides
+    return a.item(-1) == b.item(-1) and a.size <= LIMIT and bool((a == b).all())
+
+
+def union(*xs: Any) -> Any:
+    """The sets of all arguments together, broadcast."""
+    if len(xs) == 2:
+        x, y = xs
+        if type(y) is not Dependence:
+            if type(x) is not Dependence:
+                return numeric.add(x, y)
+            shape = getattr(y, "shape", ())
+            return x if not shape or shape == x.shape else stretched(x, whole(x.shape, shape))
+        if type(x) is not Dependence:
+            shape = getattr(x, "shape", ())
+            return y if not shape or shape == y.shape else stretched(y, whole(y.shape, shape))
+        if x is y:
+            return x
+        shape = x.shape if x.shape == y.shape else whole(x.shape, y.shape)
+        inputs, nd = x.inputs, len(shape)
+        blocks = list(stretched(x, shape).blocks)
+        for b in stretched(y, shape).blocks:
+            for a in blocks:
+                if same(a, b, inputs.numbers):
+                    break
+            else:
+                blocks.append(b)
+        out = Dependence(inputs, tuple(blocks), shape)
+        return packed(out, nd) if len(blocks) > MANY else out
+    out = xs[0]
+    for x in xs[1:]:
+        out = union(out, x)
+    return out
+
+
+def packed(x: Dependence, nd: int) -> Dependence:
+    """The same sets in at most two blocks, one of which is the same for all elements; each member is named once."""
+    inputs, shape = x.inputs, x.shape
+    common = [b for b in x.blocks if not any(b.strides[b.ndim - nd:])]
+    blocks = inputs.everything(inputs.distinct(common), shape).blocks
+    rest = tuple(b for b in x.blocks if any(b.strides[b.ndim - nd:]))
+    if rest:
+        if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * x.size > LIMIT:
+            return inputs.everything(x.members(), shape)
+        table = np.sort(merge(rest, nd).reshape(-1, x.size), axis=0)
+        table[1:][table[1:] == table[:-1]] = -1
+        table.sort(axis=0)
+        table = table[(table < 0).all(axis=1).sum():]
+        blocks += (table.reshape(-1, *shape),)
+    return Dependence(inputs, blocks, shape)
+
+
+def flat(*xs: Any) -> Any:
+    """A function without a derivative: a constant."""
+    out = union(*xs)
+    return Dependence(out.inputs, (), out.shape)
+
+
+def smooth(*xs: Any) -> Any:
+    """Any function of the elements: all that they depend on meets."""
+    out = union(*xs)
+    if out.blocks:
+        out.inputs.clique(out)
+    return out
+
+
+def multiply(x: Any, y: Any) -> Any:
+    """A product: what one factor depends on meets what the other does."""
+    out = union(x, y)
+    if type(x) is Dependence and type(y) is Dependence:
+        if x is y:
+            out.inputs.clique(x)
+        else:
+            out.inputs.cross(stretched(x, out.shape), stretched(y, out.shape))
+    return out
+
+
+def divide(x: Any, y: Any) -> Any:
+    """x / y: what y depends on meets itself and what x does."""
+    out = multiply(x, y)
+    if type(y) is Dependence:
+        out.inputs.clique(y)
+    return out
+
+
+def power(x: Any, y: Any) -> Any:
+    """x ** y."""
+    return x if type(y) in (int, float) and y == 1 else smooth(x, y)
+
+
+# Elements by their places
+
+
+def numbered(shape: Shape) -> np.ndarray:
+    """Where the elements of an array stand."""
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+def taken(x: Dependence, places: np.ndarray) -> Dependence:
+    """The elements at some places of the flattened array, in the shape of the places; -1 is a zero."""
+    inputs, nd, shape = x.inputs, len(x.shape), places.shape
+    holes = places < 0 if places.size and places.min() < 0 else None
+    blocks = []
+    for b in x.blocks:
+        lead = b.ndim - nd
+        if any(b.strides[lead:]):
+            if math.prod(b.shape[:lead]) * max(x.size, places.size) > LIMIT:
+                return inputs.everything(x.members(), shape)
+            found = b.reshape(*b.shape[:lead], -1).take(places, axis=-1)
+        else:
+            found = spread(b[(..., *(0,) * nd)], shape, 0, inputs.numbers)
+            if math.prod(found.shape) > LIMIT:
+                holes = None
+        blocks.append(found if holes is None else np.where(holes, -1, found))
+    return Dependence(inputs, tuple(blocks), shape)
+
+
+def getitem(x: Dependence, index: Any) -> Dependence:
+    """The elements that an index names."""
+    if not numeric.is_basic(index):
+        return taken(x, numbered(x.shape)[index])
+    parts = index if type(index) is tuple else (index,)
+    if all([part is not Ellipsis for part in parts]):
+        parts += (...,)
+    nd, shape = len(x.shape), None
+    blocks = []
+    for b in x.blocks:
+        lead = b.ndim - nd
+        found = b[(slice(None),) * lead + parts]
+        shape = found.shape[lead:]
+        blocks.append(found)
+    return Dependence(x.inputs, tuple(blocks), np.broadcast_to(0, x.shape)[parts].shape if shape is None else shape)

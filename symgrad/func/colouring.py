@@ -1,0 +1,243 @@
+"""Patterns of sparse matrices, and the colours with which few products give all their entries.
+
+A product of a matrix with a vector of zeros and ones adds up the columns where the vector has a one. Columns that share no row can be added up without
+loss, so they may have one colour: then as many products as there are colours give the whole matrix. A symmetric matrix needs fewer, since an entry may
+be read at (i, j) or at (j, i): a star colouring. The one used here gives *hubs*, the vertices with most neighbours, colours of their own, and
+colours the rest by columns; an entry in the column of a rest vertex and the row of a hub is read from the row of the former.
+
+Sources: A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian matrices" (1974); T. F. Coleman, J. J. Moré, "Estimation of
+sparse Hessian matrices and graph coloring problems" (1984); A. H. Gebremedhin, F. Manne, A. Pothen, "What color is your Jacobian?" (2005);
+M. T. Jones, P. E. Plassmann, "A parallel graph coloring heuristic" (1993).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["Colouring", "Pattern", "colour_columns", "colour_symmetric", "name_of"]
+
+Array = np.ndarray
+SMALL = 1 << 16  # entries up to which one vertex after the other is coloured
+WORD = 62  # colours that fit into an integer
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Where a sparse matrix may be different from zero: the rows and columns of its entries, row by row."""
+
+    rows: Array
+    columns: Array
+    shape: tuple[int, int]
+
+    @property
+    def nonzeros(self) -> int:
+        """The number of entries."""
+        return len(self.rows)
+
+    @cached_property
+    def counts(self) -> Array:
+        """The number of entries in each row."""
+        return np.bincount(self.rows, minlength=self.shape[0])
+
+    @cached_property
+    def most(self) -> int:
+        """The largest number of entries in a row."""
+        return int(self.counts.max(initial=0))
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where the rows begin, and where the last one ends."""
+        out = np.zeros(self.shape[0] + 1, np.int32 if self.nonzeros < 1 << 31 else np.int64)
+        np.cumsum(self.counts, out=out[1:])
+        return out
+
+    @cached_property
+    def bandwidth(self) -> int:
+        """How far the entries are from the diagonal at most."""
+        if not self.nonzeros:
+            return 0
+        off = self.columns - self.rows
+        return int(max(off.max(), -off.min()))
+
+    def transposed(self) -> Pattern:
+        """The pattern of the transpose."""
+        order = np.lexsort((self.rows, self.columns))
+        return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """A colour for each column, and which columns are hubs (None if there are none)."""
+
+    colours: Array
+    count: int
+    hubs: Array | None = None
+
+    def seeds(self) -> Array:
+        """The vectors of zeros and ones to multiply by, one for each colour."""
+        n = len(self.colours)
+        out = np.zeros((self.count, n))
+        if self.count:
+            out.reshape(-1)[self.colours * n + np.arange(n)] = 1.0
+        return out
+
+    def places(self, pattern: Pattern) -> Array:
+        """Where the entries of the pattern stand in the flattened products, which have one row for each colour."""
+        rows, columns, length = pattern.rows, pattern.columns, pattern.shape[0]
+        if self.hubs is None:
+            return self.colours[columns] * length + rows
+        turned = self.hubs[rows] & ~self.hubs[columns]
+        return np.where(turned, self.colours[rows] * length + columns, self.colours[columns] * length + rows)
+
+
+def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
+    """Colours for the columns such that no two of one colour share a row. `width` is how far apart two entries of one row are at most, plus one.
+
+    Colour j mod p is tried first, with p the number of entries in the fullest row, or a little more: for matrices that are diagonal, banded or made of
+    equal blocks no colouring has fewer. Otherwise every column gets the first colour that is free: one after the other where there are few
+    entries, and in rounds of columns that do not meet (with random priorities, always the same ones) where there are many.
+
+    >>> import numpy as np
+    >>> rows, columns = np.eye(6, k=1).nonzero()
+    >>> colour_columns(Pattern(rows, columns, (6, 6))).count
+    1
+    """
+    n, most = pattern.shape[1], pattern.most
+    for p in range(most, most + 4) if most else ():
+        if p >= n:
+            return Colouring(np.arange(n), n)
+        if width is not None and width <= p or _fits(pattern, p):
+            return Colouring(_cycle(n, p), p)
+    if not most:
+        return Colouring(np.zeros(n, np.int64), 0)
+    if width is not None and width <= most + most // 2:
+        return Colouring(_cycle(n, width), width)
+    colours = _in_turn(pattern) if pattern.nonzeros <= SMALL or most > WORD // 2 else _in_rounds(pattern)
+    return Colouring(colours, int(colours.max(initial=-1)) + 1)
+
+
+def _cycle(n: int, p: int) -> Array:
+    """0, 1, ..., p - 1, 0, 1, ..."""
+    if p == 1:
+        return np.zeros(n, np.int64)
+    return np.broadcast_to(np.arange(p), (-(-n // p), p)).reshape(-1)[:n]
+
+
+def _fits(pattern: Pattern, p: int) -> bool:
+    """Whether no row has two entries in columns that are equal modulo p."""
+    size = pattern.shape[0] * p
+    if size > 64 * pattern.nonzeros:
+        return False
+    seen = np.zeros(size, bool)
+    seen[pattern.rows * p + _cycle(pattern.shape[1], p)[pattern.columns]] = True
+    return int(np.count_nonzero(seen)) == pattern.nonzeros
+
+
+def _in_turn(pattern: Pattern) -> Array:
+    """The first free colour for each column, those with most entries first; the colours taken in a row are the bits of a number."""
+    turned = pattern.transposed()
+    taken, rows, starts = [0] * pattern.shape[0], turned.columns.tolist(), turned.starts.tolist()
+    out = np.zeros(pattern.shape[1], np.int64)
+    for j in np.argsort(-turned.counts, kind="stable").tolist():
+        here, used = rows[starts[j]:starts[j + 1]], 0
+        for i in here:
+            used |= taken[i]
+        bit = ~used & (used + 1)
+        for i in here:
+            taken[i] |= bit
+        out[j] = bit.bit_length() - 1
+    return out
+
+
+def _in_rounds(pattern: Pattern) -> Array:
+    """The same for many columns at once: in each round those whose priority is the highest in all their rows get the first colour free there."""
+    n_rows, n = pattern.shape
+    turned = pattern.transposed()
+    out = np.zeros(n, np.int64)
+    taken = np.zeros(n_rows, np.int64)
+    rows, columns = turned.columns, turned.rows  # column by column
+    priority = np.lexsort((np.random.default_rng(0).permutation(n), turned.counts)).argsort() + 1
+    while len(rows):
+        highest = np.zeros(n_rows, np.int64)
+        np.maximum.at(highest, rows, priority[columns])
+        starts = np.concatenate([[0], (columns[1:] != columns[:-1]).nonzero()[0] + 1])
+        which = columns[starts]
+        wins = np.logical_and.reduceat(highest[rows] == priority[columns], starts)
+        used = np.bitwise_or.reduceat(taken[rows], starts)[wins]
+        bits = ~used & (used + 1)
+        if (bits >> WORD).any():
+            return _in_turn(pattern)
+        chosen = np.zeros(n, np.int64)
+        chosen[which[wins]] = bits
+        out[which[wins]] = np.log2(bits.astype(float)).astype(np.int64)
+        new = chosen[columns]
+        mine = new > 0
+        taken[rows[mine]] |= new[mine]  # a row has one winner at most
+        rows, columns = rows[~mine], columns[~mine]
+    return out
+
+
+def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
+    """A star colouring of a symmetric pattern: hubs have colours of their own, and the rest is coloured by columns.
+
+    As many hubs are taken as make hubs plus the fullest row of the rest fewest, so that an arrow needs two colours, and one with a band three
+    more than its width.
+
+    >>> import numpy as np
+    >>> arrow = np.eye(9); arrow[0] = arrow[:, 0] = 1
+    >>> colour_symmetric(Pattern(*arrow.nonzero(), (9, 9))).count
+    2
+    """
+    n, most = pattern.shape[0], pattern.most
+    hubs = _hubs(pattern) if most > 2 and (width is None or width > most) else None
+    if hubs is None:
+        return colour_columns(pattern, width)
+    kept = ~(hubs[pattern.rows] | hubs[pattern.columns])
+    rest = colour_columns(Pattern(pattern.rows[kept], pattern.columns[kept], pattern.shape))
+    colours = rest.colours.copy()
+    count = int(np.count_nonzero(hubs))
+    colours[hubs] = rest.count + np.arange(count)
+    if rest.count == 0:  # all that is left of the other columns stands in the rows of hubs
+        colours[~hubs] = count
+        return Colouring(colours, count + (count < n), hubs)
+    return Colouring(colours, rest.count + count, hubs)
+
+
+def _hubs(pattern: Pattern) -> Array | None:
+    """The vertices worth colours of their own, as truth values; None if there are none."""
+    counts = pattern.counts
+    falling = np.sort(counts)[::-1]
+    best, found = pattern.most, None
+    drops = (falling[:-1] - falling[1:])[:max(pattern.most, 1)]
+    tried = np.argsort(-drops, kind="stable")[:6] + 1
+    order = np.argsort(-counts, kind="stable")
+    for h in sorted({*tried[drops[tried - 1] > 0].tolist()}):
+        if h >= best:
+            continue
+        hubs = np.zeros(len(counts), bool)
+        hubs[order[:h]] = True
+        kept = ~(hubs[pattern.rows] | hubs[pattern.columns])
+        cost = h + int(np.bincount(pattern.rows[kept], minlength=1).max(initial=0))
+        if cost < best:
+            best, found = cost, hubs
+    return found
+
+
+def name_of(pattern: Pattern, hubs: bool = False) -> str:
+    """What a square pattern is called: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
+    rows, columns, (m, n) = pattern.rows, pattern.columns, pattern.shape
+    if m == n and not pattern.bandwidth:
+        return "diagonal"
+    if m == n and pattern.nonzeros and (pattern.counts > 0).all():
+        starts = pattern.starts
+        first, last = columns[starts[:-1]], columns[starts[1:] - 1]
+        if ((first[first] == first) & (last[first] == last) & (last - first + 1 == pattern.counts)).all() and pattern.most < n:
+            return "block diagonal"
+    if m == n and pattern.bandwidth == 1:
+        return "tridiagonal"
+    if pattern.bandwidth <= max(2, min(m, n) // 8):
+        return "banded"
+    return "arrow" if hubs else "sparse"

@@ -1,0 +1,341 @@
+"""Derivatives that the user states: `stop_gradient`, `custom_vjp` and `custom_jvp`, with JAX's meaning."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.bundles import STOP
+from symgrad.dtypes import dtype_of
+from symgrad.func.evaluation import named
+from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, is_tracked, restored, rule_op, standing, transposed, unwritten
+from symgrad.graph import GRADIENT, SHADOW, mode, next_sequence
+from symgrad.random import default_generator
+from symgrad.recording import core
+from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.trees import Spec, _branches, flatten, names, tree_map
+
+__all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
+
+
+_stop = core(replace(STOP, differentiable=False, integers=True))
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same values with the derivative zero, in both modes and to every order: y = x, ∂y/∂x = 0.
+
+    `x` is a Tensor or a tree of tensors, of any dtypes; other leaves are returned as they are. The result asks for no gradient and shares
+    memory; where a named leaf is upstream it keeps its formula.
+
+    >>> import symgrad
+    >>> from symgrad.func import grad, stop_gradient
+    >>> grad(lambda x: stop_gradient(x.exp()) * x)(symgrad.tensor(0.0))
+    tensor(1.)
+    """
+    return tree_map(lambda leaf: _stop(leaf) if isinstance(leaf, Tensor) else leaf, x)
+
+
+class NoForwardMode(TypeError, NotImplementedError):
+    """A forward-mode derivative of a function that states a pullback only."""
+
+
+class _Custom:
+    """A function with derivatives of its own. `nondiff_argnums` are the positions of arguments that the rules get as they are, before the others."""
+
+    kind = ""
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun, self.nondiff_argnums = fun, tuple(nondiff_argnums)
+        self.op = rule_op(named(fun))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._ready()
+        args = self._positional(args, kwargs)
+        fixed = {n % len(args): args[n] for n in self.nondiff_argnums}
+        leaves, form = flatten(tuple(a for i, a in enumerate(args) if i not in fixed))
+        places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._value.dtype.kind in "fcV"]
+        if any(is_tracked(x) for x in flatten(tuple(fixed.values()))[0] if isinstance(x, Tensor)):
+            raise TypeError(f"{named(self.fun)}: an argument at nondiff_argnums={self.nondiff_argnums} is being differentiated by; nondiff_argnums "
+                            f"are for arguments that are no tensors in a graph: leave it out of nondiff_argnums, or detach it")
+        if not any(is_tracked(leaves[i]) for i in places):
+            return self.fun(*args)
+        return _Call(self, fixed, leaves, form, places).begun([leaves[i] for i in places])
+
+    def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        """All arguments by position, with defaults."""
+        try:
+            signature = inspect.signature(self.fun)
+        except ValueError:
+            return args
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"{named(self.fun)}: the keyword arguments {', '.join(bound.kwargs)} cannot be resolved to positions, which the rules "
+                            f"of a {self.kind} function need")
+        return bound.args
+
+    def _ready(self) -> None:
+        raise NotImplementedError
+
+
+class _Call(Rule):
+    """One call of a custom function: its arguments but for the tensors, where those stand, and what the forward left."""
+
+    def __init__(self, owner: Any, fixed: dict[int, Any], leaves: list[Any], form: Spec, places: list[int]):
+        self.owner, self.fixed, self.form, self.places = owner, fixed, form, places
+        self.leaves = [None if i in places else x for i, x in enumerate(leaves)]
+        self.residuals: Any = UNKNOWN
+
+    def filled(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
+        """The differentiable arguments with these tensors in place, and something for each other leaf."""
+        leaves = [constant(x) for x in self.leaves]
+        for i, t in zip(self.places, tensors):
+            leaves[i] = t
+        return self.form.unflatten(leaves)
+
+    def called(self, function: Callable[..., Any], tensors: Tensors) -> Any:
+        """A function of all arguments, where it draws the random numbers that the first call drew."""
+        given = iter(self.filled(tensors))
+        total = len(self.form.parts) + len(self.fixed)
+        with restored(self.state):
+            return function(*(self.fixed[i] if i in self.fixed else next(given) for i in range(total)))
+
+    def begun(self, tensors: Tensors) -> Any:
+        """The output of the call, at its node."""
+        self.state, before, since = None, default_generator.get_state(), next_sequence()
+        self.asks = any(t._node is not None and t._node.flags & (GRADIENT | SHADOW) for t in tensors)
+        output = self.owner._first(self, [wrap(t._value) for t in tensors])
+        self.state = None if np.array_equal(default_generator.get_state()._value, before._value) else before
+        leaves, self.output_form = flatten(output)
+        leaves = [wrap(as_value(x)) if isinstance(x, (np.ndarray, np.inexact)) else x for x in leaves]
+        self.output_places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and y._value.dtype.kind in "fcV"]
+        outputs = [leaves[i] for i in self.output_places]
+        self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
+        self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
+        self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
+        self.captured = tuple(boundary(outputs, since))
+        parents = [*tensors, *map(standing, self.captured)]
+        self.values = tuple(t._value for t in parents)
+        for i, y in zip(self.output_places, attached(self.owner.op, self, parents, outputs) if outputs else ()):
+            leaves[i] = y
+        self.output_leaves = [None if i in self.output_places else y for i, y in enumerate(leaves)]
+        return self.output_form.unflatten(leaves)
+
+    def evaluate(self, tensors: Tensors) -> Tensors:
+        leaves = flatten(self.called(self.owner.fun, tensors[:len(self.places)]))[0]
+        return [y if isinstance(y, Tensor) else wrap(as_value(y)) for y in (leaves[i] for i in self.output_places)]
+
+    def answered(self, moving: Some) -> Any:
+        """Cotangents in the form of the output, with zeros where none arrived."""
+        leaves = [_zeros(x) for x in self.output_leaves]
+        for i, c, y in zip(self.output_places, moving, self.shapes):
+            leaves[i] = _zeros(y) if c is None else c
+        return self.output_form.unflatten(leaves)
+
+    def words(self) -> list[str]:
+        """What a person calls the tensor arguments."""
+        try:
+            known = [p for i, p in enumerate(inspect.signature(self.owner.fun).parameters) if i not in self.fixed]
+        except ValueError:
+            known = []
+        parts = self.form.unflatten(range(self.form.count))
+        found = [word for i, part in enumerate(parts) for word in names(part, known[i] if i < len(known) else f"argument {i}")]
+        return [found[i] for i in self.places]
+
+    def refuse_captured(self, moving: Sequence[Any]) -> None:
+        if any(c is not None for c in moving[len(self.places):]):
+            raise RuntimeError(f"{named(self.owner.fun)}: this {self.owner.kind} function is differentiated by a tensor that it captured, but its "
+                               f"rules speak of its arguments only; pass that tensor as an argument, or capture stop_gradient of it")
+
+    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        self.refuse_captured(needs)
+        return [*self.owner._pulled(self, tensors[:len(self.places)], cotangents, needs), *(None for _ in self.captured)]
+
+    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        self.refuse_captured(tangents)
+        return self.owner._pushed(self, tensors[:len(self.places)], tangents[:len(self.places)])
+
+
+UNKNOWN = object()
+
+
+def _zeros(x: Any) -> Any:
+    """The zero tangent of a leaf; other things than numbers have none."""
+    if isinstance(x, Tensor):
+        return wrap(np.zeros_like(x._value if x._value.dtype.kind in "fcV" else x._value * 1.0))
+    return wrap(np.zeros(np.shape(x))[()]) if isinstance(x, (float, int, complex, np.ndarray, np.generic)) else None
+
+
+def _matched(tree: Any, form: Spec, what: str) -> list[Any]:
+    """The leaves of a tree of this form, in which None may stand for all of a branch."""
+    if tree is None:
+        return [None] * form.count
+    if form.kind is None:
+        return [tree]
+    kind, keys, parts = _branches(tree) or (None, (), [])
+    if kind is dict and kind is form.kind and set(keys) == set(form.keys):
+        keys, parts = form.keys, [tree[key] for key in form.keys]
+    if kind is not form.kind or keys != form.keys:
+        raise TypeError(f"{what} must have the form {form!r}, with None for zero, but it is {tree!r}")
+    return [leaf for part, below in zip(parts, form.parts) for leaf in _matched(part, below, what)]
+
+
+def _suited(found: Sequence[Any], like: Sequence[Any], words: Sequence[str], what: str) -> list[Tensor | None]:
+    """What a rule returned as tensors of the shapes and dtypes they belong to."""
+    out: list[Tensor | None] = []
+    for c, x, word in zip(found, like, words):
+        if c is None:
+            out.append(None)
+            continue
+        t = c if isinstance(c, Tensor) else wrap(as_value(c))
+        if tuple(t.shape) != tuple(x.shape):
+            raise TypeError(f"{what} for {word} has shape {list(t.shape)}, but {word} has shape {list(x.shape)}")
+        if t._value.dtype != x.dtype:
+            if t._value.dtype.kind == "c" and x.dtype.kind != "c":
+                raise TypeError(f"{what} for {word} is complex, but {word} is real; return its real part")
+            t = t.to(dtype_of(x.dtype))  # type: ignore[attr-defined]
+        out.append(t)
+    return out
+
+
+def _pair(found: Any, rule: Any, of: str) -> tuple[Any, Any]:
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise TypeError(f"{named(rule)}: the rule must return a pair, {of}, but it returned {type(found).__name__}")
+    return found[0], found[1]
+
+
+class custom_vjp(_Custom):
+    """A function with a pullback of its own, in JAX's words; a decorator.
+
+    `f.defvjp(fwd, bwd)` states it: `fwd(*args)` returns f's output and residuals, any tree, and `bwd(residuals, g)` gets the cotangent of the
+    output, in its form, and returns a tuple with the cotangent of each argument, vᵀ·∂f/∂x, in the form of that argument; None is zero.
+    Arguments at `nondiff_argnums` come first in `bwd(*nondiff, residuals, g)` and have no cotangent. Arguments and outputs are trees of tensors
+    and other things. To differentiate again, `fwd` is called on the tensors of the graph, and `bwd` is recorded: it must compute with Tensors.
+    For complex tensors cotangents are conjugate, as everywhere in symgrad. The formula of the function is that of `f` itself.
+
+    Raises AttributeError where no rule is stated; TypeError for rules that return another form or shape, for keyword-only arguments and in forward
+    mode, which a pullback says nothing of (a forward derivative of its recorded pullback is known); RuntimeError where it is differentiated by a
+    tensor that it captured.
+
+    >>> import symgrad
+    >>> from symgrad.func import custom_vjp, grad
+    >>> @custom_vjp
+    ... def log1pexp(x):
+    ...     return symgrad.log(1 + symgrad.exp(x))
+    >>> log1pexp.defvjp(lambda x: (log1pexp(x), x), lambda x, g: (g * (1 - 1 / (1 + symgrad.exp(x))),))
+    >>> grad(log1pexp)(100.0), grad(grad(log1pexp))(0.0)
+    (tensor(1.), tensor(0.2500))
+    """
+
+    kind = "custom_vjp"
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any]
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """State the rules: `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, g) -> cotangents`."""
+        self.fwd, self.bwd = fwd, bwd
+
+    def _ready(self) -> None:
+        if self.fwd is None:
+            raise AttributeError(f"No VJP defined for custom_vjp function {named(self.fun)} using defvjp.")
+
+    def _first(self, call: _Call, tensors: Tensors) -> Any:
+        if not call.asks:
+            return call.called(self.fun, tensors)
+        output, call.residuals = self._forward(call, tensors)
+        call.since = next_sequence()
+        return output
+
+    def _forward(self, call: _Call, tensors: Tensors) -> tuple[Any, Any]:
+        return _pair(call.called(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
+
+    def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        again = call.residuals is UNKNOWN or mode.grad and any(t._node is not None for t in tensors)
+        residuals = self._forward(call, tensors)[1] if again else call.residuals
+        if not again:
+            unwritten(flatten(residuals)[0], call.since)
+        found = self.bwd(*call.fixed.values(), residuals, call.answered(cotangents))
+        count, name = len(call.form.parts), named(self.bwd)
+        if not isinstance(found, (tuple, list)) or len(found) != count:
+            given = f"one of {len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
+            raise TypeError(f"{name}: the rule must return a tuple with a cotangent for each of the {count} differentiable arguments, but it "
+                            f"returned {given}")
+        leaves = _matched(tuple(found), call.form, f"{name}: what the rule returns")
+        return _suited([leaves[i] for i in call.places], call.values, call.words(), f"{name}: the cotangent")
+
+    def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
+        if not call.reversed:
+            raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function.\n{named(self.fun)} states a pullback "
+                                f"only: differentiate it in reverse mode, or state its derivative with custom_jvp, which serves both")
+        return transposed(lambda gs: self._pulled(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
+
+
+class custom_jvp(_Custom):
+    """A function with a pushforward of its own, in JAX's words, which serves both modes; a decorator.
+
+    `f.defjvp(rule)` states it: `rule(primals, tangents)` gets the arguments and their tangents as tuples and returns f's output and its
+    tangent, ∂f/∂x · t, which must be linear in the tangents; a pullback is its transpose. `f.defjvps(*rules)` states one rule
+    `(tangent, output, *primals)` for each argument, None where the derivative is zero. Arguments at `nondiff_argnums` come first in
+    `rule(*nondiff, primals, tangents)`. Arguments and outputs are trees of tensors and other things. The rule is differentiated for higher orders.
+    The formula of the function is that of `f` itself.
+
+    Raises AttributeError where no rule is stated; TypeError for a rule that returns another form or shape, and for keyword-only arguments;
+    RuntimeError where it is differentiated by a tensor that it captured.
+
+    >>> import symgrad
+    >>> from symgrad.func import custom_jvp, grad, jvp
+    >>> @custom_jvp
+    ... def sinc(x):
+    ...     return symgrad.where(x == 0, 1.0, symgrad.sin(x) / x)
+    >>> sinc.defjvps(lambda t, y, x: t * symgrad.where(x == 0, 0.0, (symgrad.cos(x) - y) / x))
+    >>> grad(sinc)(0.0), jvp(sinc, (1.0,), (1.0,))
+    (tensor(0.), (tensor(0.8415), tensor(-0.3012)))
+    """
+
+    kind = "custom_jvp"
+    rule: Callable[..., Any] | None = None
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        """State the rule `jvp(*nondiff, primals, tangents) -> (output, tangent)`; returns it."""
+        self.rule = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """State a rule `(tangent, output, *primals) -> tangent` for each argument, None for zero; the tangents are added.
+
+        Raises TypeError with `nondiff_argnums`.
+        """
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def rule(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+            output = self(*primals)
+            terms = [one(t, output, *primals) for one, t in zip(jvps, tangents) if one is not None]
+            return output, functools.reduce(lambda a, b: tree_map(lambda x, y: x + y, a, b), terms) if terms else None
+
+        self.rule = rule
+
+    def _ready(self) -> None:
+        if self.rule is None:
+            raise AttributeError(f"No JVP defined for custom_jvp function {named(self.fun)} using defjvp.")
+
+    def _first(self, call: _Call, tensors: Tensors) -> Any:
+        return call.called(self.fun, tensors)
+
+    def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
+        moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
+        with restored(call.state):
+            found = self.rule(*call.fixed.values(), call.filled(tensors), call.filled(moving, _zeros))  # type: ignore[misc]
+        name = named(self.rule)  # type: ignore[arg-type]
+        leaves = _matched(_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
+        words = names(call.output_form.unflatten(range(call.output_form.count)), "the output")
+        return _suited([leaves[i] for i in call.output_places], call.shapes, [words[i] for i in call.output_places], f"{name}: the tangent")
+
+    def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        return transposed(lambda ts: self._pushed(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)], cotangents)

@@ -1,0 +1,194 @@
+"""Second derivatives of a scalar function: one recorded graph, a batch of tangents pushed through it, and one pullback of dual cotangents."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import read_traced
+from symgrad.carriers.batched import Batched, new_level
+from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
+from symgrad.func.transforms import _finished, _joined, _spread, _tangents, jacobian_blocks, pulled, rows, unit_chunks
+from symgrad.graph import Node, record
+from symgrad.passes import pullback, pushforward
+from symgrad.tensor import Tensor, wrap
+from symgrad.trees import transpose
+
+__all__ = ["hessian", "hvp", "second", "vhp"]
+
+
+def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+    """The derivative of the gradient along tangents of the inputs, for every input: ∂²y/∂x∂xⱼ · tⱼ, summed over j.
+
+    A pullback whose cotangents are dual gives the gradient and its tangent in one pass, and records nothing unless somebody outside differentiates
+    by an input.
+    """
+    if y._node not in ev.between:
+        return [_finished(ev, x, None) for x in ev.inputs]
+    if any(node.op.kind == "function" for node in ev.between if hasattr(type(node), "op")):
+        return _second_of_functions(ev, y, tangents)
+    xp = ev.xp
+    read = read_traced if ev.tracked else _read
+    starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
+    before = record(ev.tracked)
+    try:
+        moved = pushforward(xp, [y._node], starts, read)
+
+        def read_dual(node: Node) -> tuple[Any, tuple]:
+            value, args = read(node)
+            parents = node.parents
+            along = tuple([a if p not in moved else Dual(a, moved[p]) for a, p in zip(args, parents)]) + args[len(parents):]
+            return Dual(value, moved[node]) if node in moved else value, along
+
+        seed = np.ones_like(y._value)
+        out = pullback(_carrier(xp), [(y._node, wrap(seed) if ev.tracked else seed)], read_dual, ev.between, frozenset(ev.nodes))
+    finally:
+        record(before)
+    found = [out.get(node) for node in ev.nodes]
+    return [_finished(ev, x, g.tangent if type(g) is Dual else None) for x, g in zip(ev.inputs, found)]
+
+
+_carrier = functools.cache(DualCarrier)
+
+
+def _read(node: Node) -> tuple[Any, tuple]:
+    return node.value, node.args  # type: ignore[return-value]
+
+
+def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+    """The same by a second pullback, where a custom Function says only how cotangents are pulled back: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
+    tracked = dataclasses.replace(ev, tracked=True)
+    gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
+    first = dataclasses.replace(ev, outputs=gradient, between=tracked.between.union(*map(_upstream, gradient)))
+    return pulled(first, [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
+
+
+def _upstream(t: Tensor) -> frozenset[Node]:
+    from symgrad.graph import upstream
+
+    return frozenset(upstream([t._node], differentiable=True))
+
+
+def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: int | None) -> list[Tensor]:
+    """∂²y/∂xⱼ∂x for every input x, the elements of xⱼ along the first axis."""
+    parts: list[list[Tensor]] = [[] for _ in ev.inputs]
+    for count, units in unit_chunks(ev.inputs[j], chunk_size):
+        level = new_level()
+        for part, t in zip(parts, second(ev, y, [wrap(Batched(units, level)) if i == j else None for i in range(len(ev.inputs))])):
+            part.append(_spread(ev, t, level, count))
+    return [_joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
+
+
+class Hessian:
+    """The Hessian of a function as a function of the same arguments; `report` says what the last call found and did."""
+
+    def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
+        functools.update_wrapper(self, func)
+        self._asked = func, argnums, has_aux, structure, chunk_size
+        self.report: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        func, argnums, has_aux, structure, chunk_size = self._asked
+        ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
+        found = self._sparse(ev, func, chunk_size) if structure is not None else None
+        if found is None:
+            found = _dense(ev, func, args, kwargs, argnums, has_aux, chunk_size)
+        return (found, ev.free(ev.aux)) if has_aux else found
+
+    def _sparse(self, ev: Evaluation, func: Callable[..., Any], chunk_size: int | None) -> Any:
+        """The Hessian as a sparse matrix of all elements by all elements; None where it is dense."""
+        from symgrad.func.sparsity import plan_hessian
+
+        y = scalar(ev, func, "hessian")
+        if ev.tracked:
+            raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated again; leave structure out where the result is differentiated")
+        plan = plan_hessian(y._node, ev.nodes, local=self._asked[3] == "local")
+        self.report = plan.report
+        return None if plan.dense else plan.recover(compressed(ev, y, plan.seeds, chunk_size))
+
+
+def compressed(ev: Evaluation, y: Tensor, seeds: np.ndarray, chunk_size: int | None) -> np.ndarray:
+    """The products of the Hessian with vectors over all elements of all inputs, which are the rows of `seeds`."""
+    sizes = [x.numel() for x in ev.inputs]
+    ends = np.cumsum([0, *sizes])
+    out = []
+    step = chunk_size or max(len(seeds), 1)
+    for at in range(0, len(seeds), step):
+        rows, level = seeds[at:at + step], new_level()
+        tangents = [wrap(Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level)) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+        found = [_spread(ev, t, level, len(rows))._value.reshape(len(rows), -1) for t in second(ev, y, tangents)]
+        out.append(found[0] if len(found) == 1 else np.concatenate(found, 1))
+    return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, int(ends[-1])))
+
+
+def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, argnums: Any, has_aux: bool, chunk_size: int | None) -> Any:
+    if len(ev.outputs) == 1 and ev.shape.kind is None and not ev.outputs[0]._value.ndim and ev.outputs[0]._value.dtype.kind != "c":
+        (y,) = ev.outputs
+        if y._value.dtype.kind not in "fV":
+            scalar(ev, func, "hessian")
+        blocks = [t.reshape((*x.shape, *z.shape)) for j, x in enumerate(ev.inputs)  # type: ignore[attr-defined]
+                  for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)]
+        return transpose(ev.form, ev.form, blocks)
+    from symgrad.func.transforms import jacfwd, jacrev
+
+    plain = (lambda *a, **k: func(*a, **k)[0]) if has_aux else func
+    return jacfwd(jacrev(plain, argnums), argnums, chunk_size=chunk_size)(*args, **kwargs)
+
+
+def hessian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, structure: str | None = None,
+            chunk_size: int | None = None) -> Hessian:
+    """The function that gives the Hessian of a scalar function: ∂²f/∂xᵢ∂xⱼ, of shape (*xᵢ.shape, *xⱼ.shape).
+
+    The function runs once; all rows are computed together, `chunk_size` of them at a time. For trees of arguments the result is a tree of trees; a
+    function of several outputs has the Hessian of each along leading axes. With `structure="auto"` the pattern of zeros is found from the recorded
+    graph, and a sparse Hessian comes back as a `scipy.sparse.csr_array` of all elements by all elements, from as many products as the pattern
+    needs colours; a dense one as without. "local" uses the pattern at the values of the arguments. `report` of the result then says what was found.
+
+    Raises RuntimeError for arguments that cannot be differentiated, with a structure for an output that is no scalar, ValueError for another one.
+
+    >>> import symgrad
+    >>> symgrad.func.hessian(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    if structure not in (None, "auto", "local"):
+        raise ValueError(f"hessian: structure must be None, 'auto' or 'local', not {structure!r}")
+    return Hessian(func, argnums, has_aux, structure, chunk_size)
+
+
+def hvp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
+    """The product of the Hessian of a scalar function with a vector, ∂²f/∂x² · v, in the form of the primals: at most a few times a gradient's cost.
+
+    `primals` is a tuple with one entry for each argument, `vectors` another of the same form; one argument may be given without its tuple.
+
+    Raises RuntimeError for a function that is no real scalar, and for vectors of another form or shape. B. A. Pearlmutter, Neural Computation 6, 1994.
+
+    >>> import symgrad
+    >>> symgrad.func.hvp(lambda x: (x**3).sum(), symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 1.0]))
+    tensor([ 6., 12.])
+    """
+    return _product(func, primals, vectors, "hvp")
+
+
+def vhp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
+    """The product of a vector with the Hessian of a scalar function, vᵀ · ∂²f/∂x²: the same as `hvp`, for the Hessian is symmetric.
+
+    Raises RuntimeError for a function that is no real scalar, and for vectors of another form or shape.
+
+    >>> import symgrad
+    >>> symgrad.func.vhp(lambda x: (x**3).sum(), symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 1.0]))
+    tensor([ 6., 12.])
+    """
+    return _product(func, primals, vectors, "vhp")
+
+
+def _product(func: Callable[..., Any], primals: Any, vectors: Any, asking: str) -> Any:
+    alone = not isinstance(primals, tuple)
+    ev, ts = _tangents(func, (primals,) if alone else primals, (vectors,) if alone else vectors, asking)
+    found = ev.form.unflatten(second(ev, scalar(ev, func, asking), ts))
+    return found[0] if alone else found

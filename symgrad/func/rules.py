@@ -1,0 +1,261 @@
+"""Calls whose derivatives are not those of what they compute: custom derivatives, checkpoints and implicit functions.
+
+Such a call is one node of the graph, whose op carries a `Rule`: what the call leaves for its derivatives. A rule is asked with Tensors.
+With numbers it is simply called; where its answer is to be differentiated again it is recorded on the tensors of the graph; for any other
+carrier it is recorded at fresh places, and the recording is read in that carrier.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.bundles import Bundle, Output, Values
+from symgrad.autograd.engine import grad, read_traced
+from symgrad.autograd.formulas import _replayed
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import levels_of
+from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.func.evaluation import Input
+from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, plainly, record, watch, watched
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.passes import _fitted, pushforward
+from symgrad.random import default_generator
+from symgrad.saved import changed
+from symgrad.tensor import Tensor, wrap
+from symgrad.versions import first_write_after
+
+__all__ = ["Rule", "attached", "boundary", "gate", "is_tracked", "recording", "restored", "rule_op", "standing", "transposed", "unwritten"]
+
+Tensors = Sequence[Tensor]
+Some = Sequence[Tensor | None]
+
+
+# One call as a node
+
+
+class Rule:
+    """What one call leaves for its derivatives: the values of its tensor arguments, the last of them those of tensors that it captured."""
+
+    values: tuple[Any, ...]
+    captured: tuple[Node, ...] = ()
+    reversed = False  # whether a pullback was recorded, so that a derivative of that may ask for tangents
+
+    def evaluate(self, tensors: Tensors) -> Tensors:
+        """The outputs from these arguments, for a formula."""
+        raise NotImplementedError
+
+    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        """The cotangents of the arguments that need one; recorded where `mode.grad` says so."""
+        raise NotImplementedError
+
+    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        """The tangents of the outputs; recorded where `mode.grad` says so."""
+        raise NotImplementedError
+
+
+@functools.cache
+def rule_op(name: str, reads_result: bool = False) -> Op:
+    """The op of calls with rules; its only parameter is the rule."""
+    rule = inspect.Parameter("rule", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return Op(name, "primitive", _forward, _vjp, _jvp, None, ("tensors",), (rule,), f"{name}Backward", public=False,
+              saved=None if reads_result else ("tensors",))
+
+
+def is_tracked(t: Tensor) -> bool:
+    """Whether what is computed from a tensor is recorded now."""
+    node = t._node
+    return node is not None and bool(node.flags & (TRACKED | SHADOW)) and (mode.grad or mode.watcher is not None)
+
+
+def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
+    """The outputs at a node of their own: one node for the call, and one for each output where there are several."""
+    parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
+    value = values[0] if len(values) == 1 else values
+    make = watched if board.paused or INFERENCE in parents else plainly
+    node = make(op, (*rule.values, rule), parents, value)
+    if node is None:
+        return outputs
+    return [wrap(v, place) for v, place in zip(values, _places(node, len(values)))]
+
+
+def _places(node: Node, count: int) -> list[Node]:
+    return [node] if count == 1 else [Output(node, k) for k in reversed(range(count))][::-1]  # a pullback comes to the first one first
+
+
+@contextlib.contextmanager
+def recording(enabled: bool, alone: bool = False) -> Iterator[None]:
+    """Record, or do not; `alone` keeps it from whoever watches this thread."""
+    before, watcher = record(enabled), watch(None if alone else mode.watcher)
+    try:
+        yield
+    finally:
+        watch(watcher)
+        record(before)
+
+
+@contextlib.contextmanager
+def restored(state: Tensor | None) -> Iterator[None]:
+    """Draw the random numbers that were drawn from a state, and leave the generator as it was."""
+    if state is None:
+        yield
+        return
+    now = default_generator.get_state()
+    default_generator.set_state(state)
+    try:
+        yield
+    finally:
+        default_generator.set_state(now)
+
+
+def gate(t: Tensor, flags: int = 0) -> Tensor:
+    """The tensor at a place of its own, where a pass starts or ends."""
+    node = Input(t._value, t._node)
+    node.flags |= flags
+    return wrap(node.value, node)
+
+
+def boundary(outputs: Sequence[Any], since: int) -> list[Node]:
+    """The nodes from before a place in time that tensors were computed from, and that gradients flow to."""
+    found: list[Node] = []
+    stack = [y._node for y in outputs if isinstance(y, Tensor)]
+    seen = set(stack) | {None}
+    while stack:
+        node = stack.pop()
+        if node is None or not node.flags & TRACKED:
+            continue
+        if node.sequence_nr < since:
+            found.append(node)
+        else:
+            stack += [p for p in node.parents if p not in seen]
+            seen.update(node.parents)
+    return found
+
+
+# The op of a rule, in every carrier
+
+
+def _listed(x: Any, count: int) -> list[Any]:
+    return [x] if count == 1 else list(x)
+
+
+def _forward(xp: Any, tensors: Sequence[Any], rule: Rule) -> Any:
+    """The value, from the arguments in any carrier."""
+    if xp is numeric:
+        with recording(False, True):
+            found = [t._value for t in rule.evaluate([wrap(x) for x in tensors])]
+    else:
+        starts = [gate(wrap(v), NAMED) for v in rule.values]
+        with recording(True, True):
+            outputs = rule.evaluate(starts)
+        found = _read(xp, outputs, [*zip(starts, tensors), *zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])])
+    return found[0] if len(found) == 1 else Values(found)
+
+
+def standing(node: Node) -> Tensor:
+    return wrap(node.value, node)
+
+
+def _read(xp: Any, found: Some, known: Sequence[tuple[Tensor, Any]]) -> list[Any]:
+    """Recorded tensors in another carrier, where the values of some are known."""
+    memo = {t._node: x for t, x in known}
+    lift = xp.box if hasattr(xp, "box") else getattr(xp, "lift_value", wrap if xp is traced else lambda x: x)
+    return [None if t is None else lift(t._value) if t._node is None else _replayed(xp, [t._node], memo)[0] for t in found]
+
+
+def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+    *tensors, rule = args
+    many = type(g) is Bundle
+    parts = list(g.parts) if many else [g]
+    rule.reversed |= xp is traced
+    rule.reversed |= xp is traced
+    rule.reversed |= xp is traced
+    if not many and xp in (numeric, traced) and getattr(g, "_value", g).dtype.kind == "c":  # the pass has conjugated what it gives to rules
+        tensors, y = [xp.conj(x) for x in tensors], xp.conj(y)
+    found = _asked(xp, rule.pulled, rule, tensors, y, parts, needs)
+    if many and (xp in (numeric, traced) or type(xp) is DualCarrier):
+        widest = max(parts, key=lambda c: -1 if c is None else len(levels_of(getattr(c, "value", c))))
+        found = [c if c is None or widest is None else _fitted(xp, c, widest, x) for c, x in zip(found, rule.values)]
+    return tuple(None if need is None else c for need, c in zip(needs, found))
+
+
+def _jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+    *tensors, rule = args
+    found = _asked(xp, rule.pushed, rule, tensors, y, list(tangents))
+    return Values(found) if isinstance(getattr(y, "_value", getattr(y, "value", y)), tuple) else found[0]
+
+
+def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
+    """What a rule answers, in a carrier."""
+    if xp is numeric:
+        with recording(False, True):
+            found = ask([wrap(x) for x in tensors], [wrap(v) for v in (y if isinstance(y, tuple) else (y,))],
+                        [None if c is None else wrap(c) for c in moving], *rest)
+        return [None if c is None else c._value for c in found]
+    if xp is traced:
+        values = y._value
+        outputs = [wrap(v, p) for v, p in zip(values, _places(y._node, len(values)))] if isinstance(values, tuple) else [y]
+        return list(ask(tensors, outputs, moving, *rest))
+    if type(xp) is DualCarrier:
+        return _asked_twice(xp._xp, ask, tensors, y, moving, *rest)
+    starts = [gate(wrap(v), NAMED) for v in rule.values]
+    seeds = [None if c is None else gate(wrap(np.ones(c.shape)), NAMED) for c in moving]
+    with recording(True, True):
+        found = ask(starts, (), seeds, *rest)
+    known = [*zip(starts, tensors), *((s, c) for s, c in zip(seeds, moving) if s is not None)]
+    return _read(xp, found, [*known, *zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])])
+
+
+def _asked_twice(base: Any, ask: Callable[..., Some], tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
+    """The same with dual values: recorded where the values are, and pushed forward along their tangents."""
+    starts: dict[Node, Any] = {}
+
+    def entered(x: Any, t: Any = None) -> Tensor:
+        x, t = (x.value, x.tangent) if type(x) is Dual else (x, t)
+        place = gate(x if isinstance(x, Tensor) else wrap(x))
+        if t is not None:
+            starts[place._node] = t  # type: ignore[index]
+        return place
+
+    values, along = (y.value, y.tangent) if type(y) is Dual else (y, None)
+    values = getattr(values, "_value", values) if isinstance(getattr(values, "_value", values), tuple) else values
+    pairs = zip(values, along or (None,) * len(values)) if isinstance(values, tuple) else [(values, along)]
+    with recording(True, base is numeric):
+        found = ask([entered(x) for x in tensors], [entered(v, t) for v, t in pairs], [None if c is None else entered(c) for c in moving], *rest)
+        moved = pushforward(base, [c._node for c in found if c is not None and c._node is not None], starts, None if base is numeric else read_traced)
+    out: list[Any] = []
+    for c in found:
+        value = c if c is None or base is traced else c._value
+        t = None if c is None or c._node is None else moved.get(c._node)
+        out.append(value if t is None else Dual(value, t))
+    return out
+
+
+def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
+    """The transpose of a linear map at cotangents: a pullback through its recording at zero. `like` has None where nothing is asked for."""
+    create = mode.grad
+    zeros = [None if x is None else gate(wrap(np.zeros_like(x._value))) for x in like]
+    with recording(True):
+        outputs = linear(zeros)  # type: ignore[arg-type]
+    pairs = [(y, g) for y, g in zip(outputs, cotangents) if y is not None and g is not None and y.requires_grad]
+    asked = [z for z in zeros if z is not None]
+    if not pairs or not asked:
+        return [None] * len(zeros)
+    found = iter(grad([y for y, _ in pairs], asked, [g for _, g in pairs], create_graph=create, allow_unused=True))
+    return [None if z is None else next(found) for z in zeros]
+
+
+def unwritten(values: Sequence[Any], since: int) -> None:
+    """Raise for a tensor that was written in place since then."""
+    for t in values if board.written > since else ():
+        if isinstance(t, Tensor) and (found := first_write_after(t._value, since)) is not None:
+            raise changed(t._value, *found, t._node)
+
+
+UNKNOWN = object()

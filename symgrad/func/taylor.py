@@ -1,0 +1,269 @@
+"""Taylor mode: derivatives of any order along a path, in one pass over the recorded function.
+
+Nested derivatives of order K cost exponentially in K, for each level differentiates all that the levels below wrote down. Here the function is
+recorded once and a truncated power series is carried through the graph: the cost is quadratic in K.
+
+Source: J. Bettencourt, M. J. Johnson and D. Duvenaud, Taylor-Mode Automatic Differentiation for Higher-Order Derivatives in JAX, 2019.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import read_traced
+from symgrad.carriers import numeric
+from symgrad.carriers.series import Series, SeriesCarrier
+from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.graph import FREED, Link, Node, board, record
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.recording import NUMBERS, core
+from symgrad.saved import verify
+from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.trees import LEAF, flatten
+
+__all__ = ["derivatives", "directional_derivatives", "jet"]
+
+
+# One pass over the graph
+
+
+def _read(node: Node) -> tuple[Any, tuple]:
+    """A node's value and arguments, as they were when it was recorded."""
+    if node.args is None:
+        raise RuntimeError(FREED)
+    if node.sequence_nr < board.written:
+        verify(node, node.parents)
+    return node.value, node.args
+
+
+_core: Callable[[Op], Callable[..., Any]] = functools.cache(core)
+
+
+def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, asking: str) -> dict[Node, Series]:
+    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs."""
+    tracked = ev.tracked
+    carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
+    read = read_traced if tracked else _read
+    known = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
+    pushed: dict[Node, Any] = {}  # the derivatives of custom Functions with several outputs
+    for node in sorted(ev.between, key=lambda node: node.sequence_nr):
+        if node in known:
+            continue
+        op, parents = node.op, node.parents
+        if type(node) is Link:
+            if parents[0] in known:
+                known[node] = known[parents[0]]
+            continue
+        if parents[0] in pushed:
+            t = pushed[parents[0]][node.output_nr]
+            known[node] = carrier.polynomial([wrap(node.value, node) if tracked else node.value] + ([] if t is None else [t]))
+            continue
+        if not any(p in known for p in parents):
+            continue
+        y, args = read(node)
+        if op.kind == "function":
+            t = _first_order(node, [known.get(p) for p in parents], y, args, order, tracked, asking)  # type: ignore[arg-type]
+            if isinstance(t, tuple):
+                pushed[node] = t
+            else:
+                known[node] = carrier.polynomial([y] + ([] if t is None else [t]))
+            continue
+        count = len(parents)
+        tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a)  # type: ignore[index]
+                   for p, a in zip(parents, args)]
+        known[node] = carrier.apply(op, tensors, args[count:], y)
+    return known
+
+
+def _first_order(node: Any, series: Sequence[Series | None], y: Any, args: tuple, order: int, tracked: bool, asking: str) -> Any:
+    """The first derivative of a custom Function, by its own pushforward.
+
+    Raises NotImplementedError for a higher one, and where the Function has no pushforward.
+    """
+    name = node.op.name
+    if order > 1:
+        raise NotImplementedError(f"{asking}: the custom Function {name} says how it is differentiated once, and not what its Taylor coefficients of "
+                                  f"order {order} are; ask for order 1, or write {name} with symgrad's operations")
+    tangents = [None if x is None or len(x.terms) == 1 else x.terms[1] for x in series]
+    try:
+        return node.op.jvp(traced if tracked else numeric, tangents, y, args)
+    except NotImplementedError as error:
+        raise NotImplementedError(f"{asking}: the custom Function {name} has no jvp; give it a static method jvp(ctx, *tangents), or write it with "
+                                  f"symgrad's operations") from error
+
+
+# What goes in, and what comes out
+
+
+def _coefficient(given: Any, primal: Tensor, name: str, primal_name: str, asking: str) -> Tensor:
+    """A coefficient as a Tensor of the primal's shape and dtype."""
+    if not isinstance(given, Tensor):
+        try:
+            given = wrap(as_value(given, None if isinstance(given, (np.ndarray, np.generic)) else primal._value.dtype))
+        except (TypeError, ValueError):
+            raise TypeError(f"{asking}: {name} must be a Tensor, an array or a number, not {type(given).__name__}") from None
+    if tuple(given.shape) != tuple(primal.shape):
+        raise ValueError(f"{asking}: {name} has shape {list(given.shape)}, but {primal_name} has shape {list(primal.shape)}; every coefficient of an "
+                         f"argument has the argument's shape")
+    if given._value.dtype.kind == "c" and primal._value.dtype.kind != "c":
+        raise TypeError(f"{asking}: {name} is complex and {primal_name} is real; make {primal_name} complex, too")
+    return given if given._value.dtype == primal._value.dtype else given.to(primal.dtype)
+
+
+def _trimmed(path: list[Any]) -> list[Any]:
+    """Coefficients without zeros at the end: what is a polynomial of low degree is carried as one."""
+    while len(path) > 1 and isinstance(path[-1], (np.ndarray, np.generic)) and not path[-1].any():
+        path.pop()
+    return path
+
+
+def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], order: int, scaled: bool, words: Callable[[int, int], str],
+             asking: str) -> tuple[Evaluation, list[list[Tensor]]]:
+    """The function evaluated at the primals, and the coefficients 1 to `order` of each of its outputs.
+
+    `scaled` says whether the coefficients, those that are given and those that are found, are derivatives: with the factorial of their order.
+    """
+    ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), asking)
+    given = [[_coefficient(c, x, words(i, k), words(i, -1), asking) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
+    ev = ev.following([c for row in given for c in row])
+    factors = [float(math.factorial(k)) if scaled else 1.0 for k in range(1, order + 1)]
+    if ev.tracked:
+        paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
+    else:
+        paths = [_trimmed([x._value, *(c._value if f == 1 else c._value / f for c, f in zip(row, factors))]) for x, row in zip(ev.inputs, given)]
+    before = record(ev.tracked)
+    try:
+        known = _propagate(ev, paths, order, asking)
+        return ev, [_row(ev, y, known[y._node].terms[1:] if y._node in known else [], factors) for y in ev.outputs]  # type: ignore[index]
+    finally:
+        record(before)
+
+
+def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
+    """The coefficients of an output as they leave the transform."""
+    row = []
+    for k, f in enumerate(factors):
+        t = terms[k] if k < len(terms) else numeric.zeros_like(y._value)
+        t = t * f if f != 1 else t.copy() if isinstance(t, np.ndarray) else t
+        if ev.tracked:
+            t = t if isinstance(t, Tensor) else wrap(t)
+            row.append(wrap(t._value, Link(t._value, t._node, ev.nodes)))  # a derivative that is constant can be differentiated, too
+        else:
+            row.append(wrap(t))
+    return row
+
+
+# The public functions
+
+
+def _order(order: Any, asking: str) -> int:
+    if isinstance(order, bool) or not hasattr(order, "__index__"):
+        raise TypeError(f"{asking}: order must be an integer, not {type(order).__name__} ({order!r})")
+    if order.__index__() < 0:
+        raise ValueError(f"{asking}: order must be at least 0, but got {order}; 0 gives the value alone")
+    return order.__index__()
+
+
+def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True) -> tuple[Any, Any]:
+    """The value of a function and its derivatives along a path, to any order: Taylor mode.
+
+    Where the arguments move as xᵢ(t), with the value `primals[i]` and the derivatives `series[i]` = [xᵢ', xᵢ'', ...] at t = 0, the result is
+    f(x(0)) and the list of as many derivatives of f(x(t)) at 0. With `factorial_scaled=False` Taylor coefficients stand in place of derivatives, in
+    `series` and in the result: the k-th is the k-th derivative over k!. A function may return a tree of Tensors; then the second result
+    has a list at each leaf. The cost grows with the square of the order, where nested derivatives grow exponentially. The results can be
+    differentiated where the arguments or the coefficients can.
+
+    Raises TypeError and ValueError for primals and series that do not fit together, RuntimeError for integers, NotImplementedError for a custom
+    Function beyond order 1.
+
+    >>> from symgrad.func import jet
+    >>> jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))
+    (tensor(8.), [tensor(12.), tensor(12.), tensor(6.)])
+
+    Source: the meaning is that of jax.experimental.jet.
+    """
+    for name, given in (("primals", primals), ("series", series)):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(f"jet: {name} must be a tuple with one entry for each argument of the function, not {type(given).__name__}")
+    if len(primals) != len(series):
+        raise ValueError(f"jet: there are {len(primals)} primals and {len(series)} series; give one list of coefficients for each argument")
+    for i, (x, row) in enumerate(zip(primals, series)):
+        if not isinstance(row, (tuple, list)):
+            raise TypeError(f"jet: series[{i}] must be a list of coefficients [x', x'', ...], not {type(row).__name__}")
+        if len(row) != len(series[0]):
+            raise ValueError(f"jet: series[{i}] has {len(row)} coefficients and series[0] has {len(series[0])}; fill the shorter one up with zeros")
+        if flatten(x)[1] != LEAF:
+            raise TypeError(f"jet: primals[{i}] must be a Tensor, an array or a number, not {type(x).__name__}; make its parts arguments of their own")
+    if not primals:
+        raise ValueError("jet: give at least one primal")
+    ev, rows = _carried(func, primals, series, len(series[0]), factorial_scaled,
+                        lambda i, k: f"primals[{i}]" if k < 0 else f"series[{i}][{k}]", "jet")
+    return ev.free(ev.shape.unflatten(ev.outputs)), ev.shape.unflatten(rows)
+
+
+def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
+    """The function (x, v) ↦ (f(x), Df(x)[v], D²f(x)[v, v], ...) up to an order: the derivatives of f(x + t v) by t at 0.
+
+    A function of several arguments takes a tuple of as many points and one of as many directions. Each result has the form of the function's; all of
+    them come out of one pass in Taylor mode.
+
+    Raises ValueError for a negative order and for a direction of another shape than its point, TypeError for another number of them, RuntimeError for
+    integers.
+
+    >>> import symgrad
+    >>> from symgrad.func import directional_derivatives
+    >>> x, v = symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 0.0])
+    >>> directional_derivatives(lambda x: x[0] ** 2 * x[1], 3)(x, v)
+    (tensor(2.), tensor(4.), tensor(4.), tensor(0.))
+    """
+    asking = "directional_derivatives"
+    order = _order(order, asking)
+
+    @functools.wraps(func)
+    def transformed(x: Any, v: Any) -> tuple[Any, ...]:
+        several = isinstance(x, (tuple, list))
+        if isinstance(v, (tuple, list)) != several or several and len(x) != len(v):
+            raise TypeError(f"{asking}: x and v must both be one tensor, or tuples of as many; give a direction v for each point x")
+        points, along = (x, v) if several else ((x,), (v,))
+
+        def words(i: int, k: int) -> str:
+            return ("x" if k < 0 else "v") + (f"[{i}]" if several else "")
+
+        ev, rows = _carried(func, points, [[each][:order] for each in along], order, True, words, asking)
+        return (ev.free(ev.shape.unflatten(ev.outputs)), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
+
+    return transformed
+
+
+def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
+    """The function x ↦ (f(x), f'(x), f''(x), ...) up to an order, for a function of one number.
+
+    A function that acts on each element of a tensor gives the derivatives at all elements at once.
+
+    Raises ValueError for a negative order and for a function whose value has another shape than its argument, RuntimeError for integers.
+
+    >>> import symgrad
+    >>> from symgrad.func import derivatives
+    >>> derivatives(symgrad.sin, 3)(symgrad.tensor(0.0))
+    (tensor(0.), tensor(1.), tensor(-0.), tensor(-1.))
+    """
+    asking = "derivatives"
+    order = _order(order, asking)
+
+    @functools.wraps(func)
+    def transformed(x: Any) -> tuple[Tensor, ...]:
+        ones = wrap(np.ones_like(as_value(x)))
+        ev, rows = _carried(func, (x,), [[ones][:order]], order, True, lambda i, k: "x", asking)
+        if ev.shape != LEAF or ev.outputs[0].shape != ev.inputs[0].shape:
+            found = list(ev.outputs[0].shape) if ev.shape == LEAF else ev.shape
+            raise ValueError(f"{asking}: {named(func)} must return a Tensor of the shape of x, {list(ev.inputs[0].shape)}, but it returned {found}; "
+                             f"use jet or directional_derivatives for other functions")
+        return (ev.free(ev.outputs[0]), *rows[0])
+
+    return transformed
