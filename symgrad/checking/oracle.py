@@ -73,7 +73,8 @@ class Oracle:
         for what, read in form.steps:
             inner = tuple([mine[k] for k in read])
             mine.append(self._add(Step(what, inner), any([self.active[k] for k in inner])))
-        return [mine[k] for k in form.outputs]
+        outputs = [mine[k] for k in form.outputs]
+        return outputs if node.op.differentiable else [self._add(Step(None, (k,)), False) for k in outputs]  # constant on purpose
 
     def evaluated(self, digits: int) -> Evaluation:
         """The values of all equations to that many digits."""

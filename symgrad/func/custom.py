@@ -117,8 +117,6 @@ class _Call(Rule):
         self.output_places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and y._value.dtype.kind in "fcV"]
         outputs = [leaves[i] for i in self.output_places]
         self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
-        self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
-        self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
         self.captured = tuple(boundary(outputs, since))
         parents = [*tensors, *map(standing, self.captured)]
         self.values = tuple(t._value for t in parents)

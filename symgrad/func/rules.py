@@ -31,7 +31,7 @@ from symgrad.saved import changed
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
 
-__all__ = ["Rule", "attached", "boundary", "gate", "is_tracked", "recording", "restored", "rule_op", "standing", "transposed", "unwritten"]
+__all__ = ["Rule", "attached", "boundary", "closed", "gate", "is_tracked", "recording", "restored", "rule_op", "standing", "transposed", "unwritten"]
 
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
@@ -115,7 +115,7 @@ def restored(state: Tensor | None) -> Iterator[None]:
 
 
 def gate(t: Tensor, flags: int = 0) -> Tensor:
-    """The tensor at a place of its own, where a pass starts or ends."""
+    """The tensor at a place of its own, where a pass starts or ends. It is open: transforms that are called on it give tracked results."""
     node = Input(t._value, t._node)
     node.flags |= flags
     return wrap(node.value, node)
@@ -159,7 +159,15 @@ def _forward(xp: Any, tensors: Sequence[Any], rule: Rule) -> Any:
 
 
 def standing(node: Node) -> Tensor:
+    """A tensor at a node."""
     return wrap(node.value, node)
+
+
+def closed(places: Some) -> None:
+    """Note that nothing is recorded at these gates any more, so that what came of them is not taken for unfinished."""
+    for t in places:
+        if t is not None and isinstance(t._node, Input):
+            t._node.open = False
 
 
 def _read(xp: Any, found: Some, known: Sequence[tuple[Tensor, Any]]) -> list[Any]:
@@ -173,8 +181,6 @@ def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     *tensors, rule = args
     many = type(g) is Bundle
     parts = list(g.parts) if many else [g]
-    rule.reversed |= xp is traced
-    rule.reversed |= xp is traced
     rule.reversed |= xp is traced
     if not many and xp in (numeric, traced) and getattr(g, "_value", g).dtype.kind == "c":  # the pass has conjugated what it gives to rules
         tensors, y = [xp.conj(x) for x in tensors], xp.conj(y)
@@ -215,13 +221,14 @@ def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any]
 def _asked_twice(base: Any, ask: Callable[..., Some], tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
     """The same with dual values: recorded where the values are, and pushed forward along their tangents."""
     starts: dict[Node, Any] = {}
+    places: list[Tensor] = []
 
     def entered(x: Any, t: Any = None) -> Tensor:
         x, t = (x.value, x.tangent) if type(x) is Dual else (x, t)
-        place = gate(x if isinstance(x, Tensor) else wrap(x))
+        places.append(gate(x if isinstance(x, Tensor) else wrap(x)))
         if t is not None:
-            starts[place._node] = t  # type: ignore[index]
-        return place
+            starts[places[-1]._node] = t  # type: ignore[index]
+        return places[-1]
 
     values, along = (y.value, y.tangent) if type(y) is Dual else (y, None)
     values = getattr(values, "_value", values) if isinstance(getattr(values, "_value", values), tuple) else values
@@ -229,6 +236,7 @@ def _asked_twice(base: Any, ask: Callable[..., Some], tensors: Sequence[Any], y:
     with recording(True, base is numeric):
         found = ask([entered(x) for x in tensors], [entered(v, t) for v, t in pairs], [None if c is None else entered(c) for c in moving], *rest)
         moved = pushforward(base, [c._node for c in found if c is not None and c._node is not None], starts, None if base is numeric else read_traced)
+    closed(places)
     out: list[Any] = []
     for c in found:
         value = c if c is None or base is traced else c._value
@@ -248,6 +256,7 @@ def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangent
     if not pairs or not asked:
         return [None] * len(zeros)
     found = iter(grad([y for y, _ in pairs], asked, [g for _, g in pairs], create_graph=create, allow_unused=True))
+    closed(zeros)
     return [None if z is None else next(found) for z in zeros]
 
 
