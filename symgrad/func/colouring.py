@@ -183,8 +183,7 @@ def _in_rounds(pattern: Pattern) -> Array:
 def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
     """A star colouring of a symmetric pattern: hubs have colours of their own, and the rest is coloured by columns.
 
-    As many hubs are taken as make hubs plus the fullest row of the rest fewest, so that an arrow needs two colours, and one with a band three
-    more than its width.
+    As many hubs are taken as make hubs plus the fullest row of the rest fewest, so that an arrow needs two colours.
 
     >>> import numpy as np
     >>> arrow = np.eye(9); arrow[0] = arrow[:, 0] = 1

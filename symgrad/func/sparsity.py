@@ -1,0 +1,387 @@
+"""Which entries of a Hessian or a Jacobian can be different from zero, and the products that give them.
+
+A plan is made from a recorded graph, by one pass over it in the carrier of index sets; no derivative is computed. It says which vectors of
+zeros and ones to multiply by, and puts the entries together from the products.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
+from symgrad.carriers.dependence import dependence, mixed, reduced
+from symgrad.carriers.sets import Dense, Dependence, Inputs, compact, outer, smooth, stretched, union
+from symgrad.func.colouring import Colouring, Pattern, colour_columns, colour_symmetric, name_of
+from symgrad.graph import FREED, Link, Node, upstream
+from symgrad.op import Op
+
+__all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
+
+TINY = 16  # inputs up to which only the number of colours decides whether a matrix is dense
+ROOM = 1 << 16  # places that may always be looked through for entries
+LARGEST = 1 << 26  # pairs that are ever written down
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What was found out about a matrix of derivatives, and what it cost.
+
+    `pattern` is "diagonal", "block diagonal", "tridiagonal", "banded", "arrow", "sparse" or "dense"; `products` is how many products with the
+    matrix are computed, one for each of the `colours`; `bandwidth` is the distance of the farthest entry from the diagonal.
+    """
+
+    pattern: str
+    colours: int
+    products: int
+    nonzeros: int
+    shape: tuple[int, int]
+    bandwidth: int
+
+    def __str__(self) -> str:
+        rows, columns = self.shape
+        return f"{self.pattern}, {rows} x {columns}: {self.nonzeros} nonzeros from {self.products} product{'s' * (self.products != 1)}"
+
+
+class Plan:
+    """How to compute a sparse matrix: the products `matrix @ seed` for each of the `seeds`, then `recover` of them.
+
+    `dense` says that this would not pay; then there are neither seeds nor places. A matrix of n columns is dense where it needs more than
+    n / 2 colours, or has more than a quarter of its entries and n > 16.
+    """
+
+    def __init__(self, shape: tuple[int, int], pattern: Pattern | None = None, colouring: Colouring | None = None):
+        self.shape, self._pattern, self._colouring = shape, pattern, colouring
+
+    @property
+    def dense(self) -> bool:
+        """Whether to compute the whole matrix."""
+        return self._pattern is None
+
+    @property
+    def colours(self) -> int:
+        """How many products it takes."""
+        return self.shape[1] if self._colouring is None else self._colouring.count
+
+    @functools.cached_property
+    def seeds(self) -> np.ndarray | None:
+        """The vectors to multiply by, as float64 of shape (colours, columns); None for a dense matrix."""
+        return None if self._colouring is None else self._colouring.seeds()
+
+    @functools.cached_property
+    def _places(self) -> np.ndarray:
+        assert self._colouring is not None and self._pattern is not None
+        return self._colouring.places(self._pattern)
+
+    @functools.cached_property
+    def _layout(self) -> tuple[np.ndarray, np.ndarray]:
+        assert self._pattern is not None
+        starts = self._pattern.starts
+        return self._pattern.columns.astype(starts.dtype), starts
+
+    @functools.cached_property
+    def report(self) -> Structure:
+        """What was found."""
+        if self._pattern is None or self._colouring is None:
+            rows, columns = self.shape
+            return Structure("dense", columns, columns, rows * columns, self.shape, max(rows, columns, 1) - 1)
+        name = name_of(self._pattern, self._colouring.hubs is not None)
+        return Structure(name, self.colours, self.colours, self._pattern.nonzeros, self.shape, self._pattern.bandwidth)
+
+    def recover(self, compressed: Any) -> Any:
+        """The matrix as a `scipy.sparse.csr_array`, from the products: an array of shape (colours, rows), or (colours, *shape) of as many rows.
+
+        Raises ValueError for products of another number.
+        """
+        from scipy.sparse import csr_array
+
+        flat = np.asarray(compressed).reshape(-1)
+        if self._pattern is None:
+            raise ValueError("recover: the matrix is dense; compute it as a whole")
+        if flat.size != self.colours * self.shape[0]:
+            raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
+        out = csr_array((flat.take(self._places), *self._layout), shape=self.shape)
+        out.has_canonical_format = True
+        return out
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.report}>"
+
+
+# Reading a graph
+
+
+def _median(x: Dependence, index: Any) -> Dependence:
+    return reduced(x)
+
+
+READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # whose derivative is shared among equal elements
+KNOWN = ("symgrad.op", "symgrad.ops.", "symgrad.func.evaluation")  # where ops are declared whose forward says what their rules depend on
+
+
+@functools.lru_cache(maxsize=1024)
+def _reading(op: Op) -> Callable[..., Any] | None:
+    """How an op is read; None where its forward is not to be trusted for what its rules depend on."""
+    if op.name in READ:
+        return READ[op.name]
+    module = getattr(op.forward, "__module__", None) or ""
+    if op.kind == "function" or not (module == KNOWN[0] or module.startswith(KNOWN[1:])):
+        return None
+    if op.kind == "elementwise" and not op.parameters and hasattr(dependence, op.name):
+        return getattr(dependence, op.name)
+    if op.arity is None:
+        return lambda *args, count: op.forward(dependence, args[:count], *args[count:])
+    return functools.partial(op.forward, dependence)
+
+
+def _unread(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence:
+    """What the value of an op depends on of which only the declared kind is known."""
+    given = [d for d in found if d is not None]
+    if op.kind == "elementwise":
+        depends = [d for d, partial in zip(found, op.partials) if d is not None and (callable(partial) or partial not in (None, 0))]
+        if any(callable(partial) for partial in op.partials):
+            smooth(*given)
+        return stretched(union(*depends), shape) if depends else Dependence(inputs, (), shape)
+    if op.kind not in ("linear", "multilinear", "primitive") and inputs.second:
+        raise Dense  # a Function may use whatever it has seen
+    out = inputs.everything(inputs.distinct([b for d in given for b in d.blocks]), shape)
+    return out if op.kind == "linear" or not out.blocks else mixed(out)
+
+
+def _read(inputs: Inputs, root: Node, nodes: Sequence[Node], known: dict[Node, Dependence], local: Callable[..., Any] | None) -> Dependence | None:
+    """The sets of the root; what meets on the way is noted in `inputs`."""
+    for node in upstream([root], stop=frozenset(nodes)):
+        parents = node.parents
+        found = [None if p is None else known.get(p) for p in parents]
+        if all([d is None for d in found]):
+            continue
+        if type(node) is Link:
+            if found[0] is not None:
+                known[node] = found[0]
+            continue
+        op = node.op
+        if not op.differentiable:
+            continue
+        args = node.args
+        if args is None:
+            raise RuntimeError(FREED)
+        shape = getattr(node.value, "shape", None)
+        shape = () if shape is None else tuple(shape)
+        if local is not None and op.kind == "elementwise":
+            out = local(node, found, shape)
+        else:
+            read = _reading(op)
+            count = len(parents)
+            if read is None or type(node.value) is Batched and any(_batched(a) for a in args[count:]):
+                out = _unread(inputs, op, found, shape)
+            else:
+                filled = [a if d is None else d for d, a in zip(found, args)]
+                out = read(*filled, *args[count:], count=count) if op.arity is None and op.name not in READ else read(*filled, *args[count:])
+        if type(out) is Dependence and out.blocks:
+            known[node] = out if out.shape == shape else stretched(out, shape)
+    return known.get(root)
+
+
+def _batched(index: Any) -> bool:
+    return type(index) is Batched or isinstance(index, tuple) and any(type(part) is Batched for part in index)
+
+
+def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
+    """How elementwise ops are read at their values: an argument counts where its partial derivative is not 0, and what meets there counts
+    where the function changes with the value at all."""
+
+    def read(node: Node, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence | None:
+        op, args, count = node.op, node.args, len(node.parents)
+        assert args is not None
+        read, filled = _reading(op), [a if d is None else stretched(d, shape) for d, a in zip(found, args)]
+        weight = None if weights is None else weights.get(node)
+        silent = weights is not None and weight is None
+        if not silent:
+            seen = [d.masked(np.asarray(weight) != 0) if type(d) is Dependence and weight is not None else d for d in filled]
+            if read is None:
+                _unread(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in seen], shape)
+            else:
+                read(*seen, *args[count:])
+        ones, depends = np.ones(shape), []
+        with np.errstate(all="ignore"):
+            for i, d in enumerate(filled):
+                partial = op.partials[i]
+                if type(d) is Dependence and (callable(partial) or partial not in (None, 0)):
+                    slope = op.vjp(numeric, ones, node.value, args, tuple(p if k == i else None for k, p in enumerate(node.parents)))[i]  # type: ignore[misc]
+                    depends.append(d if slope is None else d.masked(np.asarray(slope) != 0))
+        return union(*depends) if depends else None
+
+    return read
+
+
+# From the pairs that were noted to a pattern
+
+Axes = tuple[tuple[int, int, int], ...]  # for each: how long, and what one step adds to the row and to the column
+Grid = tuple[int, int, Axes]  # the row and the column of the first of a set of entries, and the axes along which the others stand
+
+
+def _grids(inputs: Inputs, symmetric: bool) -> frozenset[Grid]:
+    """The pairs whose blocks are views of the numbers, as sets of entries with constant steps."""
+    out = set()
+    for row, column, shape, steps, other_shape, other_steps, nd in inputs.affine:
+        lead, other = len(shape) - nd, len(other_shape) - nd
+        axes = [(n, s >> 3, 0) for n, s in zip(shape[:lead], steps) if n > 1]
+        axes += [(n, 0, s >> 3) for n, s in zip(other_shape[:other], other_steps) if n > 1]
+        axes += [(n, s >> 3, t >> 3) for n, s, t in zip(shape[lead:], steps[lead:], other_steps[other:]) if n > 1 and (s or t)]
+        out.add((row, column, tuple(axes)))
+        if symmetric and (row != column or any(s != t for _, s, t in axes)):
+            out.add((column, row, tuple([(n, t, s) for n, s, t in axes])))
+    return frozenset(out)
+
+
+def _keys_of(grid: Grid, columns: int) -> np.ndarray:
+    """The keys row * columns + column of a set of entries."""
+    row, column, axes = grid
+    out = np.array([row * columns + column])
+    for n, s, t in axes:
+        out = (out[:, None] + np.arange(n) * (s * columns + t)).ravel()
+    return out
+
+
+def _distinct(keys: np.ndarray) -> np.ndarray:
+    keys.sort()
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if keys.size else keys
+
+
+def _entries(grids: frozenset[Grid], keys: Sequence[np.ndarray], rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """The rows and columns of all entries, in order, and how far apart two of one row are at most, plus one. Raises Dense if there are too many."""
+    weight, low, high = 0, columns, -rows
+    for row, column, axes in grids:
+        size, least = 1, column - row
+        most = least
+        for n, s, t in axes:
+            size *= n
+            step = (t - s) * (n - 1)
+            least, most = least + min(step, 0), most + max(step, 0)
+        if columns > TINY and 4 * size > rows * columns and len(axes) <= 2 and all(not s or not t for _, s, t in axes):
+            raise Dense
+        weight += size
+        low, high = min(low, least), max(high, most)
+    if weight > LARGEST:
+        raise Dense
+    width = high - low + 1
+    if keys or rows * width > max(ROOM, 16 * weight):
+        found = _distinct(np.concatenate([*keys, *(_keys_of(grid, columns) for grid in grids)]))
+        at = found // columns
+        column_at = found - at * columns
+        off = column_at - at
+        return at, column_at, int(off.max() - off.min()) + 1 if off.size else 1
+    if not grids:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), 1
+    band = np.zeros(rows * width, bool)  # entry (i, j) at i * width + (j - i - low)
+    for row, column, axes in grids:
+        start = row * (width - 1) + column - low
+        steps = [s * (width - 1) + t for _, s, t in axes]
+        if len(axes) == 1 and steps[0] > 0:
+            band[start:start + steps[0] * (axes[0][0] - 1) + 1:steps[0]] = True
+        elif axes:
+            np.ndarray([n for n, _, _ in axes], bool, band, start, steps)[...] = True
+        else:
+            band[start] = True
+    (places,) = band.nonzero()
+    if width == 1:
+        return places, places + low, 1
+    at = places // width
+    return at, places - at * (width - 1) + low, width
+
+
+def _plan(grids: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, int], symmetric: bool) -> Plan:
+    rows, columns = shape
+    try:
+        at, column_at, width = _entries(grids, keys, rows, columns)
+    except Dense:
+        return Plan(shape)
+    if columns > TINY and 4 * len(at) > rows * columns:
+        return Plan(shape)
+    pattern = Pattern(at, column_at, shape)
+    colouring = (colour_symmetric if symmetric else colour_columns)(pattern, width)
+    return Plan(shape) if 2 * colouring.count > columns else Plan(shape, pattern, colouring)
+
+
+@functools.lru_cache(maxsize=8)
+def _remembered(grids: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
+    """The plan for entries with constant steps, which are few numbers to compare."""
+    return _plan(grids, (), shape, symmetric)
+
+
+def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
+    inputs.settle()
+    grids = _grids(inputs, symmetric)
+    if not inputs.keys:
+        return _remembered(grids, shape, symmetric)
+    keys, n = list(inputs.keys), shape[1]
+    if symmetric:
+        keys += [key % n * n + key // n for key in inputs.keys]
+    return _plan(grids, keys, shape, symmetric)
+
+
+def _started(nodes: Sequence[Node], second: bool, room: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
+    """The inputs, numbered consecutively."""
+    count = sum([math.prod(node.value.shape) for node in nodes])
+    inputs, known, start = Inputs(count, second, room), {}, 0
+    for node in nodes:
+        known[node] = inputs.leaf(start, tuple(node.value.shape))
+        start += known[node].size
+    return inputs, known
+
+
+def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) -> Plan:
+    """How to compute the Hessian of the one element of `root` by the elements of `nodes`, taken one after the other.
+
+    The pattern is global: it holds wherever the function computes the same steps, whatever was chosen by `where` or `maximum`. With `local` it is
+    that at the values of the graph alone, where a factor that is exactly 0, or a branch that was not taken, hides what depends on it.
+    `root` is None where the function is constant.
+    """
+    inputs, known = _started(nodes, True)
+    shape = inputs.count, inputs.count
+    if root is not None:
+        try:
+            _read(inputs, root, nodes, known, _locally(_weights(root, nodes)) if local else None)
+            return _finished(inputs, shape, True)
+        except Dense:
+            return Plan(shape)
+    return _finished(inputs, shape, True)
+
+
+def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
+    """The derivative of the root by the value of every node."""
+    from symgrad.passes import pullback
+
+    between = frozenset(upstream([root], stop=frozenset(nodes))) | {*nodes}
+    found = pullback(numeric, [(root, np.ones(root.value.shape))], keep=between)
+    return {node: 0.0 if g is None else g for node, g in found.items()}
+
+
+def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False, shape: tuple[int, ...] = ()) -> Plan:
+    """How to compute the Jacobian of all elements of `root` by the elements of `nodes`, taken one after the other, by products with vectors.
+
+    `local` is as in `plan_hessian`. `root` is None where the function is constant; then `shape` is that of its value.
+    """
+    shape = tuple(root.value.shape) if root is not None else shape
+    rows = math.prod(shape)
+    inputs, known = _started(nodes, False, rows)
+    out = None
+    if root is not None:
+        out = _read(inputs, root, nodes, known, _locally(None) if local else None)
+    whole = rows, inputs.count
+    if out is not None and out.blocks:
+        if any([math.prod(b.shape) > LARGEST for b in out.blocks]):
+            return Plan(whole)
+        inputs.second = True
+        inputs.cross(Dependence(inputs, (inputs.numbers[:rows].reshape(shape),), shape), out)
+    try:
+        return _finished(inputs, whole, False)
+    except Dense:
+        return Plan(whole)
