@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, levels_of, raw
+from symgrad.carriers.batched import Batched, fills, levels_of, raw
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
 from symgrad.hooks import NOTHING, ZERO
 from symgrad.saved import verify
@@ -300,10 +300,14 @@ def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], 
     return tuple(constant(a) if p is None else values[p] for p, a in zip(node.parents, node.args))
 
 
-def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None) -> dict[Node, Any]:
-    """Carry tangents of leaves up to the roots: the derivative, applied to the tangents. A node without one has tangent zero."""
+def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None,
+                nodes: Sequence[Node] | None = None) -> dict[Node, Any]:
+    """Carry tangents of leaves up to the roots: the derivative, applied to the tangents. A node without one has tangent zero.
+
+    `nodes` are those to carry them through, oldest first, where that is known already.
+    """
     out: dict[Node, Any] = dict(tangents)
-    for node in upstream(roots):
+    for node in upstream(roots) if nodes is None else nodes:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
         carried = [None if p is None else out.get(p) for p in node.parents]
@@ -316,5 +320,5 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         y, args = (node.value, node.args) if read is None else read(node)
         t = node.op.jvp(xp, carried, y, args)
         if t is not None:
-            out[node] = t if isinstance(t, tuple) or tuple.__eq__(t.shape, y.shape) else xp.broadcast_to(t, tuple(y.shape))
+            out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Batched", "Shape", "batch", "batches", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
+__all__ = ["Batched", "Shape", "batch", "batches", "fills", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
@@ -63,14 +63,15 @@ def _refused(what: str) -> Callable[..., Any]:
 class Batched:
     """A value for each member of a batch, `data[i]` for the i-th; everything else speaks of one member."""
 
-    __slots__ = ("data", "level", "_shape")
+    __slots__ = ("data", "level", "unit", "_shape")
     data: Any
     level: int
+    unit: int | None  # where the members are unit vectors in order: which of them is the first
     base = None
     flags = _Flags()
 
-    def __init__(self, data: Any, level: int):
-        self.data, self.level = data, level
+    def __init__(self, data: Any, level: int, unit: int | None = None):
+        self.data, self.level, self.unit = data, level, unit
 
     # What a member is
 
@@ -307,6 +308,11 @@ def raw(x: Any) -> Any:
     return x
 
 
+def fills(t: Any, y: Any) -> bool:
+    """Whether a tangent, batched or not, has the shape of its value."""
+    return t.data.shape[1:] == y.shape if type(t) is Batched and type(y) is not Batched else tuple.__eq__(t.shape, y.shape)
+
+
 def levels_of(x: Any) -> tuple[int, ...]:
     """The levels at which a value is batched, the latest first."""
     return getattr(getattr(x, "shape", ()), "levels", ())
@@ -443,6 +449,11 @@ def matmul(a: Any, b: Any) -> Any:
     """The products of vectors, matrices and stacks of them, as one large product where one factor is shared."""
     level = _level(a, b)
     x, z = (type(v) is Batched and v.level == level for v in (a, b))
+    for v, other in ((b, a), (a, b)) if x != z else ():
+        if type(v) is Batched and v.level == level and v.unit is not None and v.ndim == 1 and other.ndim <= 2:
+            axis = -1 if v is b else 0  # a product with unit vectors picks slices
+            picked = other[(slice(None),) * (axis % other.ndim) + (slice(v.unit, v.unit + v.data.shape[0]),)]
+            return Batched(picked if other.ndim == 1 or not axis else np.swapaxes(picked, 0, 1), level)
     if x and not z:
         data = a.data
         if a.ndim == 1:

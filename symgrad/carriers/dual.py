@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import PROTOCOL
+from symgrad.carriers.batched import fills
 from symgrad.op import REGISTRY, Op
 
 __all__ = ["Dual", "DualCarrier"]
 
 # Where the name of a function is not that of the op whose pushforward belongs to it.
 OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
-float64 = np.float64
+float64, ndarray = np.float64, np.ndarray
+MANY = 100  # elements from which it is worth a look whether they are all the same
 
 
 class Dual:
@@ -73,6 +75,8 @@ class Dual:
     def __mul__(self, other: Any) -> Any:
         if type(other) is Dual:
             return Dual(self.value * other.value, self.tangent * other.value + other.tangent * self.value)
+        if type(other) is ndarray and other.size > MANY and not any(other.strides) and other.shape == self.value.shape:
+            other = other.flat[0]  # one number everywhere, such as the cotangents of a sum
         if type(other) is float64 and other == 1.0:
             return self
         return Dual(self.value * other, self.tangent * other)
@@ -105,8 +109,7 @@ class Dual:
 
 def _made(value: Any, tangent: Any) -> Dual:
     """A dual of a value that may have been stretched, with its tangent stretched alike."""
-    shape = tangent.shape
-    if not tuple.__eq__(shape, value.shape):
+    if not fills(tangent, value):
         tangent = np.broadcast_to(tangent, tuple(value.shape)) if not hasattr(tangent, "expand") else tangent.expand(value.shape)
     return Dual(value, tangent)
 

@@ -58,7 +58,7 @@ from numpy import not_equal as ne
 from numpy import rint as round
 
 from symgrad.carriers import structure
-from symgrad.carriers.batched import Batched, take
+from symgrad.carriers.batched import Batched, raw, take
 from symgrad.carriers.structure import (
     add,
     batch,
@@ -217,7 +217,7 @@ def remainder(a: Any, b: Any) -> Any:
 
 
 def floor_divide(a: Any, b: Any) -> Any:
-    if np.result_type(a, b).kind in "biu" and not np.all(b):
+    if np.result_type(a, b).kind in "biu" and not np.all(raw(b)):
         raise RuntimeError("ZeroDivisionError")
     return np.floor_divide(a, b)
 
@@ -306,7 +306,8 @@ def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     a = np.abs(x)
     out = sqrt(np.add.reduce(a * a, axis=dim, keepdims=keepdim))
     tiny = np.finfo(a.dtype).tiny ** 0.5
-    if np.all((out > tiny) & (out < np.inf)) or not a.size:
+    lengths = raw(out)
+    if np.all((lengths > tiny) & (lengths < np.inf)) or not a.size:
         return out
     scale = np.maximum.reduce(a, axis=dim, keepdims=True)
     scale = where((scale > 0) & isfinite(scale), scale, 1)

@@ -14,7 +14,7 @@ Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd edition, chapter
 from __future__ import annotations
 
 import functools
-import itertools
+import math
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +30,8 @@ __all__ = ["Series", "SeriesCarrier"]
 # Where the name of a function is not that of the op whose pushforward belongs to it.
 OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
 NUMBERS = (int, float)
+float64 = np.float64
+ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
 LONGEST = 64  # the largest whole exponent that is multiplied out
 
 
@@ -62,22 +64,23 @@ class Series:
     @property
     def shape(self) -> Any:
         """The shape of each coefficient."""
-        return self.terms[0].shape
+        first = self.terms[0]
+        return () if type(first) is float else first.shape
 
     @property
     def ndim(self) -> int:
         """The number of dimensions of each coefficient."""
-        return self.terms[0].ndim
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """The number of elements of each coefficient."""
-        return int(np.prod(self.terms[0].shape))
+        return math.prod(self.shape)
 
     @property
     def dtype(self) -> Any:
         """The dtype."""
-        return self.terms[0].dtype
+        return _value(self.terms[0]).dtype
 
     def __add__(self, other: Any) -> Series:
         return self.carrier.add(self, other)
@@ -115,8 +118,18 @@ class Series:
         return self.carrier.getitem(self, index)
 
 
+def _term(value: Any) -> Any:
+    """A value as a coefficient: one number is a Python number, with which arithmetic is quickest."""
+    return float(value) if type(value) is float64 else value
+
+
+def _value(term: Any) -> Any:
+    """A coefficient as a value of the carrier."""
+    return float64(term) if type(term) is float else term
+
+
 def _first(x: Any) -> Any:
-    return x.terms[0] if type(x) is Series else [_first(e) for e in x] if type(x) in (list, tuple) else x
+    return _value(x.terms[0]) if type(x) is Series else [_first(e) for e in x] if type(x) in (list, tuple) else x
 
 
 def _moves(x: Any) -> bool:
@@ -157,23 +170,41 @@ class SeriesCarrier:
         """The series of a value that does not change."""
         if self._lift is not None and isinstance(value, (np.ndarray, np.generic)):
             value = self._lift(value)
-        return Series(self, [value], self.order, True)
+        return Series(self, [_term(value)], self.order, True)
 
     def polynomial(self, terms: Sequence[Any]) -> Series:
         """The series of given coefficients and no others."""
-        return Series(self, list(terms[:self.order + 1]), self.order, True)
+        return Series(self, [_term(t) for t in terms[:self.order + 1]], self.order, True)
 
-    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], value: Any = None) -> Any:
-        """The series of an op's value, complete; `value` is its first coefficient, where that is known."""
-        found = self._apply(op, self.forward(op), tuple(tensors), tuple(parameters), value)
-        self._solve()
-        return found
+    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], value: Any = None, call: Callable[..., Any] | None = None) -> Any:
+        """The series of an op's value, growing until all are solved.
 
-    def _solve(self) -> None:
-        """Compute all coefficients of the series that are growing."""
+        `value` is its first coefficient, where that is known, and `call` the function that computes the op below, where that is not `forward`'s.
+        """
+        if op.name in ARITHMETIC:
+            return getattr(self, op.name)(*tensors)
+        tensors, parameters, call = tuple(tensors), tuple(parameters), call or self.forward(op)
+        if op.jvp is None or not any([_moves(x) for x in tensors]):
+            found = self._first_of(op, call, tensors, parameters) if value is None else value
+            return found if op.jvp is None else self.lift_value(found)
+        if op.kind == "linear":
+            return self._linear(call, tensors, parameters, op.arity is None, value)
+        if op.kind == "multilinear":
+            return self._multilinear(op, call, tensors, parameters, value)
+        if op.partials and not any(map(callable, op.partials)):
+            return self._combined(op, call, tensors, parameters, value)
+        return self._solved(op, call, tensors, parameters, value)
+
+    def _first_of(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple) -> Any:
+        """The first coefficient of an op's value."""
+        return call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)
+
+    def solve(self) -> None:
+        """Complete all series that are growing."""
         waiting, growing = self._waiting, self._growing
         while waiting:  # each makes only series of a lower order, so that those are asked for by the highest order first
-            self._derivative(waiting.popleft())
+            x = waiting.popleft()
+            x.step = _integral(x.terms[0], self._derivative(x), x.order)
         rows = [(x.order, x.terms.append, x.step) for x in growing if not x.complete]
         for k in range(1, self.order + 1):
             for order, append, step in rows:
@@ -183,9 +214,13 @@ class SeriesCarrier:
             x.complete, x.step, x.push, x.rate = True, None, None, None
         growing.clear()
 
+    def close(self) -> None:
+        """Let go of everything that was made, so that it is freed at once."""
+        self.__dict__.clear()
+
     # How a series comes to be
 
-    def _grown(self, terms: list[Any], step: Callable[[int], Any], push: Callable[[Series], Any], length: int | None) -> Series:
+    def _grown(self, terms: list[Any], step: Any, push: Callable[[Series], Any], length: int | None) -> Series:
         """A series with a first coefficient and a rule for the next: computed at once up to a length, or growing where that is None."""
         need = self._need
         out = Series(self, terms, need, length is not None)
@@ -196,20 +231,6 @@ class SeriesCarrier:
         out.step, out.push = step, functools.partial(push, out)
         self._growing.append(out)
         return out
-
-    def _apply(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any = None) -> Any:
-        if op.name in ("mul", "div", "pow", "square", "reciprocal", "where"):
-            return getattr(self, op.name)(*tensors)
-        if not any(map(_moves, tensors)) or op.jvp is None and op.kind != "function":
-            found = (call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)) if value is None else value
-            return self.lift_value(found) if op.jvp is not None else found
-        if op.kind == "linear":
-            return self._linear(call, tensors, parameters, op.arity is None, value)
-        if op.kind == "multilinear":
-            return self._multilinear(op, call, tensors, parameters, value)
-        if op.partials and not any(map(callable, op.partials)):
-            return self._combined(op, call, tensors, parameters, value)
-        return self._solved(op, call, tensors, parameters, value)
 
     def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series) -> Any:
         """The derivative of a series by the pushforward of its op."""
@@ -226,13 +247,13 @@ class SeriesCarrier:
         elif x.rate is None:
             rate = x.push()  # type: ignore[misc]
             if type(rate) is not Series:
-                rate = self.lift_value(self.xp.zeros_like(x.terms[0]) if rate is None else rate)
+                rate = self.zeros_like(x) if rate is None else self.lift_value(rate)
             x.rate = rate if rate.shape == x.shape else self.broadcast_to(rate, tuple(x.shape))
         return x.rate
 
     def _solved(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
         """The solution of y' = jvp(x', y, x)."""
-        key = op, *(id(x) if type(x) is Series else (type(x), x) for x in tensors), parameters
+        key = op, *[id(x) if type(x) is Series else (type(x), x) for x in tensors], parameters
         try:
             found = self._found(key)
         except TypeError:  # a parameter that cannot be looked up
@@ -242,14 +263,8 @@ class SeriesCarrier:
         if op.kind != "elementwise":
             parameters = (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))
         if value is None:
-            value = call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)
-        terms = [value]
-
-        def step(k: int) -> Any:
-            rates = out.rate.terms  # type: ignore[union-attr]
-            return rates[k - 1] / k if k <= len(rates) else self.xp.zeros_like(terms[0])
-
-        out = self._grown(terms, step, functools.partial(self._by_rule, op, tensors, parameters), None if self._need else 1)
+            value = self._first_of(op, call, tensors, parameters)
+        out = self._grown([_term(value)], None, functools.partial(self._by_rule, op, tensors, parameters), None if self._need else 1)
         if not out.complete:
             self._waiting.append(out)
         if key:
@@ -265,12 +280,12 @@ class SeriesCarrier:
         """What acts on each coefficient by itself."""
         rows = [x.terms if type(x) is Series else [x] for x in tensors]
         length = _longest(tensors)
-        zeros = [0 if type(x) is not Series else self.xp.zeros_like(row[0]) if x.complete and len(row) != length else None
+        zeros = [0 if type(x) is not Series else self.xp.zeros_like(_value(row[0])) if x.complete and len(row) != length else None
                  for x, row in zip(tensors, rows)]
 
         def step(k: int) -> Any:
-            values = [row[k] if k < len(row) else zero for row, zero in zip(rows, zeros)]
-            return call(values, *parameters) if variadic else call(*values, *parameters)
+            values = [_value(row[k]) if k < len(row) else zero for row, zero in zip(rows, zeros)]
+            return _term(call(values, *parameters) if variadic else call(*values, *parameters))
 
         def push(y: Series) -> Any:
             before, self._need = self._need, y.order - 1
@@ -280,7 +295,7 @@ class SeriesCarrier:
             finally:
                 self._need = before
 
-        return self._grown([step(0) if value is None else value], step, push, length)
+        return self._grown([step(0) if value is None else _term(value)], step, push, length)
 
     def _multilinear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
         """Cauchy's product, for any number of factors and any kind of product."""
@@ -292,13 +307,13 @@ class SeriesCarrier:
             total = None
             for places in _compositions(k, [min(len(row), k + 1) for row in rows]):
                 for i, row, n in zip(moving, rows, places):
-                    values[i] = row[n]
+                    values[i] = _value(row[n])
                 term = call(list(values), *parameters) if variadic else call(*values, *parameters)
                 total = term if total is None else total + term
-            return total
+            return _term(total)
 
         length = sum(map(len, rows)) - len(rows) + 1 if _longest(tensors) else None
-        return self._grown([step(0) if value is None else value], step, functools.partial(self._by_rule, op, tensors, parameters), length)
+        return self._grown([step(0) if value is None else _term(value)], step, functools.partial(self._by_rule, op, tensors, parameters), length)
 
     def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
         """A sum with constant factors."""
@@ -307,7 +322,7 @@ class SeriesCarrier:
         if not parts:
             return self.lift_value(first)
         shape = tuple(first.shape)
-        stretched = any(row[0].shape != first.shape for row, _ in parts)
+        stretched = any(x.shape != shape for x in tensors if _moves(x))
 
         def step(k: int) -> Any:
             total = None
@@ -317,7 +332,7 @@ class SeriesCarrier:
                     total = term if total is None else total + term
             return self.xp.broadcast_to(total, shape) if stretched else total
 
-        return self._grown([first], step, functools.partial(self._by_rule, op, tensors, parameters), _longest(tensors))
+        return self._grown([_term(first)], step, functools.partial(self._by_rule, op, tensors, parameters), _longest(tensors))
 
     # Arithmetic
 
@@ -327,32 +342,43 @@ class SeriesCarrier:
             return self._scaled("mul", operator.mul, a, b)
         if not _moves(a):
             return self._scaled("mul", operator.mul, b, a)
+        if b.complete and len(b.terms) <= self._need:
+            a, b = b, a  # the shorter one first, so that the other has all that it is multiplied with
         left, right = a.terms, b.terms
+        dot = _dot(left[0])
+        push = functools.partial(self._by_rule, REGISTRY["mul"], (a, b), ())
+        if not b.complete or len(right) > self._need:
+            length = self._need + 1 if a.complete and b.complete else None
+            return self._grown([left[0] * right[0]], lambda k: dot(left[:k + 1], right[k::-1]), push, length)
 
         def step(k: int) -> Any:
             low = k + 1 - len(right)
-            return _dot(left[low:k + 1], right[::-1]) if low > 0 else _dot(left[:k + 1], right[k::-1])
+            return dot(left[low:k + 1], right[::-1]) if low > 0 else dot(left[:k + 1], right[k::-1])
 
-        length = len(left) + len(right) - 1 if a.complete and b.complete else None
-        return self._grown([left[0] * right[0]], step, functools.partial(self._by_rule, REGISTRY["mul"], (a, b), ()), length)
+        return self._grown([left[0] * right[0]], step, push, len(left) + len(right) - 1)
 
     def div(self, a: Any, b: Any) -> Series:
         """The quotient c, by Cauchy's product: a = b c."""
         if not _moves(b):
             return self._scaled("div", operator.truediv, a, b)
         above, below = a.terms if type(a) is Series else [a], b.terms
-        terms = [above[0] / below[0]]
+        under, dot = _divisor(below[0]), _dot(below[0])
+        terms = [above[0] / under]
 
         def step(k: int) -> Any:
-            rest = _dot(below[1:k + 1], terms[::-1])
-            return (above[k] - rest if k < len(above) else -rest) / below[0]
+            rest = dot(below[1:k + 1], terms[::-1])
+            return (above[k] - rest if k < len(above) else -rest) / under
 
-        length = self.order + 1 if b.complete and (type(a) is not Series or a.complete) else None
+        length = self._need + 1 if b.complete and (type(a) is not Series or a.complete) else None
         return self._grown(terms, step, functools.partial(self._by_rule, REGISTRY["div"], (a, b), ()), length)
 
     def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
         """Each coefficient times, or by, a value that does not change."""
         value, row = b.terms[0] if type(b) is Series else b, a.terms if type(a) is Series else [a]
+        if operate is operator.truediv:
+            value = _divisor(value)
+        elif type(value) is float and value == 1 and type(a) is Series and type(a.terms[0]) is float:
+            return a
 
         def step(k: int) -> Any:
             return operate(row[k], value)
@@ -382,7 +408,7 @@ class SeriesCarrier:
         """-x; of that, x again, so that a function of -x and one of x are found to be solved together."""
         found = self._found(("neg", id(x)))
         if found is None:
-            found = self._apply(REGISTRY["neg"], operator.neg, (x,), ())
+            found = self.apply(REGISTRY["neg"], (x,), (), None, operator.neg)
             self._made["neg", id(x)], self._made["neg", id(found)] = (found, (x,)), (x, (found,))
         return found
 
@@ -431,7 +457,7 @@ class SeriesCarrier:
 
     def einsum(self, equation: str, xs: Sequence[Any]) -> Any:
         """Sums of products."""
-        return self._apply(REGISTRY["einsum"], lambda tensors, equation: self.xp.einsum(equation, tensors), tuple(xs), (equation,))
+        return self.apply(REGISTRY["einsum"], xs, (equation,), None, lambda tensors, equation: self.xp.einsum(equation, tensors))
 
     def __getattr__(self, name: str) -> Any:
         op = REGISTRY.get(OPS.get(name, name))
@@ -446,13 +472,21 @@ class SeriesCarrier:
         op, plain = op or REGISTRY[name], getattr(self.xp, name)
         assert op is not None
         if op.kind == "composite":
-            return lambda *args: op.forward(self, *args) if any(type(a) is Series for a in args) else plain(*args)
+            return lambda *args: op.forward(self, *args) if any([type(a) is Series for a in args]) else plain(*args)
         if op.arity is None:
-            return lambda xs, *rest: self._apply(op, plain, tuple(xs), rest)
+            return lambda xs, *rest: self.apply(op, xs, rest, None, plain)
         if name in ("astype", "copy"):
             return lambda x, *rest: self._linear(plain, (x,), rest, False)
         arity = op.arity
-        return lambda *args: self._apply(op, plain, args[:arity], args[arity:]) if any(type(a) is Series for a in args) else plain(*args)
+        return lambda *args: self.apply(op, args[:arity], args[arity:], None, plain) if any([type(a) is Series for a in args]) else plain(*args)
+
+
+def _integral(first: Any, rate: Series, order: int) -> Callable[[int], Any]:
+    """The coefficients of a series with this derivative, from the second on."""
+    terms = rate.terms
+    if not rate.complete or len(terms) >= order:
+        return lambda k: terms[k - 1] / k
+    return lambda k: terms[k - 1] / k if k <= len(terms) else first * 0
 
 
 def _nonzero(x: Series) -> bool:
@@ -472,6 +506,27 @@ def _longest(tensors: Sequence[Any]) -> int | None:
     return length
 
 
-def _dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """Σ a[i] b[i], over the shorter of the two."""
+def _divisor(value: Any) -> Any:
+    """A number by which others are divided: by 0, too."""
+    return float64(value) if type(value) in NUMBERS and not value else value
+
+
+def _dot(like: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+    """The function Σ a[i] b[i], over the shorter of the two, for coefficients of a kind."""
+    return _dot_of_numbers if type(like) is float else _dot_of_arrays if type(like) is np.ndarray else _dot_of_values
+
+
+def _dot_of_numbers(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    return sum(map(operator.mul, a, b))
+
+
+def _dot_of_arrays(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    products = map(operator.mul, a, b)
+    total = next(products)
+    for product in products:
+        total += product
+    return total
+
+
+def _dot_of_values(a: Sequence[Any], b: Sequence[Any]) -> Any:
     return functools.reduce(operator.add, map(operator.mul, a, b))

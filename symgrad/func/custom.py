@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.autograd.bundles import STOP
 from symgrad.dtypes import dtype_of
 from symgrad.func.evaluation import named
-from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, is_tracked, restored, rule_op, standing, transposed, unwritten
+from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, is_tracked, repeated, restored, rule_op, standing, transposed, unwritten
 from symgrad.graph import GRADIENT, SHADOW, mode, next_sequence
 from symgrad.random import default_generator
 from symgrad.recording import core
@@ -65,7 +65,7 @@ class _Custom:
                             f"are for arguments that are no tensors in a graph: leave it out of nondiff_argnums, or detach it")
         if not any(is_tracked(leaves[i]) for i in places):
             return self.fun(*args)
-        return _Call(self, fixed, leaves, form, places).begun([leaves[i] for i in places])
+        return _Call(self, fixed, leaves, form, places).begun([repeated(leaves[i]) for i in places])
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """All arguments by position, with defaults."""

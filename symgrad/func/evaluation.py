@@ -48,7 +48,8 @@ Input.__name__ = Input.__qualname__ = "ViewBackward0"
 @dataclasses.dataclass(slots=True)
 class Evaluation:
     """A function at a point. `inputs` are its differentiated tensors, `form` how they stood in the arguments; `output` is what it returned,
-    `outputs` the tensors in it and `shape` how they stood there. `tracked` says that results must be differentiable for somebody outside."""
+    `outputs` the tensors in it and `shape` how they stood there. `between` are the nodes from the inputs to the outputs, `path`
+    those that are no inputs, oldest first. `tracked` says that results must be differentiable for somebody outside."""
 
     inputs: list[Tensor]
     nodes: Sequence[Node]
@@ -58,6 +59,7 @@ class Evaluation:
     shape: Spec
     aux: Any
     between: frozenset[Node]
+    path: Sequence[Node]
     tracked: bool
 
     @property
@@ -192,8 +194,8 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
             if not isinstance(y, (float, int, np.ndarray, np.generic)):
                 raise RuntimeError(f"{asking}: {named(func)} must return Tensors; {names(output, 'output')[i]} is {type(y).__name__}")
             outputs[i] = wrap(as_value(y))
-    between, foreign = _between([y._node for y in outputs], nodes)
-    return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, outside and foreign)
+    between, path, foreign = _between([y._node for y in outputs], nodes)
+    return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, path, outside and foreign)
 
 
 def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> RuntimeError:
@@ -201,18 +203,20 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
                         f"arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
 
 
-def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], bool]:
-    """The nodes between the roots and the inputs, and whether the roots or the inputs depend on what somebody else differentiates by."""
+def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], list[Node], bool]:
+    """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
     starts = set(inputs)
     wanted: set[Node] = set(inputs)
-    foreign = any(node.parents for node in inputs)
+    path: list[Node] = []
+    foreign = any([node.parents for node in inputs])
     for node in upstream(roots, differentiable=True, stop=starts):
         if node.parents:
             if any([p in wanted for p in node.parents]):
                 wanted.add(node)
+                path.append(node)
         elif type(node) is not Input or node.open:
             foreign = True
-    return frozenset(wanted), foreign or any(node.flags & NAMED for node in inputs)
+    return frozenset(wanted), path, foreign or any([node.flags & NAMED for node in inputs])
 
 
 def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:

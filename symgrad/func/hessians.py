@@ -16,6 +16,7 @@ from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.func.transforms import _finished, _joined, _spread, _tangents, jacobian_blocks, pulled, rows, unit_chunks
 from symgrad.graph import Node, record
 from symgrad.passes import pullback, pushforward
+from symgrad.saved import read_by
 from symgrad.tensor import Tensor, wrap
 from symgrad.trees import transpose
 
@@ -37,7 +38,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     before = record(ev.tracked)
     try:
-        moved = pushforward(xp, [y._node], starts, read)
+        moved = pushforward(xp, (), starts, read, _read_by_pullback(ev))
 
         def read_dual(node: Node) -> tuple[Any, tuple]:
             value, args = read(node)
@@ -51,6 +52,27 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
         record(before)
     found = [out.get(node) for node in ev.nodes]
     return [_finished(ev, x, g.tangent if type(g) is Dual else None) for x, g in zip(ev.inputs, found)]
+
+
+def _read_by_pullback(ev: Evaluation) -> list[Node]:
+    """The nodes whose tangents the rules of a pullback read, or that those depend on, in order: what only linear ops use has none to compute."""
+    between, read = ev.between, set[Node]()
+    for node in reversed(ev.path):
+        op, parents = node.op, node.parents
+        names = read_by(op)
+        if names is None:
+            read.update([p for p in parents if p in between], (node,))
+        else:
+            for i, p in enumerate(parents):
+                if p in between:
+                    for name in names[min(i, len(names) - 1)]:
+                        if name == "result":
+                            read.add(node)
+                        else:
+                            read.add(parents[op.argument_names.index(name)] if op.arity is not None else p)
+        if node in read:
+            read.update([p for p in parents if p in between])
+    return [node for node in ev.path if node in read]
 
 
 _carrier = functools.cache(DualCarrier)
@@ -77,10 +99,9 @@ def _upstream(t: Tensor) -> frozenset[Node]:
 def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: int | None) -> list[Tensor]:
     """∂²y/∂xⱼ∂x for every input x, the elements of xⱼ along the first axis."""
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
-    for count, units in unit_chunks(ev.inputs[j], chunk_size):
-        level = new_level()
-        for part, t in zip(parts, second(ev, y, [wrap(Batched(units, level)) if i == j else None for i in range(len(ev.inputs))])):
-            part.append(_spread(ev, t, level, count))
+    for units in unit_chunks(ev.inputs[j], chunk_size):
+        for part, t in zip(parts, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
+            part.append(_spread(ev, t, units))
     return [_joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
 
 
@@ -120,8 +141,8 @@ def compressed(ev: Evaluation, y: Tensor, seeds: np.ndarray, chunk_size: int | N
     step = chunk_size or max(len(seeds), 1)
     for at in range(0, len(seeds), step):
         rows, level = seeds[at:at + step], new_level()
-        tangents = [wrap(Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level)) for a, b, x in zip(ends, ends[1:], ev.inputs)]
-        found = [_spread(ev, t, level, len(rows))._value.reshape(len(rows), -1) for t in second(ev, y, tangents)]
+        tangents = [Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+        found = [_spread(ev, t, b)._value.reshape(len(rows), -1) for t, b in zip(second(ev, y, [wrap(t) for t in tangents]), tangents)]
         out.append(found[0] if len(found) == 1 else np.concatenate(found, 1))
     return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, int(ends[-1])))
 

@@ -19,19 +19,20 @@ from symgrad.autograd.bundles import Bundle, Output, Values
 from symgrad.autograd.engine import grad, read_traced
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import levels_of
+from symgrad.carriers.batched import Batched, batches, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.func.evaluation import Input
-from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, plainly, record, watch, watched
+from symgrad.func.evaluation import Input, _repeated
+from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, record, watch, watched
 from symgrad.lift import traced
 from symgrad.op import Op
-from symgrad.passes import _fitted, pushforward
+from symgrad.passes import pushforward
 from symgrad.random import default_generator
 from symgrad.saved import changed
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
 
-__all__ = ["Rule", "attached", "boundary", "closed", "gate", "is_tracked", "recording", "restored", "rule_op", "standing", "transposed", "unwritten"]
+__all__ = ["Rule", "attached", "boundary", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
+           "restored", "rule_op", "standing", "transposed", "unwritten"]
 
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
@@ -45,6 +46,7 @@ class Rule:
 
     values: tuple[Any, ...]
     captured: tuple[Node, ...] = ()
+    entered: tuple[tuple[int, int, str], ...] = ()  # the batches in which the call was made
     reversed = False  # whether a pullback was recorded, so that a derivative of that may ask for tangents
 
     def evaluate(self, tensors: Tensors) -> Tensors:
@@ -79,9 +81,11 @@ def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
     parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
     value = values[0] if len(values) == 1 else values
     make = watched if board.paused or INFERENCE in parents else plainly
+    rule.entered = batches.entered
     node = make(op, (*rule.values, rule), parents, value)
     if node is None:
         return outputs
+    node.__class__ = node_class(op, broadcasts=False)
     return [wrap(v, place) for v, place in zip(values, _places(node, len(values)))]
 
 
@@ -112,6 +116,29 @@ def restored(state: Tensor | None) -> Iterator[None]:
         yield
     finally:
         default_generator.set_state(now)
+
+
+@contextlib.contextmanager
+def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> Iterator[None]:
+    """Enter batches again, and those of batched tensors: transforms there give a derivative for each member."""
+    levels = {level: (level, count, kind) for level, count, kind in entered}
+    for t in tensors:
+        value = None if t is None else t._value
+        while type(value) is Batched:
+            levels.setdefault(value.level, (value.level, value.count, "same"))
+            value = value.data
+    before, batches.entered = batches.entered, tuple(levels[level] for level in sorted(levels))
+    try:
+        yield
+    finally:
+        batches.entered = before
+
+
+def repeated(t: Tensor) -> Tensor:
+    """The tensor with a value for each member of the batches that this thread is in, so that its derivative has one for each."""
+    for level, count, _ in batches.entered:
+        t = t if level in levels_of(t._value) else _repeated(t, level, count)
+    return t
 
 
 def gate(t: Tensor, flags: int = 0) -> Tensor:
@@ -185,9 +212,6 @@ def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     if not many and xp in (numeric, traced) and getattr(g, "_value", g).dtype.kind == "c":  # the pass has conjugated what it gives to rules
         tensors, y = [xp.conj(x) for x in tensors], xp.conj(y)
     found = _asked(xp, rule.pulled, rule, tensors, y, parts, needs)
-    if many and (xp in (numeric, traced) or type(xp) is DualCarrier):
-        widest = max(parts, key=lambda c: -1 if c is None else len(levels_of(getattr(c, "value", c))))
-        found = [c if c is None or widest is None else _fitted(xp, c, widest, x) for c, x in zip(found, rule.values)]
     return tuple(None if need is None else c for need, c in zip(needs, found))
 
 
@@ -200,16 +224,17 @@ def _jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
 def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
     """What a rule answers, in a carrier."""
     if xp is numeric:
-        with recording(False, True):
-            found = ask([wrap(x) for x in tensors], [wrap(v) for v in (y if isinstance(y, tuple) else (y,))],
-                        [None if c is None else wrap(c) for c in moving], *rest)
+        given, along = [wrap(x) for x in tensors], [None if c is None else wrap(c) for c in moving]
+        with recording(False, True), inside(rule.entered, *given, *along):
+            found = ask(given, [wrap(v) for v in (y if isinstance(y, tuple) else (y,))], along, *rest)
         return [None if c is None else c._value for c in found]
     if xp is traced:
         values = y._value
         outputs = [wrap(v, p) for v, p in zip(values, _places(y._node, len(values)))] if isinstance(values, tuple) else [y]
-        return list(ask(tensors, outputs, moving, *rest))
+        with inside(rule.entered, *tensors, *moving):
+            return list(ask(tensors, outputs, moving, *rest))
     if type(xp) is DualCarrier:
-        return _asked_twice(xp._xp, ask, tensors, y, moving, *rest)
+        return _asked_twice(xp._xp, ask, rule, tensors, y, moving, *rest)
     starts = [gate(wrap(v), NAMED) for v in rule.values]
     seeds = [None if c is None else gate(wrap(np.ones(c.shape)), NAMED) for c in moving]
     with recording(True, True):
@@ -218,7 +243,7 @@ def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any]
     return _read(xp, found, [*known, *zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])])
 
 
-def _asked_twice(base: Any, ask: Callable[..., Some], tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
+def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
     """The same with dual values: recorded where the values are, and pushed forward along their tangents."""
     starts: dict[Node, Any] = {}
     places: list[Tensor] = []
@@ -233,8 +258,10 @@ def _asked_twice(base: Any, ask: Callable[..., Some], tensors: Sequence[Any], y:
     values, along = (y.value, y.tangent) if type(y) is Dual else (y, None)
     values = getattr(values, "_value", values) if isinstance(getattr(values, "_value", values), tuple) else values
     pairs = zip(values, along or (None,) * len(values)) if isinstance(values, tuple) else [(values, along)]
+    given, outputs, cotangents = [entered(x) for x in tensors], [entered(v, t) for v, t in pairs], [None if c is None else entered(c) for c in moving]
     with recording(True, base is numeric):
-        found = ask([entered(x) for x in tensors], [entered(v, t) for v, t in pairs], [None if c is None else entered(c) for c in moving], *rest)
+        with inside(rule.entered, *given, *cotangents):
+            found = ask(given, outputs, cotangents, *rest)
         moved = pushforward(base, [c._node for c in found if c is not None and c._node is not None], starts, None if base is numeric else read_traced)
     closed(places)
     out: list[Any] = []
@@ -248,9 +275,10 @@ def _asked_twice(base: Any, ask: Callable[..., Some], tensors: Sequence[Any], y:
 def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
     """The transpose of a linear map at cotangents: a pullback through its recording at zero. `like` has None where nothing is asked for."""
     create = mode.grad
-    zeros = [None if x is None else gate(wrap(np.zeros_like(x._value))) for x in like]
-    with recording(True):
-        outputs = linear(zeros)  # type: ignore[arg-type]
+    with inside((), *like):
+        zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
+        with recording(True):
+            outputs = linear(zeros)  # type: ignore[arg-type]
     pairs = [(y, g) for y, g in zip(outputs, cotangents) if y is not None and g is not None and y.requires_grad]
     asked = [z for z in zeros if z is not None]
     if not pairs or not asked:

@@ -78,6 +78,8 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a)  # type: ignore[index]
                    for p, a in zip(parents, args)]
         known[node] = carrier.apply(op, tensors, args[count:], y)
+        carrier.solve()
+    carrier.close()
     return known
 
 
@@ -101,8 +103,11 @@ def _first_order(node: Any, series: Sequence[Series | None], y: Any, args: tuple
 # What goes in, and what comes out
 
 
-def _coefficient(given: Any, primal: Tensor, name: str, primal_name: str, asking: str) -> Tensor:
+def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i: int, k: int, asking: str) -> Tensor:
     """A coefficient as a Tensor of the primal's shape and dtype."""
+    if isinstance(given, Tensor) and given._value.dtype is primal._value.dtype and given._value.shape == primal._value.shape:
+        return given
+    name, primal_name = words(i, k), words(i, -1)
     if not isinstance(given, Tensor):
         try:
             given = wrap(as_value(given, None if isinstance(given, (np.ndarray, np.generic)) else primal._value.dtype))
@@ -118,7 +123,7 @@ def _coefficient(given: Any, primal: Tensor, name: str, primal_name: str, asking
 
 def _trimmed(path: list[Any]) -> list[Any]:
     """Coefficients without zeros at the end: what is a polynomial of low degree is carried as one."""
-    while len(path) > 1 and isinstance(path[-1], (np.ndarray, np.generic)) and not path[-1].any():
+    while len(path) > 1 and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
         path.pop()
     return path
 
@@ -130,7 +135,7 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     `scaled` says whether the coefficients, those that are given and those that are found, are derivatives: with the factorial of their order.
     """
     ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), asking)
-    given = [[_coefficient(c, x, words(i, k), words(i, -1), asking) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
+    given = [[_coefficient(c, x, words, i, k, asking) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
     ev = ev.following([c for row in given for c in row])
     factors = [float(math.factorial(k)) if scaled else 1.0 for k in range(1, order + 1)]
     if ev.tracked:

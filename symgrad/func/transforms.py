@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import read_traced, run
-from symgrad.carriers.batched import Batched, new_level
+from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.graph import Link, Node, record
 from symgrad.lift import traced
@@ -201,42 +201,42 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 # Jacobians
 
 
-def unit_chunks(like: Tensor, chunk_size: int | None) -> list[tuple[int, Any]]:
-    """The unit vectors of the shape of a tensor as batches, no larger than `chunk_size`, each with its number of members."""
+def unit_chunks(like: Tensor, chunk_size: int | None) -> list[Batched]:
+    """The unit vectors of the shape of a tensor as batches of a new level, no larger than `chunk_size`."""
     n, value = like.numel(), like._value
     step = n if chunk_size is None else chunk_size
     if step < 1 and n:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
-    return [(min(step, n - at), np.eye(min(step, n - at), n, at, value.dtype).reshape((min(step, n - at), *tuple(value.shape))))
+    level = new_level()
+    return [Batched(np.eye(min(step, n - at), n, at, value.dtype).reshape((min(step, n - at), *tuple(value.shape))), level, at)
             for at in range(0, n, step or 1)]
 
 
 def columns(ev: Evaluation, j: int, chunk_size: int | None) -> list[Tensor]:
     """∂y/∂xⱼ of every output, the elements of xⱼ along the first axis: one batched pushforward for each chunk."""
     parts: list[list[Tensor]] = [[] for _ in ev.outputs]
-    for count, units in unit_chunks(ev.inputs[j], chunk_size):
-        level = new_level()
-        found = pushed(ev, [wrap(Batched(units, level)) if i == j else None for i in range(len(ev.inputs))])
-        for part, t in zip(parts, found):
-            part.append(_spread(ev, t, level, count))
+    for units in unit_chunks(ev.inputs[j], chunk_size):
+        for part, t in zip(parts, pushed(ev, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
+            part.append(_spread(ev, t, units))
     return [_joined(ev, part, (0, *y.shape), y) for part, y in zip(parts, ev.outputs)]
 
 
 def rows(ev: Evaluation, i: int, chunk_size: int | None) -> list[Tensor]:
     """∂yᵢ/∂x by every input, the elements of yᵢ along the first axis: one batched pullback for each chunk."""
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
-    for count, units in unit_chunks(ev.outputs[i], chunk_size):
-        level = new_level()
-        for part, t in zip(parts, pulled(ev, [(ev.outputs[i], wrap(Batched(units, level)))], True)):
-            part.append(_spread(ev, t, level, count))
+    for units in unit_chunks(ev.outputs[i], chunk_size):
+        for part, t in zip(parts, pulled(ev, [(ev.outputs[i], wrap(units))], True)):
+            part.append(_spread(ev, t, units))
     return [_joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
 
 
-def _spread(ev: Evaluation, t: Tensor, level: int, count: int) -> Tensor:
-    """The members of a batch along the first axis."""
-    before = record(ev.tracked)
+def _spread(ev: Evaluation, t: Tensor, units: Batched) -> Tensor:
+    """The members of a batch along the first axis: one for each of the unit vectors."""
+    if not ev.tracked:
+        return wrap(unbatch(t._value, 0, units.level, units.count))
+    before = record(True)
     try:
-        return traced.unbatch(t, 0, level, count)
+        return traced.unbatch(t, 0, units.level, units.count)
     finally:
         record(before)
 
