@@ -181,8 +181,12 @@ def _forward(xp: Any, tensors: Sequence[Any], rule: Rule) -> Any:
         starts = [gate(wrap(v), NAMED) for v in rule.values]
         with recording(True, True):
             outputs = rule.evaluate(starts)
-        found = _read(xp, outputs, [*zip(starts, tensors), *zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])])
+        found = _read(xp, outputs, [*zip(starts, tensors), *_captured(rule, tensors)])
     return found[0] if len(found) == 1 else Values(found)
+
+
+def _captured(rule: Rule, tensors: Sequence[Any]) -> Iterator[tuple[Tensor, Any]]:
+    return zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])
 
 
 def standing(node: Node) -> Tensor:
@@ -240,7 +244,7 @@ def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any]
     with recording(True, True):
         found = ask(starts, (), seeds, *rest)
     known = [*zip(starts, tensors), *((s, c) for s, c in zip(seeds, moving) if s is not None)]
-    return _read(xp, found, [*known, *zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])])
+    return _read(xp, found, [*known, *_captured(rule, tensors)])
 
 
 def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:

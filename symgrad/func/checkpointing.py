@@ -1,0 +1,229 @@
+"""Checkpoints: parts of a computation that keep only their inputs, and compute the rest again when a derivative asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.autograd.engine import grad
+from symgrad.autograd.forward_ad import push
+from symgrad.func.evaluation import named
+from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, closed, gate, recording, restored, rule_op, standing, unwritten
+from symgrad.graph import GRADIENT, SHADOW, Node, mode, next_sequence, upstream
+from symgrad.random import default_generator
+from symgrad.tensor import Tensor, wrap
+from symgrad.trees import flatten, tree_map
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "cut"]
+
+OP = rule_op("Checkpoint")
+
+
+class CheckpointError(RuntimeError):
+    """What is computed again is not what was computed before."""
+
+
+def _no_contexts() -> tuple[Any, Any]:
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: int) -> None:
+    """Cut a computation off what it was computed from: gates, which are older than it, take the places of the known nodes.
+
+    Raises CheckpointError where it was computed from other nodes from before `since`.
+    """
+    instead = {node: g._node for node, g in zip(known, gates)}
+    if any(node not in instead for node in boundary(outputs, since)):
+        raise CheckpointError("checkpoint: the recomputation depends on tensors that the forward pass did not depend on; a checkpointed function "
+                              "must compute the same thing from the same tensors each time it is called")
+    roots = [y._node for y in outputs if isinstance(y, Tensor)]
+    for node in upstream(roots, stop=instead):
+        if node.sequence_nr > since:
+            node.parents = tuple([instead.get(p, p) for p in node.parents])
+    for y in outputs:
+        if isinstance(y, Tensor) and y._node in instead:
+            y._node = instead[y._node]
+
+
+def _footprint(outputs: Sequence[Tensor], since: int) -> int:
+    """One number for the operations between a place in time and the outputs, with their shapes and dtypes."""
+    nodes = upstream([y._node for y in outputs], stop=_Before(since))
+    return hash(tuple((type(node).__name__, tuple(node.value.shape or ()), str(node.value.dtype)) for node in nodes))
+
+
+class _Before:
+    """Every node from before a place in time."""
+
+    def __init__(self, since: int):
+        self.since = since
+
+    def __contains__(self, node: Node) -> bool:
+        return node.sequence_nr < self.since
+
+
+def _described(t: Tensor) -> dict[str, Any]:
+    return {"shape": t.shape, "dtype": t.dtype, "device": t.device}  # type: ignore[attr-defined]
+
+
+class _Block(Rule):
+    """A call that keeps its arguments, and the state of the random numbers."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, context_fn: Any, checked: bool):
+        self.function, self.checked = function, checked
+        self.args, self.kwargs = tree_map(lambda x: wrap(x._value, x._node) if isinstance(x, Tensor) else x, (args, kwargs))
+        self.constants = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        self.state = default_generator.get_state() if preserve else None
+        self.context, self.again = context_fn()
+
+    def begun(self) -> Any:
+        """The outputs of the call, at its node."""
+        since = next_sequence()
+        with self.context:
+            output = self.function(*self.args, **self.kwargs)
+        leaves, form = flatten(output)
+        self.places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and _is_new(y, since)]
+        outputs = [leaves[i] for i in self.places]
+        self.captured = tuple(boundary(outputs, since))
+        if not any(node.flags & GRADIENT for node in self.captured) or any(y._node.flags & SHADOW for y in outputs):
+            return output
+        parents = [standing(node) for node in self.captured]
+        self.values, self.since = tuple(node.value for node in self.captured), since
+        self.described = [_described(y) for y in outputs]
+        self.footprint = _footprint(outputs, since) if self.checked else 0
+        for i, y in zip(self.places, attached(OP, self, parents, outputs)):
+            leaves[i] = y
+        return form.unflatten(leaves)
+
+    def evaluate(self, tensors: Tensors) -> Tensors:
+        return self.rerun(tensors)[0]
+
+    def rerun(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
+        """The outputs once more, recorded from gates at these tensors, and the gates."""
+        unwritten(self.constants, self.since)
+        gates, since = [gate(t) for t in tensors], next_sequence()
+        with recording(True), restored(self.state), self.again:
+            leaves = flatten(self.function(*self.args, **self.kwargs))[0]
+        outputs = [leaves[i] for i in self.places if i < len(leaves) and isinstance(leaves[i], Tensor)]
+        if self.checked:
+            self.compare(outputs, since)
+        cut(outputs, self.captured, gates, since)
+        return outputs, gates
+
+    def compare(self, outputs: Sequence[Tensor], since: int) -> None:
+        """Raise CheckpointError where something else was computed than before, by the shapes and dtypes."""
+        if len(outputs) != len(self.places):
+            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                                  f"Number of tensors saved during forward: {len(self.places)}\n"
+                                  f"Number of tensors saved during recomputation: {len(outputs)}")
+        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(_described, outputs))) if a != b]
+        if found:
+            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                                  "forward pass.\n" + "\n".join(
+                                      f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}" for i, a, b in found))
+        if _footprint(outputs, since) != self.footprint:
+            raise CheckpointError(f"checkpoint: {named(self.function)} computed with other operations or other shapes when it was called again in "
+                                  f"backward; it must do the same each time, or be given determinism_check='none'")
+
+    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        create = mode.grad
+        again, gates = self.rerun(tensors)
+        asked = [g for g, need in zip(gates, needs) if need is not None]
+        pairs = [(y, c) for y, c in zip(again, cotangents) if c is not None and y.requires_grad]
+        found: Any = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], create_graph=create, allow_unused=True) if pairs else ())
+        out = [next(found, None) if need is not None else None for need in needs]
+        closed(gates)
+        return out
+
+    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        create = mode.grad
+        again, gates = self.rerun(tensors)
+        starts = {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}
+        found = push(again, starts, create)
+        closed(gates)
+        return found
+
+
+def _is_new(y: Tensor, since: int) -> bool:
+    node = y._node
+    return node is not None and node.sequence_nr > since and bool(node.flags & GRADIENT) and bool(node.parents)
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
+               context_fn: Callable[[], tuple[Any, Any]] = _no_contexts, determinism_check: str = "default", debug: bool = False,
+               early_stop: bool = True, **kwargs: Any) -> Any:
+    """Call `function(*args, **kwargs)` and keep only what went in: what it computes is computed again when a derivative needs it.
+
+    So a chain of blocks needs the memory of one block and of the values between blocks. Arguments and outputs are any trees; tensors that the
+    function captured, such as the parameters of a module, get their gradients. Derivatives of every order and both modes go through, and
+    checkpoints nest. `preserve_rng_state` draws the same random numbers again. `context_fn()` gives two context managers, for the call
+    and for the calls that follow. `determinism_check="none"` does not ask whether the same operations ran. `use_reentrant` and `early_stop` make
+    no difference: there is one way, which can do what both of torch's can.
+
+    `checkpoint(function)`, with nothing else, is the checkpointed function, as in JAX; so it is a decorator. To call a function of no arguments,
+    say `use_reentrant=False`.
+
+    Raises CheckpointError where the recomputation differs in shapes, dtypes, operations or the tensors it uses; RuntimeError where an argument was
+    written since; ValueError for keyword arguments with `use_reentrant=True`, which torch refuses, and for another `determinism_check`.
+
+    Griewank, Optimization Methods and Software 1, 1992.
+
+    >>> import symgrad
+    >>> from symgrad.func import checkpoint
+    >>> x = symgrad.tensor(1.0, requires_grad=True)
+    >>> y = checkpoint(lambda x: (x.sin() * 2).exp(), x, use_reentrant=False)
+    >>> y.backward()
+    >>> x.grad
+    tensor(5.8151)
+    >>> symgrad.func.grad(checkpoint(lambda x: x.sin().exp()))(0.0)
+    tensor(1.)
+    """
+    if not args and not kwargs and use_reentrant is None:
+        @functools.wraps(function, updated=())
+        def checkpointed(*args: Any, **kwargs: Any) -> Any:
+            return _run(function, args, kwargs, preserve_rng_state, context_fn, determinism_check)
+
+        return checkpointed
+    if use_reentrant and kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant and (context_fn is not _no_contexts or debug):
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    return _run(function, args, kwargs, preserve_rng_state, context_fn, determinism_check)
+
+
+def _run(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, context_fn: Any, check: str) -> Any:
+    if check not in ("default", "none"):
+        raise ValueError(f"determinism_check must be one of ['default', 'none'], but got {check}")
+    block = _Block(function, args, kwargs, preserve, context_fn, check == "default")
+    if mode.grad:
+        return block.begun()
+    with block.context:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, *, preserve_rng_state: bool = True) -> Any:
+    """Call functions or modules one after the other, in that many checkpointed segments; the last one is not checkpointed.
+
+    `functions` is an `nn.Sequential` or a list. With about √n segments of n blocks memory grows like √n, for one more forward pass.
+
+    Raises what `checkpoint` raises, and ValueError for a number of segments that is not from 1 to the number of functions.
+
+    >>> import symgrad
+    >>> from symgrad.func import checkpoint_sequential
+    >>> x = symgrad.tensor(0.5, requires_grad=True)
+    >>> checkpoint_sequential([symgrad.sin] * 4, 2, x).backward()
+    >>> x.grad
+    tensor(0.6371)
+    """
+    blocks = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not 1 <= segments <= max(len(blocks), 1):
+        raise ValueError(f"checkpoint_sequential: segments={segments} must be from 1 to the number of functions, {len(blocks)}")
+
+    def run(start: int, end: int) -> Callable[[Any], Any]:
+        return lambda x: functools.reduce(lambda value, block: block(value), blocks[start:end], x)
+
+    step, at = len(blocks) // segments, 0
+    for at in range(step, step * segments, step):
+        input = _run(run(at - step, at), (input,), {}, preserve_rng_state, _no_contexts, "default")
+    return run(at, len(blocks))(input)
