@@ -5,21 +5,22 @@ None of them recurses, and none of them knows what it carries: the carrier `xp` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.batched import Batched, fills, levels_of, raw
+from symgrad.carriers.dual import Dual
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
 from symgrad.hooks import NOTHING, ZERO
 from symgrad.saved import verify
 from symgrad.tensor import Tensor
 
-__all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
+__all__ = ["arguments", "call_rule", "pullback", "pullback_along", "pushforward", "replay"]
 
-VALUES = (np.ndarray, np.generic, Batched, Tensor)
+VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MIXED = NAMED | TANGENT | SHADOW  # a node with one of these may have parents that need no cotangent, or be out of sight itself
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
@@ -128,7 +129,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 continue
             if guarded:
                 c = _chosen(xp, c, g)
-            if broadcasts and type(c) is not float64 and c.shape != p.value.shape:
+            if broadcasts and type(c) is not float64 and (c._value if type(c) is Tensor else c).shape != p.value.shape:  # which knows its batches
                 c = _fitted(xp, c, y, p.value)
             if p is following:
                 ahead = ahead + c  # noqa: F821  bound together with `following`
@@ -174,6 +175,34 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             if not node.parents or node in keep:
                 out.setdefault(node, None)
     return out
+
+
+def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seeds: Mapping[Node, Any], read: Read) -> dict[Node, Any]:
+    """A pullback through the nodes of a path, oldest first, which is known already: without hooks, and without freeing anything.
+
+    Cotangents of the nodes that `between` has and the path has not, the inputs, are returned.
+    """
+    pending: dict[Node, Any] = dict(seeds)
+    guarded = False
+    for node in reversed(path):
+        g = pending.pop(node, None)
+        if g is None:
+            continue
+        y, args = read(node)
+        if g.dtype.kind == "c":
+            y, args = _conjugated(xp.conj, y, args)
+        if node.chooses:
+            guarded = True
+        parents = node.parents
+        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
+            if c is None or p not in between:
+                continue
+            if guarded:
+                c = _chosen(xp, c, g)
+            if node.broadcasts and c.shape != p.value.shape:  # type: ignore[union-attr]
+                c = _fitted(xp, c, y, p.value)  # type: ignore[union-attr]
+            pending[p] = pending[p] + c if p in pending else c  # type: ignore[index]
+    return pending
 
 
 def _conjugated(conj: Callable[[Any], Any], y: Any, args: tuple) -> tuple[Any, tuple]:

@@ -6,6 +6,7 @@ rows, from one recorded graph and without recording the gradient. What each func
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,20 +24,37 @@ float64, ndarray = np.float64, np.ndarray
 MANY = 100  # elements from which it is worth a look whether they are all the same
 
 
+class Later:
+    """A value that nobody has asked for yet: a function, and what it is to be called with."""
+
+    __slots__ = ("function", "args")
+
+    def __init__(self, function: Callable[..., Any], args: tuple):
+        self.function, self.args = function, args
+
+
 class Dual:
     """A value and its tangent, of one shape; the tangent may be batched where the value is not."""
 
-    __slots__ = ("value", "tangent")
+    __slots__ = ("_value", "tangent")
     __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, tangent: Any):
-        self.value, self.tangent = value, tangent
+        self._value, self.tangent = value, tangent
+
+    @property
+    def value(self) -> Any:
+        """The value, which is computed when it is first asked for: what ends at an input has a tangent alone that matters."""
+        value = self._value
+        if type(value) is Later:
+            self._value = value = value.function(*map(_value, value.args))
+        return value
 
     @property
     def shape(self) -> Any:
         """The shape of the value."""
-        return self.value.shape
+        return self.tangent.shape if type(self._value) is Later and type(self.tangent) is ndarray else self.value.shape
 
     @property
     def ndim(self) -> int:
@@ -59,6 +77,8 @@ class Dual:
 
     def __add__(self, other: Any) -> Any:
         if type(other) is Dual:
+            if type(self._value) is Later or type(other._value) is Later:
+                return Dual(Later(operator.add, (self, other)), self.tangent + other.tangent)
             return _made(self.value + other.value, self.tangent + other.tangent)
         return _made(self.value + other, self.tangent)
 
@@ -159,6 +179,9 @@ def _pushed(xp: Any, op: Op, plain: Callable[..., Any], args: tuple) -> Any:
         return plain(*args)
     values = tuple(_value(a) for a in given)
     rest = args[1:] if op.arity is None else args[op.arity:]
+    if op.kind == "linear" or op.kind == "multilinear" and op.arity is not None:
+        t = op.jvp(xp, tangents, None, (*values, *rest))
+        return Dual(Later(plain, args), t)
     y = plain(*((list(values),) if op.arity is None else values), *rest)
     if op.kind != "elementwise":
         rest = (*rest, *(p.default for p in op.parameters[len(rest):] if p.default is not p.empty))

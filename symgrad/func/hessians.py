@@ -15,7 +15,7 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.func.transforms import _finished, _joined, _spread, _tangents, jacobian_blocks, pulled, rows, unit_chunks
 from symgrad.graph import Node, record
-from symgrad.passes import pullback, pushforward
+from symgrad.passes import pullback_along, pushforward
 from symgrad.saved import read_by
 from symgrad.tensor import Tensor, wrap
 from symgrad.trees import transpose
@@ -42,12 +42,14 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
 
         def read_dual(node: Node) -> tuple[Any, tuple]:
             value, args = read(node)
+            if node.op.kind == "linear":
+                return value, args
             parents = node.parents
-            along = tuple([a if p not in moved else Dual(a, moved[p]) for a, p in zip(args, parents)]) + args[len(parents):]
+            along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        seed = np.ones_like(y._value)
-        out = pullback(_carrier(xp), [(y._node, wrap(seed) if ev.tracked else seed)], read_dual, ev.between, frozenset(ev.nodes))
+        seed = np.ones_like(y._value)[()]
+        out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: wrap(seed) if ev.tracked else seed}, read_dual)
     finally:
         record(before)
     found = [out.get(node) for node in ev.nodes]
