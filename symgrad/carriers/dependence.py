@@ -13,9 +13,25 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.sets import LIMIT, MANY, Dependence, divide, flat, getitem, multiply, numbered, power, smooth, spread, stretched, taken, union
+from symgrad.carriers.sets import (
+    LIMIT,
+    MANY,
+    Dependence,
+    compact,
+    divide,
+    flat,
+    getitem,
+    multiply,
+    numbered,
+    power,
+    smooth,
+    spread,
+    stretched,
+    taken,
+    union,
+)
 
-__all__ = ["Dependence", "dependence"]
+__all__ = ["DIRECT", "dependence", "mixed", "reduced"]
 
 
 def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -32,11 +48,6 @@ def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
     return read
 
 
-def _elementwise(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """As `rule`, of the arrays among the arguments: numbers are parameters."""
-    return lambda *args: rule(*[x for x in args if hasattr(x, "shape")])
-
-
 FLAT = ("sign", "floor", "ceil", "round", "trunc", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not",
         "isfinite", "isnan", "isinf")
 KINKED = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")  # linear, at least on either side of a kink
@@ -50,7 +61,7 @@ SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "lo
 
 
 
-def scattered(x: Dependence, targets: np.ndarray, shape: Shape) -> Dependence:
+def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dependence:
     """Zeros of a shape with the elements added at places of the flattened array, where one may be named several times."""
     x, size, flattened = stretched(x, targets.shape), math.prod(shape), targets.ravel()
     counts = np.bincount(flattened, minlength=size)
@@ -132,6 +143,8 @@ def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence
     dims = set(range(nd)) if dim is None else {d % nd if nd else 0 for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     if not nd:
         return x
+    if len(dims) == nd and not keepdim:
+        return Dependence(x.inputs, tuple([compact(b) for b in x.blocks]), ())
     shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims)
     kept = tuple([i for i in range(nd) if i not in dims])
     blocks = []
@@ -212,6 +225,12 @@ def matmul(a: Any, b: Any) -> Dependence:
             found = getitem(permute(a, (1, 0)) if a.ndim == 2 else a, places)
             out = reduced(found.masked(places.reshape(*places.shape, *(1,) * (a.ndim - 1)) >= 0), 0)
             return permute(out, (1, 0)) if a.ndim == 2 else out
+    if a.ndim <= 2 and b.ndim <= 2 and (type(a) is not Dependence or type(b) is not Dependence):
+        shape = (*a.shape[:-1], *b.shape[1:])
+        if type(b) is Dependence:
+            return stretched(reduced(b, 0), shape)
+        out = reduced(a, a.ndim - 1)
+        return stretched(reshape(out, (*out.shape, 1)) if len(shape) == 2 else out, shape)
     lead = max(a.ndim, b.ndim) - 2
     stacks = "abcdefghijklmnopqrst"[:max(lead, 0)]
     left = "z" if a.ndim == 1 else stacks[len(stacks) - a.ndim + 2:] + "yz"
@@ -249,6 +268,10 @@ def _put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Dependenc
     return written(x, values, numbered(x.shape)[index], accumulate)
 
 
+def _kinked(x: Any, *others: Any) -> Any:
+    return union(x, *others) if others else x
+
+
 def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
     dim %= x.ndim + 1
     shape = (*x.shape[:dim], 1, *x.shape[dim:])
@@ -260,7 +283,7 @@ def _as_real(x: Dependence) -> Dependence:
 
 
 RULES: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(FLAT, _elementwise(flat)), **dict.fromkeys(KINKED, _elementwise(union)), **dict.fromkeys(SMOOTH, _elementwise(smooth)),
+    **dict.fromkeys(FLAT, flat), **dict.fromkeys(KINKED, _kinked), **dict.fromkeys(SMOOTH, smooth),
     "add": union, "sub": union, "mul": multiply, "div": divide, "pow": power,
     "indicator": lambda condition, like: flat(like) if type(like) is Dependence else flat(condition),
     "where": lambda condition, x, y: union(union(x, y), flat(condition) if type(condition) is Dependence else condition),
@@ -279,6 +302,15 @@ RULES: dict[str, Callable[..., Any]] = {
     "strided": lambda x, geometry: taken(x, geometry.positions),
     "strided_put": lambda x, piece, geometry: written(x, piece, geometry.positions),
     "strided_add": lambda x, geometry, shape: reshape(scattered(x, geometry.positions, (geometry.size,)), shape),
+}
+
+
+# Ops whose rule is one of these functions of the same arguments, where at least one is a Dependence
+DIRECT: dict[str, Callable[..., Any]] = {
+    **{name: RULES[name] for name in (*FLAT, *KINKED, *SMOOTH, "mul", "div", "pow", "where", "sum", "reshape", "view", "permute", "broadcast_to",
+                                      "getitem", "mm", "mv", "dot")},
+    **dict.fromkeys(("select_item", "slice_item", "unsqueeze_item", "alias_item", "gather", "index_select"), getitem),
+    **dict.fromkeys(("transpose", "t", "movedim"), permute), "expand": stretched, "batched_matmul": matmul, "mean": reduced, "unsqueeze": reshape,
 }
 
 

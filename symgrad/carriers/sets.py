@@ -29,6 +29,9 @@ MANY = 8  # blocks from which it pays to look for members that are named twice
 LIMIT = 1 << 22  # entries that a block may have; beyond it a larger set that takes less room stands in
 
 
+NUMBERS = np.arange(1024, dtype=np.int64)
+
+
 class Dense(Exception):
     """So many inputs meet in one place that a sparse Hessian would not pay."""
 
@@ -42,7 +45,7 @@ class Inputs:
 
     def __init__(self, count: int, second: bool = True, room: int = 0):
         self.count, self.second = count, second
-        self.numbers = np.arange(max(count, room), dtype=np.int64)
+        self.numbers = NUMBERS if max(count, room) <= len(NUMBERS) else np.arange(max(count, room), dtype=np.int64)
         self.affine: dict[tuple, None] = {}
         self.loose: list[tuple[np.ndarray, np.ndarray, int]] = []
         self.weight = 0  # how many pairs the loose ones are
@@ -71,6 +74,10 @@ class Inputs:
         if not self.second:
             return
         blocks, nd = x.blocks, len(x.shape)
+        if len(blocks) == 1 and (b := blocks[0]).ndim == nd and b.base is self.numbers and self.count > 1:
+            first, shape, strides = b.item(0), x.shape, b.strides
+            self.affine[first, first, shape, strides, shape, strides, nd] = None
+            return
         members = 0
         for b in blocks:
             members += math.prod(b.shape[:b.ndim - nd])
@@ -259,10 +266,13 @@ def union(*xs: Any) -> Any:
             return y if not shape or shape == y.shape else stretched(y, whole(y.shape, shape))
         if x is y:
             return x
-        shape = x.shape if x.shape == y.shape else whole(x.shape, y.shape)
+        shape = x.shape
+        if shape != y.shape:
+            shape = whole(shape, y.shape)
+            x, y = stretched(x, shape), stretched(y, shape)
         inputs, nd = x.inputs, len(shape)
-        blocks = list(stretched(x, shape).blocks)
-        for b in stretched(y, shape).blocks:
+        blocks = list(x.blocks)
+        for b in y.blocks:
             for a in blocks:
                 if same(a, b, inputs.numbers):
                     break
@@ -301,7 +311,7 @@ def flat(*xs: Any) -> Any:
 
 def smooth(*xs: Any) -> Any:
     """Any function of the elements: all that they depend on meets."""
-    out = union(*xs)
+    out = xs[0] if len(xs) == 1 else union(*xs)
     if out.blocks:
         out.inputs.clique(out)
     return out
@@ -360,11 +370,15 @@ def taken(x: Dependence, places: np.ndarray) -> Dependence:
 
 def getitem(x: Dependence, index: Any) -> Dependence:
     """The elements that an index names."""
-    if not numeric.is_basic(index):
-        return taken(x, numbered(x.shape)[index])
     parts = index if type(index) is tuple else (index,)
-    if all([part is not Ellipsis for part in parts]):
-        parts += (...,)
+    dots = False
+    for part in parts:
+        if part is Ellipsis:
+            dots = True
+        elif type(part) is not slice and type(part) is not int and not numeric.is_basic(part):
+            return taken(x, numbered(x.shape)[index])
+    if not dots:
+        parts += (...,)  # so that a single element is an array, too
     nd, shape = len(x.shape), None
     blocks = []
     for b in x.blocks:

@@ -227,7 +227,7 @@ def _hubs(pattern: Pattern) -> Array | None:
 
 def name_of(pattern: Pattern, hubs: bool = False) -> str:
     """What a square pattern is called: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
-    rows, columns, (m, n) = pattern.rows, pattern.columns, pattern.shape
+    columns, (m, n) = pattern.columns, pattern.shape
     if m == n and not pattern.bandwidth:
         return "diagonal"
     if m == n and pattern.nonzeros and (pattern.counts > 0).all():

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,11 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.dependence import dependence, mixed, reduced
-from symgrad.carriers.sets import Dense, Dependence, Inputs, compact, outer, smooth, stretched, union
+from symgrad.carriers.dependence import DIRECT, dependence, mixed, reduced
+from symgrad.carriers.sets import Dense, Dependence, Inputs, smooth, stretched, union
 from symgrad.func.colouring import Colouring, Pattern, colour_columns, colour_symmetric, name_of
-from symgrad.graph import FREED, Link, Node, upstream
-from symgrad.op import Op
+from symgrad.graph import FREED, Link, Node
+from symgrad.op import REGISTRY, Op
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
@@ -126,19 +126,22 @@ READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # whose derivati
 KNOWN = ("symgrad.op", "symgrad.ops.", "symgrad.func.evaluation")  # where ops are declared whose forward says what their rules depend on
 
 
-@functools.lru_cache(maxsize=1024)
+_readers: dict[Op, Callable[..., Any] | None] = {}
+
+
 def _reading(op: Op) -> Callable[..., Any] | None:
-    """How an op is read; None where its forward is not to be trusted for what its rules depend on."""
-    if op.name in READ:
-        return READ[op.name]
+    """How an op is read from its arguments, of which one at least is a Dependence; None where its forward does not say what its rules depend on."""
     module = getattr(op.forward, "__module__", None) or ""
     if op.kind == "function" or not (module == KNOWN[0] or module.startswith(KNOWN[1:])):
         return None
-    if op.kind == "elementwise" and not op.parameters and hasattr(dependence, op.name):
-        return getattr(dependence, op.name)
-    if op.arity is None:
-        return lambda *args, count: op.forward(dependence, args[:count], *args[count:])
-    return functools.partial(op.forward, dependence)
+    read = READ.get(op.name) or DIRECT.get(op.name)
+    if read is None and op.arity is None:
+        def read(*args: Any, count: int) -> Any:
+            return op.forward(dependence, args[:count], *args[count:])
+    read = read or functools.partial(op.forward, dependence)
+    if REGISTRY.get(op.name) is op:
+        _readers[op] = read
+    return read
 
 
 def _unread(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence:
@@ -149,44 +152,69 @@ def _unread(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: t
         if any(callable(partial) for partial in op.partials):
             smooth(*given)
         return stretched(union(*depends), shape) if depends else Dependence(inputs, (), shape)
-    if op.kind not in ("linear", "multilinear", "primitive") and inputs.second:
-        raise Dense  # a Function may use whatever it has seen
+    if REGISTRY.get(op.name) is not op and inputs.second:
+        raise Dense  # such as a Function, which may use whatever it has seen
     out = inputs.everything(inputs.distinct([b for d in given for b in d.blocks]), shape)
     return out if op.kind == "linear" or not out.blocks else mixed(out)
 
 
 def _read(inputs: Inputs, root: Node, nodes: Sequence[Node], known: dict[Node, Dependence], local: Callable[..., Any] | None) -> Dependence | None:
-    """The sets of the root; what meets on the way is noted in `inputs`."""
-    for node in upstream([root], stop=frozenset(nodes)):
+    """The sets of the root; what meets on the way is noted in `inputs`. For a Hessian those of a root that is linear are not asked."""
+    second = inputs.second
+    for node in _upstream(root, known):
         parents = node.parents
-        found = [None if p is None else known.get(p) for p in parents]
-        if all([d is None for d in found]):
-            continue
+        if len(parents) == 1:
+            first = known.get(parents[0])  # type: ignore[arg-type]
+            if first is None:
+                continue
+            found: Any = (first,)
+        else:
+            found = [known.get(p) for p in parents]  # type: ignore[arg-type]
+            if not any(found):
+                continue
         if type(node) is Link:
             if found[0] is not None:
                 known[node] = found[0]
             continue
-        op = node.op
-        if not op.differentiable:
-            continue
-        args = node.args
+        op, args = node.op, node.args
         if args is None:
             raise RuntimeError(FREED)
-        shape = getattr(node.value, "shape", None)
-        shape = () if shape is None else tuple(shape)
+        if node is root and second and op.kind == "linear":
+            return None
+        read = _readers.get(op) or _reading(op)
+        count = len(parents)
         if local is not None and op.kind == "elementwise":
-            out = local(node, found, shape)
+            out = local(node, found, read)
+        elif read is None or not op.differentiable or type(node.value) is Batched and any(map(_batched, args[count:])):
+            out = _unread(inputs, op, found, tuple(getattr(node.value, "shape", None) or ())) if op.differentiable else None
+        elif op.arity is None:
+            out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:], count=count)
+        elif count == 1:
+            out = read(first, *args[1:])
         else:
-            read = _reading(op)
-            count = len(parents)
-            if read is None or type(node.value) is Batched and any(_batched(a) for a in args[count:]):
-                out = _unread(inputs, op, found, shape)
-            else:
-                filled = [a if d is None else d for d, a in zip(found, args)]
-                out = read(*filled, *args[count:], count=count) if op.arity is None and op.name not in READ else read(*filled, *args[count:])
+            out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:])
         if type(out) is Dependence and out.blocks:
-            known[node] = out if out.shape == shape else stretched(out, shape)
+            known[node] = out if out.shape == node.value.shape or node.value.shape is None else stretched(out, node.value.shape)
     return known.get(root)
+
+
+def _upstream(root: Node, known: Mapping[Node, Any]) -> list[Node]:
+    """The nodes between some known ones and the root, oldest first."""
+    stack, seen, out = [root], set(known), []
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node.parents:
+                out.append(node)
+                for p in node.parents:
+                    if p is not None and p not in seen:
+                        stack.append(p)
+    out.sort(key=_age)
+    return out
+
+
+_age = operator.attrgetter("sequence_nr")
 
 
 def _batched(index: Any) -> bool:
@@ -197,10 +225,10 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     """How elementwise ops are read at their values: an argument counts where its partial derivative is not 0, and what meets there counts
     where the function changes with the value at all."""
 
-    def read(node: Node, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence | None:
-        op, args, count = node.op, node.args, len(node.parents)
+    def locally(node: Node, found: Sequence[Dependence | None], read: Callable[..., Any] | None) -> Dependence | None:
+        op, args, count, shape = node.op, node.args, len(node.parents), tuple(node.value.shape)
         assert args is not None
-        read, filled = _reading(op), [a if d is None else stretched(d, shape) for d, a in zip(found, args)]
+        filled = [a if d is None else stretched(d, shape) for d, a in zip(found, args)]
         weight = None if weights is None else weights.get(node)
         silent = weights is not None and weight is None
         if not silent:
@@ -218,7 +246,7 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
                     depends.append(d if slope is None else d.masked(np.asarray(slope) != 0))
         return union(*depends) if depends else None
 
-    return read
+    return locally
 
 
 # From the pairs that were noted to a pattern
@@ -359,7 +387,7 @@ def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
     """The derivative of the root by the value of every node."""
     from symgrad.passes import pullback
 
-    between = frozenset(upstream([root], stop=frozenset(nodes))) | {*nodes}
+    between = frozenset(_upstream(root, dict.fromkeys(nodes))) | {*nodes}
     found = pullback(numeric, [(root, np.ones(root.value.shape))], keep=between)
     return {node: 0.0 if g is None else g for node, g in found.items()}
 
