@@ -245,6 +245,9 @@ class Batched:
     # Elements
 
     def __getitem__(self, index: Any) -> Batched:
+        kind = type(index)
+        if kind is slice or kind is int:
+            return Batched(self.data[:, index], self.level)
         return take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:

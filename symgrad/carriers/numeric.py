@@ -337,7 +337,7 @@ def getitem(x: Any, index: Any) -> Any:
     if type(index) is tuple and any([type(part) is Batched for part in index]) or type(index) is Batched:
         return take(x, index)
     out = x[index]
-    if isinstance(out, np.ndarray) or type(x) is Batched or not isinstance(x, np.ndarray):
+    if type(out) is np.ndarray or type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import batch, unbatch
+from symgrad.carriers.batched import Batched, batch, unbatch
 
 Axes = int | tuple[int, ...] | None
 
@@ -70,8 +70,11 @@ def getitem(x: Any, index: Any) -> Any:
 
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, where an element may be named twice."""
-    out = zeros_like(g, shape)
-    if is_basic(index):
+    basic = is_basic(index)
+    if basic and type(g) is Batched:
+        return Batched(place(g.data, (slice(None), *(index if type(index) is tuple else (index,))), (g.data.shape[0], *shape)), g.level)
+    out = np.zeros(shape, g.dtype) if type(g) is np.ndarray else zeros_like(g, shape)
+    if basic:
         out[index] = g
     else:
         np.add.at(out, index, g)
@@ -108,6 +111,8 @@ def strided_add(g: Any, geometry: Any, shape: tuple[int, ...]) -> Any:
 
 def is_basic(index: Any) -> bool:
     """Whether an index is made of integers, slices, None and Ellipsis alone, so that it names no element twice."""
+    if type(index) is slice or type(index) is int:
+        return True
     parts = index if isinstance(index, tuple) else (index,)
     return all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)) and not isinstance(part, bool)
                for part in parts)
