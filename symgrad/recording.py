@@ -57,12 +57,18 @@ def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
     return kind(f"{op.name}: {error} (given {described})")
 
 
+class _Deferred(TypeError):
+    """The other operand says that it does the arithmetic: a dual value does, of a Tensor with its derivative."""
+
+
 def operand(op: Op, x: Any) -> Any:
     """An argument as a Tensor or a Python number."""
     if isinstance(x, Tensor) or type(x) in NUMBERS:
         return x
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
         return wrap(as_value(x))
+    if getattr(x, "__array_ufunc__", op) is None:
+        raise _Deferred
     raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
 
 
@@ -152,6 +158,8 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 alike = False
         except AttributeError:
             return function(up_to_date(input), up_to_date(other))
+        except _Deferred:
+            return NotImplemented
         out = make_tensor()
         try:
             out._value = y = call(x, z)

@@ -117,6 +117,8 @@ class Dual:
         """The power to a number; `xp.pow` is for others."""
         if exponent == 1:
             return self
+        if exponent == 0:
+            return self.value**exponent
         slope = self.value if exponent == 2 else self.value ** (exponent - 1)
         return Dual(self.value**exponent, self.tangent * (exponent * slope))
 

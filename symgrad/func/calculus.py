@@ -1,0 +1,256 @@
+"""Operators of vector calculus, each by one pass over the recorded function: Laplacians, divergences and curls.
+
+A Laplacian is no trace of a Hessian here. Every node of the graph carries its value, the D first derivatives along D directions, and the sum over the
+directions of the second derivatives along each: 1 + D + 1 vectors, where second derivatives one by one would be 1 + 2D. Only that sum is pushed on.
+
+Source: F. Dangel, T. Siebert, M. Zeinhofer and A. Walther, Collapsing Taylor Mode Automatic Differentiation, 2025.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import read_traced
+from symgrad.carriers.batched import Batched, new_level
+from symgrad.func.collapsed import collapsed
+from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.transforms import _finished
+from symgrad.graph import record
+from symgrad.lift import traced
+from symgrad.passes import pushforward
+from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.trees import flatten
+
+__all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
+
+Function = Callable[..., Any]
+Dim = int | Sequence[int] | None
+
+
+# Directions
+
+
+def _axes(x: Tensor, dim: Dim, asking: str) -> tuple[int, ...]:
+    """The axes of an argument that count coordinates; all of them where `dim` is None."""
+    ndim = x._value.ndim
+    if dim is None:
+        return tuple(range(ndim))
+    given = (dim,) if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) else dim
+    if not isinstance(given, (tuple, list)) or not all(isinstance(d, (int, np.integer)) and not isinstance(d, bool) for d in given):
+        raise TypeError(f"{asking}: dim must be None, an int or a tuple of ints, not {dim!r}")
+    for d in given:
+        if not -ndim <= d < ndim:
+            raise IndexError(f"{asking}: dim={dim!r} is out of range for an argument of shape {list(x.shape)}")
+    axes = tuple(sorted(d % ndim for d in given))
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"{asking}: dim={dim!r} names an axis twice")
+    return axes
+
+
+def _units(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batched], list[int]]:
+    """A unit vector for each coordinate of the inputs, the same at every point and of length 1 there; and at which each input starts."""
+    sizes = [math.prod(x._value.shape[a] for a in along) for x, along in zip(ev.inputs, axes)]
+    starts, total, level, out = [0], sum(sizes), new_level(), []
+    for x, along, size in zip(ev.inputs, axes, sizes):
+        value = x._value
+        shape = tuple(n if a in along else 1 for a, n in enumerate(value.shape))
+        rows = np.eye(total, size, -starts[-1], value.dtype)
+        out.append(Batched(rows.reshape((total, *shape)), level, 0 if len(sizes) == 1 and len(shape) == 1 else None))
+        starts.append(starts[-1] + size)
+    return out, starts
+
+
+def _given(ev: Evaluation, directions: Any, weights: Any, asking: str) -> tuple[list[Tensor], Tensor | None]:
+    """Directions that somebody gave: one leading axis counts them, and the weights."""
+    leaves, form = flatten(directions)
+    if form != ev.form:
+        raise RuntimeError(f"{asking}: directions has the form {form!r}, but the arguments have the form {ev.form!r}; give one tensor for each")
+    out, count = [], None
+    for leaf, x in zip(leaves, ev.inputs):
+        v = leaf if isinstance(leaf, Tensor) else wrap(as_value(leaf, x.dtype))
+        shape = tuple(x.shape)
+        if v.ndim != len(shape) + 1 or any(m not in (1, n) for m, n in zip(v.shape[1:], shape)) or count not in (None, v.shape[0]):
+            raise RuntimeError(f"{asking}: directions has a tensor of shape {list(v.shape)} for an argument of shape {list(shape)}; it must have that "
+                               f"shape, or 1 for its sizes, behind one axis more that counts the directions")
+        count = v.shape[0]
+        out.append(v if v._value.dtype == x._value.dtype else v.to(x.dtype))
+    if weights is None:
+        return out, None
+    w = weights if isinstance(weights, Tensor) else wrap(as_value(weights, ev.inputs[0].dtype))
+    if tuple(w.shape) != (count,):
+        raise RuntimeError(f"{asking}: weights has shape {list(w.shape)}, but there are {count} directions; give one number for each")
+    return out, w
+
+
+# Laplacians
+
+
+def value_and_laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: Any = None, weights: Any = None,
+                        has_aux: bool = False) -> Function:
+    """The function that gives the value of a function and its Laplacian: (f(x), Σᵢ ∂²f/∂xᵢ²), as `laplacian` does.
+
+    With `has_aux` the function returns a pair (value, aux), and the result is ((value, aux), Laplacian).
+
+    Raises RuntimeError for arguments that cannot be differentiated, and for directions or weights that do not fit.
+
+    >>> import symgrad
+    >>> symgrad.func.value_and_laplacian(lambda x: x.square().sum())(symgrad.tensor([1.0, 2.0, 3.0]))
+    (tensor(14.), tensor(6.))
+    """
+    return _laplacian(func, argnums, dim, directions, weights, has_aux, "value_and_laplacian")
+
+
+def laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: Any = None, weights: Any = None, has_aux: bool = False) -> Function:
+    """The function that gives the Laplacian of a function: Δf = Σᵢ ∂²f/∂xᵢ², of the shape of f(x), by one forward pass.
+
+    The sum is over all elements of the arguments at `argnums`. `dim` says along which of their axes coordinates lie, where the function treats points
+    along the others one by one: `laplacian(f, dim=-1)` takes points of shape (points, coordinates), and gives the Laplacian at each, and `dim=()`
+    takes coordinates as arguments of their own. `directions` takes the place of coordinates, Σ_d w_d · vᵈᵀ ∂²f/∂x² vᵈ: tensors in the form of the
+    arguments with one leading axis, that counts them, and `weights` of that length. The result can be differentiated again. With `has_aux` the
+    function returns a pair (value, aux), and the result is (Laplacian, aux).
+
+    Raises RuntimeError for arguments that cannot be differentiated and for directions or weights that do not fit, IndexError for a `dim` out of
+    range. F. Dangel et al., Collapsing Taylor Mode Automatic Differentiation, 2025.
+
+    >>> import symgrad
+    >>> symgrad.func.laplacian(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0]))
+    tensor(18.)
+    >>> symgrad.func.laplacian(lambda x: (x**3).sum(-1), dim=-1)(symgrad.tensor([[1.0, 2.0], [0.0, 1.0]]))
+    tensor([18.,  6.])
+    """
+    return _laplacian(func, argnums, dim, directions, weights, has_aux, "laplacian")
+
+
+def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights: Any, has_aux: bool, asking: str) -> Function:
+    if directions is not None and dim is not None:
+        raise ValueError(f"{asking}: give dim or directions, not both")
+    if weights is not None and directions is None:
+        raise ValueError(f"{asking}: weights belong to directions; give these, too")
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, asking, has_aux)
+        w = None
+        if directions is None:
+            tangents: Sequence[Any] = _units(ev, [_axes(x, dim, asking) for x in ev.inputs])[0]
+            level, count = tangents[0].level, tangents[0].count
+            tangents = [wrap(t) for t in tangents]
+        else:
+            given, w = _given(ev, directions, weights, asking)
+            ev = ev.following([*given, *([] if w is None else [w])])
+            level, count = new_level(), given[0].shape[0]
+            before = record(ev.tracked)
+            try:
+                tangents, w = [traced.batch(v, 0, level) for v in given], None if w is None else traced.batch(w, 0, level)
+            finally:
+                record(before)
+        found = collapsed(ev, tangents, w, level, count)
+        result = ev.shape.unflatten([_finished(ev, y, s) for y, s in zip(ev.outputs, found)])
+        if asking == "laplacian":
+            return (result, ev.free(ev.aux)) if has_aux else result
+        value = ev.free(ev.shape.unflatten(ev.outputs))
+        return ((value, ev.free(ev.aux)) if has_aux else value, result)
+
+    return transformed
+
+
+# Traces and antisymmetric parts of a Jacobian
+
+
+def _moved(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
+    """The derivatives of every output along the units, these along the first axis. Call it where recording is as it should be."""
+    starts = {}
+    for x, node, t in zip(ev.inputs, ev.nodes, units):
+        t = t if t.shape == x._value.shape else np.broadcast_to(t, tuple(x._value.shape))
+        starts[node] = wrap(t) if ev.tracked else t
+    found = pushforward(ev.xp, (), starts, read_traced if ev.tracked else None, ev.path)
+    out = []
+    for y in ev.outputs:
+        t = found.get(y._node)  # type: ignore[arg-type]
+        t = np.zeros_like(y._value) if t is None else t
+        out.append(traced.unbatch(t if isinstance(t, Tensor) else wrap(t), 0, units[0].level, units[0].count))
+    return out
+
+
+def _field(ev: Evaluation, func: Function, asking: str) -> None:
+    """Raises RuntimeError where the outputs are not those of a vector field at the inputs."""
+    shapes, wanted = [list(y.shape) for y in ev.outputs], [list(x.shape) for x in ev.inputs]
+    if shapes != wanted:
+        raise RuntimeError(f"{asking}: {named(func)} must return a vector for a point, tensors of the shapes {wanted} as its argument has, not {shapes}")
+
+
+def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function:
+    """The function that gives the divergence of a vector field, Σᵢ ∂fᵢ/∂xᵢ: the trace of its Jacobian, by one batched pushforward.
+
+    The function returns as many tensors as it is differentiated by, of the same shapes. `dim` says along which axes coordinates lie, where the
+    field treats points along the others one by one; the result has the shape of these.
+
+    Raises RuntimeError for a function that returns other shapes, IndexError for a `dim` out of range.
+
+    >>> import symgrad
+    >>> symgrad.func.divergence(lambda x: x**2)(symgrad.tensor([1.0, 2.0, 3.0]))
+    tensor(12.)
+    """
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, "divergence")
+        _field(ev, func, "divergence")
+        axes = [_axes(x, dim, "divergence") for x in ev.inputs]
+        units, starts = _units(ev, axes)
+        before = record(ev.tracked)
+        try:
+            out = None
+            for t, along, a, b in zip(_moved(ev, units), axes, starts, starts[1:]):
+                t = traced.narrow(t, 0, a, b - a)
+                t = traced.movedim(t, tuple(d + 1 for d in along), tuple(range(-len(along), 0))) if along else traced.unsqueeze(t, -1)
+                t = traced.reshape(t, (*t.shape[:t.ndim - max(len(along), 1)], b - a))
+                term = traced.sum(traced.diagonal(t, 0, 0, -1), -1)
+                out = term if out is None else out + term
+        finally:
+            record(before)
+        return _finished(ev, out, out if ev.tracked else out._value)  # type: ignore[arg-type, union-attr]
+
+    return transformed
+
+
+def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
+    """The function that gives the curl of a vector field, by one batched pushforward.
+
+    In three dimensions (∂f₂/∂x₁ - ∂f₁/∂x₂, ∂f₀/∂x₂ - ∂f₂/∂x₀, ∂f₁/∂x₀ - ∂f₀/∂x₁), in two the number ∂f₁/∂x₀ - ∂f₀/∂x₁. Coordinates lie along `dim`;
+    the field treats points along other axes one by one.
+
+    Raises RuntimeError for a function of other dimensions, or that returns another shape, IndexError for a `dim` out of range.
+
+    >>> import symgrad
+    >>> symgrad.func.curl(lambda x: symgrad.stack([-x[1], x[0]]))(symgrad.tensor([1.0, 2.0]))
+    tensor(2.)
+    """
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, "curl")
+        _field(ev, func, "curl")
+        if len(ev.inputs) != 1:
+            raise RuntimeError(f"curl: the coordinates must lie along an axis of one tensor, not in {len(ev.inputs)} tensors; stack them")
+        ((axis,),) = axes = [_axes(ev.inputs[0], dim, "curl")]
+        n = ev.inputs[0].shape[axis]
+        if n not in (2, 3):
+            raise RuntimeError(f"curl: a field has a curl in 2 or 3 dimensions, but the argument has {n} coordinates along dim={dim}")
+        before = record(ev.tracked)
+        try:
+            (t,) = _moved(ev, _units(ev, axes)[0])
+
+            def turn(i: int, j: int) -> Tensor:
+                """∂fⱼ/∂xᵢ - ∂fᵢ/∂xⱼ."""
+                return traced.select(traced.select(t, 0, i), axis, j) - traced.select(traced.select(t, 0, j), axis, i)
+
+            out = turn(0, 1) if n == 2 else traced.stack([turn(1, 2), turn(2, 0), turn(0, 1)], axis)
+        finally:
+            record(before)
+        return _finished(ev, out, out if ev.tracked else out._value)
+
+    return transformed
