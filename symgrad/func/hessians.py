@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import read_traced
-from symgrad.carriers.batched import Batched, new_level
+from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
-from symgrad.func.transforms import _finished, _joined, _spread, _tangents, jacobian_blocks, pulled, rows, unit_chunks
+from symgrad.func.evaluation import Evaluation, evaluate, scalar
+from symgrad.func.plans import Plans
+from symgrad.func.transforms import _finished, _joined, _spread, _tangents, pulled, unit_chunks
 from symgrad.graph import Node, record
 from symgrad.passes import pullback_along, pushforward
 from symgrad.saved import read_by
@@ -113,26 +114,55 @@ class Hessian:
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
         functools.update_wrapper(self, func)
         self._asked = func, argnums, has_aux, structure, chunk_size
+        self._plans = Plans()
         self.report: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         func, argnums, has_aux, structure, chunk_size = self._asked
         ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
-        found = self._sparse(ev, func, chunk_size) if structure is not None else None
+        found = None
+        if structure is not None or worth_a_plan(ev, chunk_size):
+            found = self._planned(ev, func, structure, chunk_size)
         if found is None:
             found = _dense(ev, func, args, kwargs, argnums, has_aux, chunk_size)
         return (found, ev.free(ev.aux)) if has_aux else found
 
-    def _sparse(self, ev: Evaluation, func: Callable[..., Any], chunk_size: int | None) -> Any:
-        """The Hessian as a sparse matrix of all elements by all elements; None where it is dense."""
-        from symgrad.func.sparsity import plan_hessian
+    def _planned(self, ev: Evaluation, func: Callable[..., Any], structure: str | None, chunk_size: int | None) -> Any:
+        """The Hessian from as many products as its pattern needs: a sparse matrix of all elements by all elements where a structure was asked for.
 
+        None where it is dense.
+        """
         y = scalar(ev, func, "hessian")
-        if ev.tracked:
-            raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated again; leave structure out where the result is differentiated")
-        plan = plan_hessian(y._node, ev.nodes, local=self._asked[3] == "local")
+        if structure is not None and (ev.tracked or levels_of(y._value)):
+            raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
+        if structure == "local":
+            from symgrad.func.sparsity import plan_hessian
+
+            plan = plan_hessian(y._node, ev.nodes, local=True)
+        else:
+            plan = self._plans.of(ev, y)
         self.report = plan.report
-        return None if plan.dense else plan.recover(compressed(ev, y, plan.seeds, chunk_size))
+        if plan.dense:
+            return None
+        products = compressed(ev, y, plan.seeds, chunk_size)
+        return plan.recover(products) if structure is not None else _blocks(ev, plan.filled(products))
+
+
+PLANNED = 32  # inputs from which a look for zeros costs less than it may save
+
+
+def worth_a_plan(ev: Evaluation, chunk_size: int | None) -> bool:
+    """Whether to look for zeros though nobody asked."""
+    if ev.tracked or chunk_size is not None or len(ev.outputs) != 1 or ev.outputs[0]._value.dtype.kind != "f" or ev.outputs[0]._value.shape != ():
+        return False
+    return sum([x._value.size for x in ev.inputs]) >= PLANNED
+
+
+def _blocks(ev: Evaluation, whole: np.ndarray) -> Any:
+    """The matrix of all elements by all elements as a tree of trees of blocks."""
+    ends = np.cumsum([0, *(x.numel() for x in ev.inputs)])
+    return transpose(ev.form, ev.form, [wrap(whole[a:b, c:d].reshape((*x.shape, *z.shape))) for a, b, x in zip(ends, ends[1:], ev.inputs)
+                                        for c, d, z in zip(ends, ends[1:], ev.inputs)])
 
 
 def compressed(ev: Evaluation, y: Tensor, seeds: np.ndarray, chunk_size: int | None) -> np.ndarray:

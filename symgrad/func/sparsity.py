@@ -111,6 +111,17 @@ class Plan:
         out.has_canonical_format = True
         return out
 
+    def filled(self, compressed: Any) -> np.ndarray:
+        """The matrix with its zeros, from the same products."""
+        out = np.zeros(self.shape)
+        out.reshape(-1)[self._flat] = np.asarray(compressed).reshape(-1).take(self._places)
+        return out
+
+    @functools.cached_property
+    def _flat(self) -> np.ndarray:
+        columns, starts = self._layout
+        return np.repeat(np.arange(self.shape[0]) * self.shape[1], np.diff(starts)) + columns
+
     def __repr__(self) -> str:
         return f"<Plan: {self.report}>"
 
