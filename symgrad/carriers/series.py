@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -42,19 +41,19 @@ class Series:
     a time. The coefficients are whatever the carrier below computes with: numbers, arrays, Tensors.
     """
 
-    __slots__ = ("carrier", "terms", "order", "complete", "step", "push", "rate")
+    __slots__ = ("carrier", "terms", "order", "complete", "step", "source", "rate")
     __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
     carrier: SeriesCarrier
     terms: list[Any]
     order: int
     complete: bool
     step: Callable[[int], Any] | None  # the coefficient of an order, from lower ones and from those of the arguments
-    push: Callable[[], Any] | None  # the derivative, by the pushforward
+    source: Any  # what its derivative follows from
     rate: Series | None  # the derivative, once it is known
 
     def __init__(self, carrier: SeriesCarrier, terms: list[Any], order: int, complete: bool):
         self.carrier, self.terms, self.order, self.complete = carrier, terms, order, complete
-        self.step = self.push = self.rate = None
+        self.step = self.source = self.rate = None
 
     @property
     def constant(self) -> bool:
@@ -162,7 +161,7 @@ class SeriesCarrier:
         self._need = order  # of the series that are made now
         self._made: dict[Any, tuple[Series, tuple]] = {}  # by what they were made of, which lives as long
         self._growing: list[Series] = []
-        self._waiting: deque[Series] = deque()  # those whose derivative is still to be read
+        self._waiting: list[Series] = []  # those whose derivative is still to be read
 
     # What a pass over a graph asks for
 
@@ -184,9 +183,9 @@ class SeriesCarrier:
         if op.name in ARITHMETIC:
             return getattr(self, op.name)(*tensors)
         tensors, parameters, call = tuple(tensors), tuple(parameters), call or self.forward(op)
-        if op.jvp is None or not any([_moves(x) for x in tensors]):
+        if not op.differentiable or not any([_moves(x) for x in tensors]):
             found = self._first_of(op, call, tensors, parameters) if value is None else value
-            return found if op.jvp is None else self.lift_value(found)
+            return self.lift_value(found) if op.differentiable else found
         if op.kind == "linear":
             return self._linear(call, tensors, parameters, op.arity is None, value)
         if op.kind == "multilinear":
@@ -195,6 +194,19 @@ class SeriesCarrier:
             return self._combined(op, call, tensors, parameters, value)
         return self._solved(op, call, tensors, parameters, value)
 
+    def apply_many(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], values: Any) -> list[Any]:
+        """The series of each of an op's several values, growing; `values` are their first coefficients."""
+        found: list[Any] = []
+
+        def source(k: int, y: Series) -> Any:
+            if not found:
+                found.extend(self._by_rule(op, tuple(tensors), tuple(parameters), y, type(values)(out)))
+            return found[k]
+
+        out = [self._grown([_term(value)], None, functools.partial(source, k), None if self._need else 1) for k, value in enumerate(values)]
+        self._waiting += [x for x in out if not x.complete]
+        return out
+
     def _first_of(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple) -> Any:
         """The first coefficient of an op's value."""
         return call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)
@@ -202,41 +214,63 @@ class SeriesCarrier:
     def solve(self) -> None:
         """Complete all series that are growing."""
         waiting, growing = self._waiting, self._growing
-        while waiting:  # each makes only series of a lower order, so that those are asked for by the highest order first
-            x = waiting.popleft()
-            x.step = _integral(x.terms[0], self._derivative(x), x.order)
-        rows = [(x.order, x.terms.append, x.step) for x in growing if not x.complete]
+        if not growing:
+            return
+        integrals, ends = [], []
+        for x in waiting:  # each adds only series of a lower order, so that those are asked for by the highest order first
+            rate = self._derivative(x)
+            rates = rate.terms
+            if rate.complete:
+                x.terms += [r / k for k, r in enumerate(rates[:x.order], 1)]
+                ends.append((x.terms, len(x.terms)))
+                x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # which those that grow with it do not expect to end
+            else:
+                integrals.append((x.order, x.terms.append, rates))
+        rows = [(x.order, x.terms.append, x.step) for x in growing if x.step is not None]
         for k in range(1, self.order + 1):
+            for order, append, rates in integrals:
+                if k <= order:
+                    append(rates[k - 1] / k)
             for order, append, step in rows:
                 if k <= order:
-                    append(step(k))  # type: ignore[misc]
+                    append(step(k))
         for x in growing:
-            x.complete, x.step, x.push, x.rate = True, None, None, None
+            x.complete, x.step, x.source, x.rate = True, None, None, None
+        for terms, end in ends:
+            del terms[end:]
+        waiting.clear()
         growing.clear()
 
     def close(self) -> None:
         """Let go of everything that was made, so that it is freed at once."""
         self.__dict__.clear()
 
+    def _zero(self, x: Series) -> Any:
+        """A coefficient that is zero."""
+        return 0.0 if type(x.terms[0]) is float else self.xp.zeros_like(x.terms[0])
+
     # How a series comes to be
 
-    def _grown(self, terms: list[Any], step: Any, push: Callable[[Series], Any], length: int | None) -> Series:
-        """A series with a first coefficient and a rule for the next: computed at once up to a length, or growing where that is None."""
+    def _grown(self, terms: list[Any], step: Any, source: Any, length: int | None) -> Series:
+        """A series with a first coefficient and a rule for the next: computed at once up to a length, or growing where that is None.
+
+        `source` is the op it comes from, with tensors and parameters, or a function that gives its derivative.
+        """
         need = self._need
         out = Series(self, terms, need, length is not None)
         if length is not None:
-            for k in range(1, min(length, need + 1)):
+            for k in range(1, length if length <= need else need + 1):
                 terms.append(step(k))
             return out
-        out.step, out.push = step, functools.partial(push, out)
+        out.step, out.source = step, source
         self._growing.append(out)
         return out
 
-    def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series) -> Any:
+    def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series, values: Any = None) -> Any:
         """The derivative of a series by the pushforward of its op."""
         before, self._need = self._need, y.order - 1
         try:
-            return op.jvp(self, [self._derivative(x) if _moves(x) else None for x in tensors], y, (*tensors, *parameters))  # type: ignore[misc]
+            return op.jvp(self, [self._derivative(x) if _moves(x) else None for x in tensors], values or y, (*tensors, *parameters))  # type: ignore[misc]
         finally:
             self._need = before
 
@@ -245,7 +279,8 @@ class SeriesCarrier:
         if x.rate is None and x.complete:
             x.rate = Series(self, [t if k == 0 else t * (k + 1) for k, t in enumerate(x.terms[1:])], x.order - 1, True)
         elif x.rate is None:
-            rate = x.push()  # type: ignore[misc]
+            source = x.source
+            rate = self._by_rule(*source, x) if type(source) is tuple else source(x)
             if type(rate) is not Series:
                 rate = self.zeros_like(x) if rate is None else self.lift_value(rate)
             x.rate = rate if rate.shape == x.shape else self.broadcast_to(rate, tuple(x.shape))
@@ -264,7 +299,7 @@ class SeriesCarrier:
             parameters = (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))
         if value is None:
             value = self._first_of(op, call, tensors, parameters)
-        out = self._grown([_term(value)], None, functools.partial(self._by_rule, op, tensors, parameters), None if self._need else 1)
+        out = self._grown([_term(value)], None, (op, tensors, parameters), None if self._need else 1)
         if not out.complete:
             self._waiting.append(out)
         if key:
@@ -280,7 +315,7 @@ class SeriesCarrier:
         """What acts on each coefficient by itself."""
         rows = [x.terms if type(x) is Series else [x] for x in tensors]
         length = _longest(tensors)
-        zeros = [0 if type(x) is not Series else self.xp.zeros_like(_value(row[0])) if x.complete and len(row) != length else None
+        zeros = [0 if type(x) is not Series else _value(self._zero(x)) if x.complete and len(row) != length else None
                  for x, row in zip(tensors, rows)]
 
         def step(k: int) -> Any:
@@ -313,7 +348,7 @@ class SeriesCarrier:
             return _term(total)
 
         length = sum(map(len, rows)) - len(rows) + 1 if _longest(tensors) else None
-        return self._grown([step(0) if value is None else _term(value)], step, functools.partial(self._by_rule, op, tensors, parameters), length)
+        return self._grown([step(0) if value is None else _term(value)], step, (op, tensors, parameters), length)
 
     def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
         """A sum with constant factors."""
@@ -324,6 +359,11 @@ class SeriesCarrier:
         shape = tuple(first.shape)
         stretched = any(x.shape != shape for x in tensors if _moves(x))
 
+        if len(parts) == 1 and not stretched:
+            row, factor = parts[0]
+            rest = row.__getitem__ if factor == 1 else (lambda k: -row[k]) if factor == -1 else lambda k: row[k] * factor
+            return self._grown([_term(first)], rest, (op, tensors, parameters), _longest(tensors))
+
         def step(k: int) -> Any:
             total = None
             for row, partial in parts:
@@ -332,7 +372,7 @@ class SeriesCarrier:
                     total = term if total is None else total + term
             return self.xp.broadcast_to(total, shape) if stretched else total
 
-        return self._grown([_term(first)], step, functools.partial(self._by_rule, op, tensors, parameters), _longest(tensors))
+        return self._grown([_term(first)], step, (op, tensors, parameters), _longest(tensors))
 
     # Arithmetic
 
@@ -345,17 +385,17 @@ class SeriesCarrier:
         if b.complete and len(b.terms) <= self._need:
             a, b = b, a  # the shorter one first, so that the other has all that it is multiplied with
         left, right = a.terms, b.terms
-        dot = _dot(left[0])
-        push = functools.partial(self._by_rule, REGISTRY["mul"], (a, b), ())
+        source = (REGISTRY["mul"], (a, b), ())
         if not b.complete or len(right) > self._need:
             length = self._need + 1 if a.complete and b.complete else None
-            return self._grown([left[0] * right[0]], lambda k: dot(left[:k + 1], right[k::-1]), push, length)
+            return self._grown([left[0] * right[0]], _cauchy(left, right), source, length)
+        dot = _dot(left[0])
 
         def step(k: int) -> Any:
             low = k + 1 - len(right)
             return dot(left[low:k + 1], right[::-1]) if low > 0 else dot(left[:k + 1], right[k::-1])
 
-        return self._grown([left[0] * right[0]], step, push, len(left) + len(right) - 1)
+        return self._grown([left[0] * right[0]], step, source, len(left) + len(right) - 1)
 
     def div(self, a: Any, b: Any) -> Series:
         """The quotient c, by Cauchy's product: a = b c."""
@@ -370,7 +410,7 @@ class SeriesCarrier:
             return (above[k] - rest if k < len(above) else -rest) / under
 
         length = self._need + 1 if b.complete and (type(a) is not Series or a.complete) else None
-        return self._grown(terms, step, functools.partial(self._by_rule, REGISTRY["div"], (a, b), ()), length)
+        return self._grown(terms, step, (REGISTRY["div"], (a, b), ()), length)
 
     def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
         """Each coefficient times, or by, a value that does not change."""
@@ -380,16 +420,13 @@ class SeriesCarrier:
         elif type(value) is float and value == 1 and type(a) is Series and type(a.terms[0]) is float:
             return a
 
-        def step(k: int) -> Any:
-            return operate(row[k], value)
-
-        return self._grown([step(0)], step, functools.partial(self._by_rule, REGISTRY[name], (a, b), ()),
+        return self._grown([operate(row[0], value)], lambda k: operate(row[k], value), (REGISTRY[name], (a, b), ()),
                            len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
         """The power; a whole one by products, so that a base of 0 does no harm."""
         if not isinstance(b, NUMBERS):
-            return self._function("pow")(a, b)
+            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None)
         if b == 1:
             return a
         if b == 0:
@@ -481,14 +518,6 @@ class SeriesCarrier:
         return lambda *args: self.apply(op, args[:arity], args[arity:], None, plain) if any([type(a) is Series for a in args]) else plain(*args)
 
 
-def _integral(first: Any, rate: Series, order: int) -> Callable[[int], Any]:
-    """The coefficients of a series with this derivative, from the second on."""
-    terms = rate.terms
-    if not rate.complete or len(terms) >= order:
-        return lambda k: terms[k - 1] / k
-    return lambda k: terms[k - 1] / k if k <= len(terms) else first * 0
-
-
 def _nonzero(x: Series) -> bool:
     """Whether no element of the first coefficient is 0, as far as that can be asked."""
     value = getattr(x.terms[0], "_value", x.terms[0])
@@ -509,6 +538,14 @@ def _longest(tensors: Sequence[Any]) -> int | None:
 def _divisor(value: Any) -> Any:
     """A number by which others are divided: by 0, too."""
     return float64(value) if type(value) in NUMBERS and not value else value
+
+
+def _cauchy(left: Sequence[Any], right: Sequence[Any]) -> Callable[[int], Any]:
+    """The coefficients of a product, where the first factor ends no later than the second."""
+    if type(left[0]) is float:
+        return lambda k: sum(map(operator.mul, left[:k + 1], right[k::-1]))
+    dot = _dot(left[0])
+    return lambda k: dot(left[:k + 1], right[k::-1])
 
 
 def _dot(like: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.bundles import Output, Values
 from symgrad.autograd.engine import read_traced
 from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.graph import FREED, Link, Node, board, record
+from symgrad.graph import FREED, Link, Node, board
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.recording import NUMBERS, core
@@ -43,61 +45,64 @@ def _read(node: Node) -> tuple[Any, tuple]:
 
 
 _core: Callable[[Op], Callable[..., Any]] = functools.cache(core)
+_place = operator.attrgetter("sequence_nr")
 
 
-def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, asking: str) -> dict[Node, Series]:
-    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs."""
+def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, asking: str) -> dict[Node, Any]:
+    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a list where a node has several."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     read = read_traced if tracked else _read
-    known = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
-    pushed: dict[Node, Any] = {}  # the derivatives of custom Functions with several outputs
-    for node in sorted(ev.between, key=lambda node: node.sequence_nr):
+    known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
+    for node in sorted(ev.between, key=_place):
         if node in known:
             continue
-        op, parents = node.op, node.parents
+        parents = node.parents
         if type(node) is Link:
-            if parents[0] in known:
-                known[node] = known[parents[0]]
+            known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
-        if parents[0] in pushed:
-            t = pushed[parents[0]][node.output_nr]
-            known[node] = carrier.polynomial([wrap(node.value, node) if tracked else node.value] + ([] if t is None else [t]))
-            continue
-        if not any(p in known for p in parents):
+        if type(node) is Output:
+            known[node] = known[parents[0]][node.output_nr]
             continue
         y, args = read(node)
+        op, count = node.op, len(parents)
+        tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
         if op.kind == "function":
-            t = _first_order(node, [known.get(p) for p in parents], y, args, order, tracked, asking)  # type: ignore[arg-type]
-            if isinstance(t, tuple):
-                pushed[node] = t
-            else:
-                known[node] = carrier.polynomial([y] + ([] if t is None else [t]))
-            continue
-        count = len(parents)
-        tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a)  # type: ignore[index]
-                   for p, a in zip(parents, args)]
-        known[node] = carrier.apply(op, tensors, args[count:], y)
+            known[node] = _first_order(carrier, node, tensors, y, args, asking)
+        elif isinstance(node.value, tuple):
+            known[node] = carrier.apply_many(op, tensors, args[count:], node.value if not tracked else _outputs(node))
+        else:
+            known[node] = carrier.apply(op, tensors, args[count:], y)
         carrier.solve()
     carrier.close()
     return known
 
 
-def _first_order(node: Any, series: Sequence[Series | None], y: Any, args: tuple, order: int, tracked: bool, asking: str) -> Any:
-    """The first derivative of a custom Function, by its own pushforward.
+def _outputs(node: Node) -> Any:
+    """The values of a node with several outputs, as Tensors."""
+    return Values(wrap(value, Output(node, k)) for k, value in enumerate(node.value))
 
-    Raises NotImplementedError for a higher one, and where the Function has no pushforward.
+
+def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: Any, args: tuple, asking: str) -> Any:
+    """The series of a custom Function up to order 1, by its own pushforward.
+
+    Raises NotImplementedError for a higher order, and where the Function has no pushforward.
     """
-    name = node.op.name
+    name, order = node.op.name, carrier.order
     if order > 1:
         raise NotImplementedError(f"{asking}: the custom Function {name} says how it is differentiated once, and not what its Taylor coefficients of "
                                   f"order {order} are; ask for order 1, or write {name} with symgrad's operations")
-    tangents = [None if x is None or len(x.terms) == 1 else x.terms[1] for x in series]
+    tangents = [x.terms[1] if order and type(x) is Series and len(x.terms) > 1 else None for x in series]
+    tangents = [np.float64(t) if type(t) is float else t for t in tangents]
     try:
-        return node.op.jvp(traced if tracked else numeric, tangents, y, args)
+        found = node.op.jvp(carrier.xp, tangents, y, args) if order else None
     except NotImplementedError as error:
         raise NotImplementedError(f"{asking}: the custom Function {name} has no jvp; give it a static method jvp(ctx, *tangents), or write it with "
                                   f"symgrad's operations") from error
+    if not node.many:
+        return carrier.polynomial([y] if found is None else [y, found])
+    values = _outputs(node) if carrier.xp is traced else y
+    return [carrier.polynomial([v] if t is None else [v, t]) for v, t in zip(values, found or (None,) * len(values))]
 
 
 # What goes in, and what comes out
@@ -123,7 +128,7 @@ def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i
 
 def _trimmed(path: list[Any]) -> list[Any]:
     """Coefficients without zeros at the end: what is a polynomial of low degree is carried as one."""
-    while len(path) > 1 and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
+    while path and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
         path.pop()
     return path
 
@@ -141,13 +146,9 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     if ev.tracked:
         paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
     else:
-        paths = [_trimmed([x._value, *(c._value if f == 1 else c._value / f for c, f in zip(row, factors))]) for x, row in zip(ev.inputs, given)]
-    before = record(ev.tracked)
-    try:
-        known = _propagate(ev, paths, order, asking)
-        return ev, [_row(ev, y, known[y._node].terms[1:] if y._node in known else [], factors) for y in ev.outputs]  # type: ignore[index]
-    finally:
-        record(before)
+        paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))] for x, row in zip(ev.inputs, given)]
+    known = _propagate(ev, paths, order, asking)
+    return ev, [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
 
 
 def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
@@ -160,7 +161,7 @@ def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[floa
             t = t if isinstance(t, Tensor) else wrap(t)
             row.append(wrap(t._value, Link(t._value, t._node, ev.nodes)))  # a derivative that is constant can be differentiated, too
         else:
-            row.append(wrap(t))
+            row.append(wrap(np.float64(t) if type(t) is float else t))
     return row
 
 
@@ -203,7 +204,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
             raise TypeError(f"jet: series[{i}] must be a list of coefficients [x', x'', ...], not {type(row).__name__}")
         if len(row) != len(series[0]):
             raise ValueError(f"jet: series[{i}] has {len(row)} coefficients and series[0] has {len(series[0])}; fill the shorter one up with zeros")
-        if flatten(x)[1] != LEAF:
+        if not isinstance(x, (Tensor, np.ndarray, np.generic, float)) and flatten(x)[1] != LEAF:
             raise TypeError(f"jet: primals[{i}] must be a Tensor, an array or a number, not {type(x).__name__}; make its parts arguments of their own")
     if not primals:
         raise ValueError("jet: give at least one primal")
