@@ -168,7 +168,7 @@ class Batched:
             return Batched(getattr(ufunc, method)(x.data, axis=_shifted(axis, x.ndim), **kwargs), level)
         if method == "at":
             target, index, *values = inputs
-            return ufunc.at(target.data, _whole(index, target, level), *(_aligned(v, level, None) for v in values))
+            return ufunc.at(target.data, whole(index), *(_aligned(v, level, None) for v in values))
         if method != "__call__":
             return NotImplemented
         if out is not None:
@@ -179,7 +179,7 @@ class Batched:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handled = FUNCTIONS.get(function)
-        return (handled(*args, **kwargs) if handled is not None else _each(function, args, kwargs))
+        return (handled(*args, **kwargs) if handled is not None else each(function, args, kwargs))
 
     # Methods that only lay elements out anew
 
@@ -251,8 +251,7 @@ class Batched:
         return take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        level = self.level
-        at = _whole(index, self, level)
+        level, at = self.level, whole(index)
         if isinstance(value, Batched) and value.level > level:
             raise RuntimeError("vmap: a value of an inner vmap is written into a tensor of an outer one; write it with symgrad.where or index_put")
         target = self.data[at]
@@ -381,201 +380,4 @@ def _spelled(shape: Sequence[int], size: int) -> tuple[int, ...]:
     return tuple(size // known if n == -1 and known else n for n in shape)
 
 
-def _is_array(part: Any) -> bool:
-    return isinstance(part, (np.ndarray, list, Batched)) and not (isinstance(part, np.ndarray) and not part.ndim and part.dtype.kind in "iu")
-
-
-def _whole(index: Any, x: Any, level: int) -> tuple[Any, ...]:
-    """An index of a member as one of the data."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return (slice(None), *parts)
-
-
-def take(x: Any, index: Any) -> Any:
-    """The elements that an index names, in each member; the index may itself differ between members."""
-    parts = index if isinstance(index, tuple) else (index,)
-    inside = [part for part in parts if type(part) is Batched]
-    level = max(p.level for p in (*inside, *((x,) if type(x) is Batched else ())))
-    arrays = [k for k, part in enumerate(parts) if _is_array(part)]
-    if not any(part.level == level for part in inside):
-        found = x.data[(slice(None), *parts)]
-        widths = [np.ndim(parts[k]) if not (hasattr(parts[k], "dtype") and parts[k].dtype == bool) else 1 for k in arrays]
-        if arrays and _apart(parts, arrays):  # NumPy puts what separated arrays name before everything else, and so before the batch
-            found = np.moveaxis(found, max(widths), 0)
-        return Batched(found, level)
-    count = _counted([x, *inside], level)
-    if any(getattr(parts[k], "dtype", None) == bool for k in arrays):
-        raise RuntimeError("vmap: a mask that differs between the members of the batch selects different numbers of elements; use symgrad.where")
-    width = max(p.ndim if hasattr(p, "ndim") else np.ndim(p) for p in (parts[k] for k in arrays))
-    which = np.arange(count).reshape((count,) + (1,) * width)
-    full = _members(x, level, count)
-    at = tuple(_aligned(part, level, width) if k in arrays else part for k, part in enumerate(parts))
-    before = 0 if _apart(parts, arrays) else _dimensions(parts[:arrays[0]], x.ndim - len([p for p in parts if p is not None and p is not Ellipsis]))
-    found = full[(which, *at)]
-    if not _apart((0, *at), [0, *(k + 1 for k in arrays)]) and arrays[0] == 0:
-        return Batched(found, level)
-    return Batched(np.moveaxis(found, tuple(range(1, width + 1)), tuple(range(1 + before, 1 + before + width))), level)
-
-
-def _apart(parts: Sequence[Any], arrays: Sequence[int]) -> bool:
-    """Whether the arrays of an index are separated by slices; integers beside arrays count as arrays."""
-    at = [k for k, part in enumerate(parts) if k in arrays or isinstance(part, (int, np.integer)) and not isinstance(part, bool)]
-    return at[-1] - at[0] + 1 != len(at)
-
-
-def _dimensions(parts: Sequence[Any], rest: int) -> int:
-    """How many dimensions a piece of an index leaves in the result."""
-    return sum(rest if part is Ellipsis else 0 if isinstance(part, (int, np.integer)) else 1 for part in parts)
-
-
-def _each(function: Any, args: Any, kwargs: Any) -> Any:
-    """A function of NumPy's that knows no batches, for one member after the other."""
-    flat = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))]
-    level = _level(*flat)
-    count = _counted(flat, level)
-
-    def member(a: Any, i: int) -> Any:
-        if isinstance(a, (tuple, list)):
-            return type(a)(member(b, i) for b in a)
-        return a.data[i] if type(a) is Batched and a.level == level else a
-
-    found = [function(*(member(a, i) for a in args), **{k: member(a, i) for k, a in kwargs.items()}) for i in range(count)]
-    if not found:
-        raise RuntimeError(f"vmap: {function.__name__} of an empty batch is not known")
-    return tuple(Batched(np.stack(ys), level) for ys in zip(*found)) if isinstance(found[0], tuple) else Batched(np.stack(found), level)
-
-
-# Products
-
-
-def matmul(a: Any, b: Any) -> Any:
-    """The products of vectors, matrices and stacks of them, as one large product where one factor is shared."""
-    level = _level(a, b)
-    x, z = (type(v) is Batched and v.level == level for v in (a, b))
-    for v, other in ((b, a), (a, b)) if x != z else ():
-        if type(v) is Batched and v.level == level and v.unit is not None and v.ndim == 1 and other.ndim <= 2:
-            axis = -1 if v is b else 0  # a product with unit vectors picks slices
-            picked = other[(slice(None),) * (axis % other.ndim) + (slice(v.unit, v.unit + v.data.shape[0]),)]
-            return Batched(picked if other.ndim == 1 or not axis else np.swapaxes(picked, 0, 1), level)
-    if x and not z:
-        data = a.data
-        if a.ndim == 1:
-            return Batched(np.matmul(data, b), level) if b.ndim <= 2 else Batched(np.matmul(data[:, None], b[None])[..., 0, :], level)
-        if a.ndim == 2 and b.ndim <= 2 and type(data) is np.ndarray:
-            return Batched(np.matmul(data.reshape(-1, data.shape[-1]), b).reshape((*data.shape[:-1], *b.shape[1:])), level)
-        return Batched(np.matmul(data, b), level) if b.ndim <= 2 else Batched(np.matmul(_aligned(a, level, b.ndim), b), level)
-    if z and not x:
-        data = b.data
-        if b.ndim == 1:
-            if a.ndim <= 2:
-                return Batched(np.matmul(data, a if a.ndim == 1 else np.swapaxes(a, 0, 1)), level)
-            return Batched(np.matmul(a, data.reshape((data.shape[0], *(1,) * (a.ndim - 2), data.shape[1], 1)))[..., 0], level)
-        if a.ndim == 1:
-            return Batched(np.matmul(a, data), level)
-        return Batched(np.matmul(a, _aligned(b, level, a.ndim)), level)
-    left, right = a.data, b.data
-    if a.ndim == 1 and b.ndim == 1:
-        return Batched(np.matmul(left[:, None, :], right[:, :, None])[:, 0, 0], level)
-    if b.ndim == 1:
-        return Batched(np.matmul(left, right.reshape((right.shape[0], *(1,) * (a.ndim - 2), right.shape[1], 1)))[..., 0], level)
-    if a.ndim == 1:
-        return Batched(np.matmul(left.reshape((left.shape[0], *(1,) * (b.ndim - 2), 1, left.shape[1])), right)[..., 0, :], level)
-    ndim = max(a.ndim, b.ndim)
-    return Batched(np.matmul(_aligned(a, level, ndim), _aligned(b, level, ndim)), level)
-
-
-def _einsum(equation: str, *xs: Any, optimize: Any = False) -> Any:
-    level = _level(*xs)
-    left, _, right = equation.partition("->")
-    letter = next(c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in equation)
-    terms = [letter + term if type(x) is Batched and x.level == level else term for term, x in zip(left.split(","), xs)]
-    return Batched(np.einsum(",".join(terms) + "->" + letter + right, *(_aligned(x, level, None) for x in xs), optimize=True), level)
-
-
-# NumPy's functions, by what they do to the axes of a member
-
-
-def _where(condition: Any, a: Any, b: Any) -> Any:
-    level = _level(condition, a, b)
-    ndim = max(getattr(x, "ndim", 0) for x in (condition, a, b))
-    return Batched(np.where(*(_aligned(x, level, ndim) for x in (condition, a, b))), level)
-
-
-def _like(function: Any) -> Any:
-    def like(x: Any, *rest: Any, shape: Any = None, **words: Any) -> Batched:
-        whole = None if shape is None else (x.data.shape[0], *((shape,) if isinstance(shape, int) else shape))
-        return Batched(function(x.data, *rest, shape=whole, **words), x.level)
-
-    return like
-
-
-def _along(function: Any) -> Any:
-    def along(x: Any, axis: Any = None, **rest: Any) -> Batched:
-        if axis is None and rest.get("keepdims"):
-            return along(x.reshape((x.size,)), 0, **{**rest, "keepdims": False}).reshape((1,) * x.ndim)
-        data, axis = (x.data.reshape((x.data.shape[0], -1)), 1) if axis is None else (x.data, axis % max(x.ndim, 1) + 1)
-        return Batched(function(data, axis=axis, **rest), x.level)
-
-    return along
-
-
-def _joined(function: Any, more: int) -> Any:
-    def join(xs: Sequence[Any], axis: int = 0) -> Batched:
-        level = _level(*xs)
-        count = _counted(xs, level)
-        ndim = xs[0].ndim + more
-        return Batched(function([_members(x, level, count) for x in xs], axis=axis % ndim + 1), level)
-
-    return join
-
-
-def _flip(x: Any, axis: Any = None) -> Batched:
-    return Batched(np.flip(x.data, _shifted(axis, x.ndim)), x.level)
-
-
-def _roll(x: Any, shift: Any, axis: Any = None) -> Batched:
-    if axis is None:
-        return Batched(np.roll(x.data.reshape((x.data.shape[0], -1)), shift, 1).reshape(x.data.shape), x.level)
-    return Batched(np.roll(x.data, shift, _shifted(axis, x.ndim)), x.level)
-
-
-def _broadcast_to(x: Any, shape: Any, subok: bool = False) -> Batched:
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    data = _aligned(x, x.level, len(shape))
-    return Batched(np.broadcast_to(data, (data.shape[0], *shape)), x.level)
-
-
-def _diag(x: Any, k: int = 0) -> Batched:
-    if x.ndim == 2:
-        return x.diagonal(k)
-    n = x.shape[0]
-    out = np.zeros_like(x, shape=(n + abs(k),) * 2)
-    at = np.arange(n)
-    out[at + max(-k, 0), at + max(k, 0)] = x
-    return out
-
-
-def _moveaxis(x: Any, source: Any, destination: Any) -> Batched:
-    return Batched(np.moveaxis(x.data, _shifted(source, x.ndim), _shifted(destination, x.ndim)), x.level)
-
-
-def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Batched:
-    level = _level(x, indices)
-    count = _counted((x, indices), level)
-    return Batched(np.take_along_axis(_members(x, level, count), _members(indices, level, count), axis % indices.ndim + 1), level)
-
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.einsum: _einsum, np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.empty_like: _like(np.empty_like),
-    np.full_like: _like(np.full_like), np.concatenate: _joined(np.concatenate, 0), np.stack: _joined(np.stack, 1), np.flip: _flip, np.roll: _roll,
-    np.broadcast_to: _broadcast_to, np.diag: _diag, np.moveaxis: _moveaxis, np.take_along_axis: _take_along_axis,
-    np.cumsum: _along(np.cumsum), np.cumprod: _along(np.cumprod), np.argmax: _along(np.argmax), np.argmin: _along(np.argmin),
-    np.argsort: _along(np.argsort), np.sort: _along(np.sort),
-    np.tril: lambda x, k=0: Batched(np.tril(x.data, k), x.level), np.triu: lambda x, k=0: Batched(np.triu(x.data, k), x.level),
-    np.all: lambda x, axis=None, keepdims=False: x.all(axis, keepdims), np.any: lambda x, axis=None, keepdims=False: x.any(axis, keepdims),
-    np.transpose: lambda x, axes=None: x.transpose(*(() if axes is None else (tuple(axes),))), np.reshape: lambda x, shape: x.reshape(shape),
-    np.swapaxes: lambda x, a, b: Batched(np.swapaxes(x.data, a % x.ndim + 1, b % x.ndim + 1), x.level),
-    np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size, np.iscomplexobj: lambda x: x.dtype.kind == "c",
-    np.result_type: lambda *xs: np.result_type(*(x.dtype if type(x) is Batched else x for x in xs)),
-    np.may_share_memory: lambda a, b: np.may_share_memory(raw(a), raw(b)), np.shares_memory: lambda a, b: np.shares_memory(raw(a), raw(b)),
-}
+from symgrad.carriers.batching import FUNCTIONS, each, matmul, take, whole  # noqa: E402  what needs the class that it completes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -58,7 +59,8 @@ from numpy import not_equal as ne
 from numpy import rint as round
 
 from symgrad.carriers import structure
-from symgrad.carriers.batched import Batched, raw, take
+from symgrad.carriers.batched import Batched, raw
+from symgrad.carriers.batching import scattered, take
 from symgrad.carriers.structure import (
     add,
     batch,
@@ -82,7 +84,6 @@ from symgrad.carriers.structure import (
     neg,
     ones_like,
     permute,
-    place,
     pow,
     prod,
     reshape,
@@ -332,9 +333,14 @@ def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return np.argmin(x, axis=dim, keepdims=keepdim)
 
 
+def _differs(index: Any) -> bool:
+    """Whether an index differs between the members of a batch."""
+    return type(index) is Batched or type(index) is tuple and builtins.any([type(part) is Batched for part in index])
+
+
 def getitem(x: Any, index: Any) -> Any:
     """The elements an index names; a view of the memory even where that is a single element."""
-    if type(index) is tuple and any([type(part) is Batched for part in index]) or type(index) is Batched:
+    if _differs(index):
         return take(x, index)
     out = x[index]
     if type(out) is np.ndarray or type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
@@ -360,8 +366,15 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     return out
 
 
+def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, where an element may be named twice."""
+    return scattered(zeros_like(g, shape), index, g, True) if _differs(index) else structure.place(g, index, shape)
+
+
 def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     """A copy of `x` with `values` written at `index`, or added there."""
+    if _differs(index):
+        return scattered(x, index, values, accumulate)
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
     if type(values) is Batched or type(x) is Batched:
