@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
-
 __all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "inside", "integers", "largest", "masked", "most_frequent", "order",
            "plain", "positions", "repeated", "running", "slices", "windows"]
 
@@ -82,7 +80,7 @@ def positions(flat: np.ndarray, shape: tuple[int, ...]) -> Places:
 
 
 def _array(value: Any) -> Any:
-    return value if type(value) is Batched else np.asarray(value)
+    return value if hasattr(value, "__array_function__") else np.asarray(value)  # batched values, too
 
 
 def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:

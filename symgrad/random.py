@@ -124,7 +124,7 @@ class _Different:
                 found: Any = np.array([method(*args) for _ in range(math.prod(counts))], np.int64).reshape((*counts, *args))
             else:
                 found = method(*((*counts, *a) if isinstance(a, tuple) else a for a in args))
-            found = np.moveaxis(found, range(len(counts)), reversed(range(len(counts))))
+            found = np.moveaxis(found, range(len(counts)), range(len(counts))[::-1])
             for level, _ in self._batches:
                 found = Batched(found, level)
             return found

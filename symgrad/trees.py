@@ -42,7 +42,7 @@ class Spec:
         if issubclass(kind, dict):
             return defaultdict(self.keys[-1], zip(self.keys, parts)) if kind is defaultdict else kind(zip(self.keys, parts))
         if dataclasses.is_dataclass(kind):
-            out = object.__new__(kind)
+            out: Any = object.__new__(kind)  # type: ignore[arg-type]
             for name, part in zip(self.keys, parts):
                 object.__setattr__(out, name, part)
             return out
@@ -61,8 +61,6 @@ def _branches(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     kind = type(tree)
     if tree is None:
         return NOTHING, (), []
-    if kind is tuple or kind is list or isinstance(tree, tuple) and hasattr(tree, "_fields") or kind is tuple:
-        return kind, tuple(range(len(tree))), list(tree)
     if kind in (dict, OrderedDict, defaultdict):
         keys = tuple(tree)
         return kind, (*keys, tree.default_factory) if kind is defaultdict else keys, [tree[key] for key in keys]

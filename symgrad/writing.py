@@ -20,7 +20,7 @@ __all__ = ["InferenceError", "alike", "check_target", "into", "refuse_inference"
 ORDER = "biufc"
 
 
-def check_target(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, repeated: bool = False) -> None:
+def check_target(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype, repeated: bool = False) -> None:
     """Raise torch's error if a result of this shape and dtype cannot be written into an array.
 
     Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place,

@@ -72,7 +72,7 @@ def _read_by_pullback(ev: Evaluation) -> list[Node]:
                         if name == "result":
                             read.add(node)
                         else:
-                            read.add(parents[op.argument_names.index(name)] if op.arity is not None else p)
+                            read.add(parents[op.argument_names.index(name)] if op.arity is not None else p)  # type: ignore[arg-type]
         if node in read:
             read.update([p for p in parents if p in between])
     return [node for node in ev.path if node in read]
@@ -165,7 +165,7 @@ def _blocks(ev: Evaluation, whole: np.ndarray) -> Any:
                                         for c, d, z in zip(ends, ends[1:], ev.inputs)])
 
 
-def compressed(ev: Evaluation, y: Tensor, seeds: np.ndarray, chunk_size: int | None) -> np.ndarray:
+def compressed(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> np.ndarray:
     """The products of the Hessian with vectors over all elements of all inputs, which are the rows of `seeds`."""
     sizes = [x.numel() for x in ev.inputs]
     ends = np.cumsum([0, *sizes])
