@@ -11,9 +11,24 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import STOP
+from symgrad.carriers.batched import batches
 from symgrad.dtypes import dtype_of
 from symgrad.func.evaluation import named
-from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, is_tracked, repeated, restored, rule_op, standing, transposed, unwritten
+from symgrad.func.rules import (
+    Rule,
+    Some,
+    Tensors,
+    attached,
+    boundary,
+    inside,
+    is_tracked,
+    repeated,
+    restored,
+    rule_op,
+    standing,
+    transposed,
+    unwritten,
+)
 from symgrad.graph import GRADIENT, SHADOW, mode, next_sequence
 from symgrad.random import default_generator
 from symgrad.recording import core
@@ -258,7 +273,8 @@ class custom_vjp(_Custom):
         residuals = self._forward(call, tensors)[1] if again else call.residuals
         if not again:
             unwritten(flatten(residuals)[0], call.since)
-        found = self.bwd(*call.fixed.values(), residuals, call.answered(cotangents))
+        with inside(batches.entered, *cotangents):
+            found = self.bwd(*call.fixed.values(), residuals, call.answered(cotangents))
         count, name = len(call.form.parts), named(self.bwd)
         if not isinstance(found, (tuple, list)) or len(found) != count:
             given = f"one of {len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
@@ -328,7 +344,7 @@ class custom_jvp(_Custom):
 
     def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
         moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
-        with restored(call.state):
+        with restored(call.state), inside(batches.entered, *moving):
             found = self.rule(*call.fixed.values(), call.filled(tensors), call.filled(moving, _zeros))  # type: ignore[misc]
         name = named(self.rule)  # type: ignore[arg-type]
         leaves = _matched(_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")

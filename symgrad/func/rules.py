@@ -229,13 +229,13 @@ def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any]
     """What a rule answers, in a carrier."""
     if xp is numeric:
         given, along = [wrap(x) for x in tensors], [None if c is None else wrap(c) for c in moving]
-        with recording(False, True), inside(rule.entered, *given, *along):
+        with recording(False, True), inside(rule.entered):
             found = ask(given, [wrap(v) for v in (y if isinstance(y, tuple) else (y,))], along, *rest)
         return [None if c is None else c._value for c in found]
     if xp is traced:
         values = y._value
         outputs = [wrap(v, p) for v, p in zip(values, _places(y._node, len(values)))] if isinstance(values, tuple) else [y]
-        with inside(rule.entered, *tensors, *moving):
+        with inside(rule.entered):
             return list(ask(tensors, outputs, moving, *rest))
     if type(xp) is DualCarrier:
         return _asked_twice(xp._xp, ask, rule, tensors, y, moving, *rest)
@@ -264,7 +264,7 @@ def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Seque
     pairs = zip(values, along or (None,) * len(values)) if isinstance(values, tuple) else [(values, along)]
     given, outputs, cotangents = [entered(x) for x in tensors], [entered(v, t) for v, t in pairs], [None if c is None else entered(c) for c in moving]
     with recording(True, base is numeric):
-        with inside(rule.entered, *given, *cotangents):
+        with inside(rule.entered):
             found = ask(given, outputs, cotangents, *rest)
         moved = pushforward(base, [c._node for c in found if c is not None and c._node is not None], starts, None if base is numeric else read_traced)
     closed(places)
@@ -279,7 +279,7 @@ def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Seque
 def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
     """The transpose of a linear map at cotangents: a pullback through its recording at zero. `like` has None where nothing is asked for."""
     create = mode.grad
-    with inside((), *like):
+    with inside(batches.entered, *like):
         zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
         with recording(True):
             outputs = linear(zeros)  # type: ignore[arg-type]

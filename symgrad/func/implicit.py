@@ -1,0 +1,382 @@
+"""Implicit differentiation: derivatives of a solution from the equation it solves, whatever found it.
+
+Where F(x, θ) = 0, the implicit function theorem gives ∂x/∂θ = -(∂F/∂x)⁻¹ ∂F/∂θ. A pullback is then one linear solve with the transposed Jacobian, a
+pushforward one with the Jacobian, and both are roots of linear equations themselves: so they are differentiated in the same way, to any order, and
+the one factored matrix serves them all.
+
+Blondel et al., Efficient and Modular Implicit Differentiation, NeurIPS 2022.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.bundles import Refused
+from symgrad.autograd.engine import grad
+from symgrad.autograd.forward_ad import push
+from symgrad.carriers.batched import Batched, batch, batches, new_level, unbatch
+from symgrad.func.checkpointing import cut
+from symgrad.func.evaluation import named
+from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, closed, gate, inside, recording, rule_op, standing, transposed, unwritten
+from symgrad.graph import TRACKED, mode, next_sequence
+from symgrad.lift import traced
+from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.trees import flatten, tree_map
+
+__all__ = ["implicit_argmin", "implicit_fixed_point", "implicit_root"]
+
+Residual = Callable[[Tensors, Tensors], Sequence[Tensor]]  # of the unknowns and the parameters
+OP = rule_op("ImplicitRoot", reads_result=True)
+
+
+class _Root(Rule):
+    """A solution of F(x, θ) = 0: the residual, and the linear system of its Jacobian in x."""
+
+    def __init__(self, residual: Residual, solution: Tensors, system: Any):
+        self.residual, self.solution = residual, solution
+        self.system = _System(self, system) if callable(system) or isinstance(system, str) else system
+
+    def attached(self, tensors: Tensors, accept: Callable[[Sequence[Tensor]], None] = lambda found: None) -> Tensors:
+        """The solution at its node, once its residual is accepted; what the residual captured is among its arguments."""
+        self.since = since = next_sequence()
+        with recording(mode.grad):
+            found = self.residual(self.solution, [wrap(t._value) for t in tensors])
+        accept(found)
+        self.captured = tuple(boundary(found, since))
+        given = [*tensors, *map(standing, self.captured)]
+        self.values = tuple(t._value for t in given)
+        return attached(OP, self, given, self.solution)
+
+    def recorded(self, xs: Tensors, tensors: Tensors) -> tuple[Sequence[Tensor], list[Tensor]]:
+        """The residual, recorded from gates at the unknowns and at all other tensors; and the gates."""
+        gates = [gate(t) for t in (*xs, *tensors)]
+        since, explicit = next_sequence(), len(gates) - len(self.captured)
+        with recording(True):
+            found = self.residual(gates[:len(xs)], gates[len(xs):explicit])
+        cut(found, [*self.captured, *(g._node for g in gates)], [*gates[explicit:], *gates], since)  # type: ignore[list-item]
+        return found, gates
+
+    def evaluate(self, tensors: Tensors) -> Tensors:
+        raise Refused("a solution that a solver found has no formula")
+
+    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        unwritten([wrap(y._value) for y in outputs], self.since)
+        gs = [wrap(np.zeros_like(x._value)) if g is None else g for g, x in zip(cotangents, outputs)]
+        us = self.linear(True, outputs, tensors, gs)
+        found, gates = self.recorded(outputs, tensors)
+        out = _pulled(found, [g if need is not None else None for g, need in zip(gates[len(outputs):], needs)], us)
+        closed(gates)
+        return out
+
+    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        unwritten([wrap(y._value) for y in outputs], self.since)
+        found, gates = self.recorded(outputs, tensors)
+        moved = _pushed(found, gates[len(outputs):], tangents)
+        closed(gates)
+        return self.linear(False, outputs, tensors, [wrap(np.zeros_like(x._value)) if b is None else b for b, x in zip(moved, outputs)])
+
+    def linear(self, transpose: bool, xs: Tensors, tensors: Tensors, right: Tensors) -> Tensors:
+        """The solution u of J u + right = 0, with the Jacobian J of the residual in the unknowns, or its transpose; differentiably."""
+        values = [wrap(v) for v in self.system.solved([-b._value for b in right], transpose)]
+        if not mode.grad:
+            return values
+        count = len(xs)
+
+        def residual(us: Tensors, given: Tensors) -> Sequence[Tensor]:
+            found, gates = self.recorded(given[:count], given[count:-count])
+            with recording(True):
+                moved = _pulled(found, gates[:count], us) if transpose else _pushed(found, gates[:count], us)
+                closed(gates)
+                return [b if c is None else c + b for c, b in zip(moved, given[-count:])]
+
+        return _Root(residual, values, self.system.turned(transpose)).attached([*xs, *tensors, *right])
+
+
+def _pulled(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
+    """Cotangents of a recording carried to those of its gates that are asked for."""
+    asked = [g for g in gates if g is not None]
+    pairs = [(y, c) for y, c in zip(found, cotangents) if c is not None and y.requires_grad]
+    if not asked or not pairs:
+        return [None] * len(gates)
+    out = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], retain_graph=True, create_graph=mode.grad, allow_unused=True))
+    return [None if g is None else next(out) for g in gates]
+
+
+def _pushed(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> Some:
+    """Tangents of the gates of a recording carried to what was recorded."""
+    try:
+        return push(found, {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}, mode.grad)
+    except NotImplementedError:  # something in it can only be pulled back
+        kept = [g if t is not None else None for g, t in zip(gates, tangents)]
+        return transposed(lambda us: _pulled(found, kept, us), found, tangents)
+
+
+class _System:
+    """The Jacobian of a residual in its unknowns at the solution, as something to solve with: made when it is first asked for."""
+
+    def __init__(self, root: _Root, method: Any):
+        self.root, self.method = root, method
+
+    def turned(self, transpose: bool) -> _System | _Turned:
+        """The system of the transposed Jacobian, or this one."""
+        return _Turned(self) if transpose else self
+
+    @functools.cached_property
+    def recording(self) -> tuple[Sequence[Tensor], list[Tensor]]:
+        root = self.root
+        with recording(True, True):
+            return root.recorded(root.solution, [wrap(v) for v in root.values])
+
+    @property
+    def unknowns(self) -> Tensors:
+        return self.root.solution
+
+    def solved(self, right: Sequence[Any], transpose: bool) -> list[Any]:
+        """The solution for right-hand sides, one for each unknown and each member of a batch."""
+        levels: dict[int, int] = {}
+        for value in right:
+            while type(value) is Batched:
+                levels[value.level] = value.count
+                value = value.data
+        for level, count in levels.items():
+            right = [unbatch(v, 0, level, count) for v in right]
+        lead = tuple(reversed(levels.values()))
+        rows = np.concatenate([np.reshape(v, (*lead, -1)) for v in right], -1).astype(np.float64)
+        found = self.each(rows.reshape(-1, rows.shape[-1]), transpose).reshape(rows.shape)
+        ends = np.cumsum([x.numel() for x in self.unknowns])[:-1]
+        out: list[Any] = [part.reshape((*lead, *x.shape)).astype(x._value.dtype)[()] for part, x in zip(np.split(found, ends, -1), self.unknowns)]
+        for level in reversed(levels):
+            out = [batch(v, 0, level) for v in out]
+        return out
+
+    def each(self, rows: np.ndarray, transpose: bool) -> np.ndarray:
+        if not rows.shape[-1]:
+            return rows
+        if self.method == "dense":
+            from scipy.linalg import lu_solve
+
+            return lu_solve(self.factors, rows.T, trans=int(transpose)).T
+        return np.stack([self.iterated(row, transpose) for row in rows]) if len(rows) else rows
+
+    @functools.cached_property
+    def factors(self) -> Any:
+        """The Jacobian's LU factors.
+
+        Raises RuntimeError where it is singular to working precision.
+        """
+        from scipy.linalg import lapack
+
+        found, gates = self.recording
+        count, n = len(self.unknowns), sum(x.numel() for x in self.unknowns)
+        level, at, units = new_level(), 0, []
+        for x in self.unknowns:
+            units.append(wrap(Batched(np.eye(n, x.numel(), -at).reshape((n, *x.shape)), level)))
+            at += x.numel()
+        with recording(False, True):
+            rows = _pulled(found, gates[:count], units)
+        jacobian = np.concatenate([np.zeros((n, x.numel())) if r is None else np.reshape(unbatch(r._value, 0, level, n), (n, -1))
+                                   for r, x in zip(rows, self.unknowns)], 1)
+        if not np.isfinite(jacobian).all():
+            raise RuntimeError("implicit differentiation: the Jacobian of the residual in the unknowns is not finite at the solution, so that the "
+                               "solution has no derivative there")
+        lu, pivots, _ = lapack.dgetrf(jacobian)
+        rcond = lapack.dgecon(lu, np.abs(jacobian).sum(0).max(initial=0.0))[0] if n else 1.0
+        if not rcond > np.finfo(np.float64).eps:
+            raise RuntimeError(f"implicit differentiation: the Jacobian of the residual in the unknowns is singular at the solution (reciprocal "
+                               f"condition {rcond:.0e}), so that the solution has no derivative there; a solution that is not isolated needs another equation")
+        return lu, pivots
+
+    def iterated(self, row: np.ndarray, transpose: bool) -> np.ndarray:
+        """One solve by products with the Jacobian alone."""
+        from scipy.sparse.linalg import LinearOperator, cg, gmres
+
+        found, gates = self.recording
+        unknowns = self.unknowns
+        ends = np.cumsum([x.numel() for x in unknowns])[:-1]
+
+        def product(v: np.ndarray) -> np.ndarray:
+            split = np.split(np.asarray(v, np.float64).ravel(), ends)
+            parts = [wrap(part.reshape(x.shape).astype(x._value.dtype)) for part, x in zip(split, unknowns)]
+            with recording(False, True):
+                moved = (_pulled if transpose else _pushed)(found, gates[:len(unknowns)], parts)
+            return np.concatenate([np.zeros(x.numel()) if c is None else np.ravel(c._value) for c, x in zip(moved, unknowns)])
+
+        if callable(self.method):
+            return np.asarray(self.method(product, row), np.float64).reshape(row.shape)
+        operator = LinearOperator((row.size, row.size), matvec=product, dtype=np.float64)
+        solve = cg if self.method == "cg" else gmres
+        out, failed = solve(operator, row, rtol=1e-13, atol=0.0)
+        residual = np.linalg.norm(product(out) - row) / max(np.linalg.norm(row), np.finfo(float).tiny)
+        if not residual <= 1e-8:
+            raise RuntimeError(f"implicit differentiation: {self.method} did not solve the linear system (relative residual {residual:.0e}); cg needs "
+                               f"a symmetric positive definite Jacobian; use solve='gmres' or 'dense', or a solver of your own")
+        return out
+
+
+class _Turned:
+    """The same system with the Jacobian transposed."""
+
+    def __init__(self, system: _System):
+        self.system = system
+
+    def turned(self, transpose: bool) -> _System | _Turned:
+        return self.system if transpose else self
+
+    def solved(self, right: Sequence[Any], transpose: bool) -> list[Any]:
+        return self.system.solved(right, not transpose)
+
+
+# What users write
+
+
+class _Solution:
+    """The solution of an equation as a function of its parameters."""
+
+    def __init__(self, asking: str, residual: Callable[..., Any], solver: Callable[..., Any], solve: Any, tolerance: float | None):
+        if not callable(residual) or not callable(solver):
+            raise TypeError(f"{asking}: the {'solver' if callable(residual) else 'first argument'} must be a function")
+        if not (callable(solve) or solve in ("dense", "cg", "gmres")):
+            raise ValueError(f"{asking}: solve must be 'dense', 'cg', 'gmres' or a function of (matvec, b), not {solve!r}")
+        functools.update_wrapper(self, solver, updated=())
+        self.asking, self.residual, self.solver, self.solve, self.tolerance = asking, residual, solver, solve, tolerance
+
+    def __call__(self, *params: Any, **options: Any) -> Any:
+        leaves, form = flatten(params)
+        if batches.entered and any(isinstance(x, Tensor) and type(x._value) is Batched for x in leaves):
+            return self._each(leaves, form, options)
+        with inside(()):  # all members of a batch share the solution
+            return self._solved(leaves, form, options)
+
+    def _solved(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
+        places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._value.dtype.kind in "fcV"]
+        if any(leaves[i]._value.dtype.kind == "c" for i in places):
+            raise TypeError(f"{self.asking}: a parameter is complex; give its real and imaginary parts")
+        plain = [wrap(x._value) if isinstance(x, Tensor) else x for x in leaves]
+        with recording(True, True):
+            found = self.solver(*form.unflatten(plain), **options)
+        solution, shape = self._solution(found)
+
+        def residual(xs: Tensors, tensors: Tensors) -> Sequence[Tensor]:
+            given = list(plain)
+            for i, t in zip(places, tensors):
+                given[i] = t
+            return self._flat(self.residual(shape.unflatten(xs), *form.unflatten(given)), shape, solution)
+
+        root = _Root(residual, solution, self.solve)
+        return shape.unflatten(root.attached([leaves[i] for i in places], self._accept))
+
+    def _solution(self, found: Any) -> tuple[list[Tensor], Any]:
+        """What the solver returned, as tensors outside of every graph."""
+        leaves, shape = flatten(found)
+        out = []
+        for x in leaves:
+            if isinstance(x, Tensor) and x._node is not None and x._node.flags & TRACKED:
+                raise RuntimeError(f"{self.asking}: the solver {named(self.solver)} returned a tensor that is tracked in a graph; the solution is "
+                                   f"differentiated by its equation, not through the solver: return x.detach()")
+            if not isinstance(x, (Tensor, np.ndarray, np.generic, float, int)):
+                hint = ", whose x is the solution" if hasattr(x, "x") else ""
+                raise TypeError(f"{self.asking}: the solver {named(self.solver)} must return tensors, arrays or numbers, not "
+                                f"{type(x).__name__}{hint}")
+            value = as_value(float(x) if type(x) is int else x)
+            if value.dtype.kind not in "f":
+                raise TypeError(f"{self.asking}: the solver {named(self.solver)} must return real floating-point values, not {value.dtype}")
+            out.append(wrap(value))
+        return out, shape
+
+    def _flat(self, found: Any, shape: Any, solution: Tensors) -> list[Tensor]:
+        leaves, its = flatten(found)
+        leaves = [f if isinstance(f, Tensor) else wrap(as_value(f)) for f in leaves]
+        shapes, wanted = [list(f.shape) for f in leaves], [list(x.shape) for x in solution]
+        if shapes != wanted:
+            raise RuntimeError(f"{self.asking}: the residual must have the shapes of the solution, for as many equations as unknowns: it has "
+                               f"{shapes}, and the solution {wanted}")
+        return leaves
+
+    def _accept(self, found: Sequence[Tensor]) -> None:
+        size = max((float(np.max(np.abs(f._value), initial=0.0)) for f in found), default=0.0)
+        if self.tolerance is not None and not size <= self.tolerance:
+            raise RuntimeError(f"{self.asking}: the residual is not zero at what the solver {named(self.solver)} returned: its largest element is "
+                               f"{size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None asks nothing)")
+
+    def _each(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
+        """The solutions for the members of a batch, one after the other."""
+        *before, (level, count, _) = batches.entered
+        entered, batches.entered = batches.entered, tuple(before)
+        try:
+            spread = [traced.unbatch(x, 0, level, count) if isinstance(x, Tensor) and type(x._value) is Batched else x for x in leaves]
+            found = [self(*form.unflatten([s[i] if s is not x else x for s, x in zip(spread, leaves)]), **options) for i in range(count)]
+        finally:
+            batches.entered = entered
+        return tree_map(lambda *xs: traced.batch(traced.stack(xs), 0, level), *found)
+
+
+def implicit_root(residual: Callable[..., Any], solver: Callable[..., Any], *, solve: Any = "dense", tolerance: float | None = 1e-4,
+                  ) -> Callable[..., Any]:
+    """The solution x(θ) of F(x, θ) = 0 as a function of θ, differentiated by the implicit function theorem: ∂x/∂θ = -(∂F/∂x)⁻¹ ∂F/∂θ.
+
+    `residual(x, *params)` is F, of the shapes of x; `solver(*params, **options)` finds x in any way, such as NumPy's or SciPy's: it is called with
+    tensors outside of every graph, is not differentiated, and returns a tensor, an array, a number or a tree of them. The result
+    is called as the solver is: `x = solution(*params, **options)`. Derivatives in x by the parameters, and by tensors that the residual
+    captured, are exact at x to every order and in both modes. `solve` is how linear systems with ∂F/∂x are solved: "dense" factors the
+    matrix once; "cg" (symmetric positive definite) and "gmres" only multiply with it; or a function `solve(matvec, b)` of arrays. `tolerance`
+    bounds the largest element of F at x; None asks nothing.
+
+    Raises RuntimeError where F is not zero at x, has another shape than x, or has a singular Jacobian when a derivative is asked for; where the
+    solver returned a tracked tensor, and where a linear solver failed. TypeError for complex values. Blondel et al., NeurIPS 2022.
+
+    >>> import symgrad
+    >>> from symgrad.func import grad, implicit_root
+    >>> root = implicit_root(lambda x, a: x**2 - a, lambda a: float(a) ** 0.5)
+    >>> root(symgrad.tensor(4.0)), grad(root)(4.0), grad(grad(root))(4.0)
+    (tensor(2.), tensor(0.2500), tensor(-0.0312))
+    """
+    return _Solution("implicit_root", residual, solver, solve, tolerance)
+
+
+def implicit_argmin(objective: Callable[..., Any], solver: Callable[..., Any], *, solve: Any = "dense", tolerance: float | None = 1e-4,
+                    ) -> Callable[..., Any]:
+    """The minimiser x(θ) of f(x, θ) as a function of θ: the root of ∂f/∂x, with the derivative -(∂²f/∂x²)⁻¹ ∂²f/∂x∂θ.
+
+    `objective(x, *params)` is f, a scalar; a maximiser or a saddle is differentiated as well. The rest is as in `implicit_root`, and
+    `tolerance` bounds the largest element of the gradient at x.
+
+    Raises what `implicit_root` raises.
+
+    >>> import symgrad
+    >>> from symgrad.func import grad, implicit_argmin
+    >>> argmin = implicit_argmin(lambda x, a: (x - a.sin())**2, lambda a: a.sin())
+    >>> grad(argmin)(0.0)
+    tensor(1.)
+    """
+    from symgrad.func.transforms import grad as gradient
+
+    if not callable(objective):
+        raise TypeError("implicit_argmin: the first argument must be a function")
+    return _Solution("implicit_argmin", gradient(objective), solver, solve, tolerance)
+
+
+def implicit_fixed_point(step: Callable[..., Any], solver: Callable[..., Any], *, solve: Any = "dense", tolerance: float | None = 1e-4,
+                         ) -> Callable[..., Any]:
+    """The fixed point x(θ) = T(x, θ) as a function of θ, with the derivative (1 - ∂T/∂x)⁻¹ ∂T/∂θ.
+
+    `step(x, *params)` is T, of the form of x. The rest is as in `implicit_root`, and `tolerance` bounds the largest element of T(x, θ) - x.
+
+    Raises what `implicit_root` raises.
+
+    >>> import symgrad
+    >>> from symgrad.func import grad, implicit_fixed_point
+    >>> def iterate(a):
+    ...     x = a
+    ...     for _ in range(60):
+    ...         x = (x + a / x) / 2
+    ...     return x
+    >>> grad(implicit_fixed_point(lambda x, a: (x + a / x) / 2, iterate))(4.0)
+    tensor(0.2500)
+    """
+    if not callable(step):
+        raise TypeError("implicit_fixed_point: the first argument must be a function")
+    return _Solution("implicit_fixed_point", lambda x, *params: tree_map(lambda new, old: new - old, step(x, *params), x), solver, solve, tolerance)
