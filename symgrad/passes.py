@@ -189,7 +189,8 @@ def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seed
         if g is None:
             continue
         y, args = read(node)
-        if g.dtype.kind == "c":
+        kind = getattr(g.dtype, "kind", None)  # a Tensor's dtype has none
+        if kind == "c" or kind is None and g.dtype.is_complex:
             y, args = _conjugated(xp.conj, y, args)
         if node.chooses:
             guarded = True
