@@ -98,7 +98,7 @@ def reshape(x: Dependence, shape: tuple[int, ...]) -> Dependence:
     for b in x.blocks:
         if math.prod(b.shape) > LIMIT and b.base is not x.inputs.numbers:
             return x.inputs.everything(x.members(), shape)
-    return x.map(lambda b: b.reshape(*b.shape[:b.ndim - nd], *shape), shape)
+    return x.map(lambda b: b.reshape((*b.shape[:b.ndim - nd], *shape)), shape)
 
 
 def permute(x: Dependence, dims: tuple[int, ...]) -> Dependence:
@@ -218,10 +218,12 @@ def thinned(matrix: np.ndarray) -> np.ndarray | None:
 def matmul(a: Any, b: Any) -> Dependence:
     """A product of matrices, of stacks of them, or of vectors; the zeros of a constant matrix are seen."""
     if type(a) is np.ndarray and a.ndim == 2 and b.ndim <= 2 and b.size * len(a) <= LIMIT and (places := thinned(a)) is not None:
+        b.inputs.general = False
         found = getitem(b, places)
         return reduced(found.masked(places.reshape(*places.shape, *(1,) * (b.ndim - 1)) >= 0), 0)
     if type(b) is np.ndarray and b.ndim == 2 and a.ndim <= 2 and a.size * b.shape[1] <= LIMIT:
         if (places := thinned(b.T)) is not None:
+            a.inputs.general = False
             found = getitem(permute(a, (1, 0)) if a.ndim == 2 else a, places)
             out = reduced(found.masked(places.reshape(*places.shape, *(1,) * (a.ndim - 1)) >= 0), 0)
             return permute(out, (1, 0)) if a.ndim == 2 else out

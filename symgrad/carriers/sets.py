@@ -20,8 +20,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 
-__all__ = ["LIMIT", "MANY", "Dense", "Dependence", "Inputs", "compact", "divide", "flat", "getitem", "multiply", "numbered", "outer", "power", "smooth",
-           "spread", "stretched", "taken", "union"]
+__all__ = ["LIMIT", "MANY", "Dense", "Dependence", "Inputs", "compact", "divide", "flat", "getitem", "multiply", "numbered", "outer", "power",
+           "smooth", "spread", "stretched", "taken", "union"]
 
 Blocks = tuple[np.ndarray, ...]
 Shape = tuple[int, ...]
@@ -43,6 +43,8 @@ class Inputs:
     `second` says whether pairs are asked for. `room` is how far the numbers go, if not to `count`.
     """
 
+    most = 2  # a set that holds more than one half of the inputs needs more colours than a sparse matrix may have
+
     def __init__(self, count: int, second: bool = True, room: int = 0):
         self.count, self.second = count, second
         self.numbers = NUMBERS if max(count, room) <= len(NUMBERS) else np.arange(max(count, room), dtype=np.int64)
@@ -50,6 +52,7 @@ class Inputs:
         self.loose: list[tuple[np.ndarray, np.ndarray, int]] = []
         self.weight = 0  # how many pairs the loose ones are
         self.keys: list[np.ndarray] = []
+        self.general = True  # whether nothing was concluded from the numbers that constants hold
 
     def leaf(self, start: int, shape: Shape) -> Dependence:
         """An array of inputs, numbered from `start` row by row."""
@@ -81,7 +84,7 @@ class Inputs:
         members = 0
         for b in blocks:
             members += math.prod(b.shape[:b.ndim - nd])
-        if 2 * members > self.count and 2 * self.distinct([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
+        if self.most * members > self.count and self.most * self.distinct([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
             raise Dense
         numbers = self.numbers
         if all([b.base is numbers for b in blocks]):
@@ -116,9 +119,8 @@ class Inputs:
         """Bring the loose pairs down to keys row * count + column, each once. Raises Dense where they would not fit in memory."""
         if self.weight > 16 * LIMIT:
             raise Dense
-        found = [key for pair in self.loose for key in (_keys(*pair, self.count),)]
-        if found:
-            self.keys.append(np.unique(np.concatenate(found)))
+        if self.loose:
+            self.keys.append(np.unique(np.concatenate([_keys(*pair, self.count) for pair in self.loose])))
         self.loose, self.weight = [], 0
 
 
@@ -132,7 +134,7 @@ def _keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> np.ndarray:
 def outer(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
     """Two blocks with axes for the members of both, to be broadcast."""
     la, lb = a.ndim - nd, b.ndim - nd
-    return a.reshape(*a.shape[:la], *(1,) * lb, *a.shape[la:]), b
+    return a.reshape((*a.shape[:la], *(1,) * lb, *a.shape[la:])), b
 
 
 def compact(b: np.ndarray) -> np.ndarray:
@@ -163,7 +165,7 @@ def spread(b: np.ndarray, shape: Shape, nd: int, numbers: np.ndarray) -> np.ndar
     lead, extra = b.ndim - nd, len(shape) - nd
     members, old = b.shape[:lead], b.shape[lead:]
     if b.base is not numbers or not b.size:
-        return np.broadcast_to(b.reshape(*members, *(1,) * extra, *old), (*members, *shape))
+        return np.broadcast_to(b.reshape((*members, *(1,) * extra, *old)), (*members, *shape))
     strides = tuple(0 if n == 1 and m != 1 else s for n, m, s in zip(old, shape[extra:], b.strides[lead:]))
     return np.ndarray((*members, *shape), b.dtype, numbers, b.item(0) * b.itemsize, (*b.strides[:lead], *(0,) * extra, *strides))
 

@@ -31,7 +31,7 @@ class Plans:
         plan = self._known.get(form) if form is not None else None
         if plan is None:
             plan = plan_hessian(y._node, ev.nodes)
-            if form is not None:
+            if form is not None and plan.general:
                 self._known[form] = plan
                 if len(self._known) > KEPT:
                     self._known.popitem(last=False)

@@ -19,15 +19,13 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dependence import DIRECT, dependence, mixed, reduced
 from symgrad.carriers.sets import Dense, Dependence, Inputs, smooth, stretched, union
-from symgrad.func.colouring import Colouring, Pattern, colour_columns, colour_symmetric, name_of
+from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
+from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
 from symgrad.graph import FREED, Link, Node
 from symgrad.op import REGISTRY, Op
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
-TINY = 16  # inputs up to which only the number of colours decides whether a matrix is dense
-ROOM = 1 << 16  # places that may always be looked through for entries
-LARGEST = 1 << 26  # pairs that are ever written down
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,11 @@ class Plan:
     """How to compute a sparse matrix: the products `matrix @ seed` for each of the `seeds`, then `recover` of them.
 
     `dense` says that this would not pay; then there are neither seeds nor places. A matrix of n columns is dense where it needs more than
-    n / 2 colours, or has more than a quarter of its entries and n > 16.
+    n / 2 colours, or has more than a quarter of its entries and n > 16. `general` says that it holds for every graph of the same form, with
+    whatever numbers: where a constant matrix has zeros, it does not.
     """
+
+    general = True
 
     def __init__(self, shape: tuple[int, int], pattern: Pattern | None = None, colouring: Colouring | None = None):
         self.shape, self._pattern, self._colouring = shape, pattern, colouring
@@ -119,8 +120,8 @@ class Plan:
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:
-        columns, starts = self._layout
-        return np.repeat(np.arange(self.shape[0]) * self.shape[1], np.diff(starts)) + columns
+        assert self._pattern is not None
+        return self._pattern.rows * self.shape[1] + self._pattern.columns
 
     def __repr__(self) -> str:
         return f"<Plan: {self.report}>"
@@ -260,86 +261,13 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     return locally
 
 
-# From the pairs that were noted to a pattern
-
-Axes = tuple[tuple[int, int, int], ...]  # for each: how long, and what one step adds to the row and to the column
-Grid = tuple[int, int, Axes]  # the row and the column of the first of a set of entries, and the axes along which the others stand
+# From the pairs that were noted to a plan
 
 
-def _grids(inputs: Inputs, symmetric: bool) -> frozenset[Grid]:
-    """The pairs whose blocks are views of the numbers, as sets of entries with constant steps."""
-    out = set()
-    for row, column, shape, steps, other_shape, other_steps, nd in inputs.affine:
-        lead, other = len(shape) - nd, len(other_shape) - nd
-        axes = [(n, s >> 3, 0) for n, s in zip(shape[:lead], steps) if n > 1]
-        axes += [(n, 0, s >> 3) for n, s in zip(other_shape[:other], other_steps) if n > 1]
-        axes += [(n, s >> 3, t >> 3) for n, s, t in zip(shape[lead:], steps[lead:], other_steps[other:]) if n > 1 and (s or t)]
-        out.add((row, column, tuple(axes)))
-        if symmetric and (row != column or any(s != t for _, s, t in axes)):
-            out.add((column, row, tuple([(n, t, s) for n, s, t in axes])))
-    return frozenset(out)
-
-
-def _keys_of(grid: Grid, columns: int) -> np.ndarray:
-    """The keys row * columns + column of a set of entries."""
-    row, column, axes = grid
-    out = np.array([row * columns + column])
-    for n, s, t in axes:
-        out = (out[:, None] + np.arange(n) * (s * columns + t)).ravel()
-    return out
-
-
-def _distinct(keys: np.ndarray) -> np.ndarray:
-    keys.sort()
-    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if keys.size else keys
-
-
-def _entries(grids: frozenset[Grid], keys: Sequence[np.ndarray], rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """The rows and columns of all entries, in order, and how far apart two of one row are at most, plus one. Raises Dense if there are too many."""
-    weight, low, high = 0, columns, -rows
-    for row, column, axes in grids:
-        size, least = 1, column - row
-        most = least
-        for n, s, t in axes:
-            size *= n
-            step = (t - s) * (n - 1)
-            least, most = least + min(step, 0), most + max(step, 0)
-        if columns > TINY and 4 * size > rows * columns and len(axes) <= 2 and all(not s or not t for _, s, t in axes):
-            raise Dense
-        weight += size
-        low, high = min(low, least), max(high, most)
-    if weight > LARGEST:
-        raise Dense
-    width = high - low + 1
-    if keys or rows * width > max(ROOM, 16 * weight):
-        found = _distinct(np.concatenate([*keys, *(_keys_of(grid, columns) for grid in grids)]))
-        at = found // columns
-        column_at = found - at * columns
-        off = column_at - at
-        return at, column_at, int(off.max() - off.min()) + 1 if off.size else 1
-    if not grids:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), 1
-    band = np.zeros(rows * width, bool)  # entry (i, j) at i * width + (j - i - low)
-    for row, column, axes in grids:
-        start = row * (width - 1) + column - low
-        steps = [s * (width - 1) + t for _, s, t in axes]
-        if len(axes) == 1 and steps[0] > 0:
-            band[start:start + steps[0] * (axes[0][0] - 1) + 1:steps[0]] = True
-        elif axes:
-            np.ndarray([n for n, _, _ in axes], bool, band, start, steps)[...] = True
-        else:
-            band[start] = True
-    (places,) = band.nonzero()
-    if width == 1:
-        return places, places + low, 1
-    at = places // width
-    return at, places - at * (width - 1) + low, width
-
-
-def _plan(grids: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, int], symmetric: bool) -> Plan:
+def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, int], symmetric: bool) -> Plan:
     rows, columns = shape
     try:
-        at, column_at, width = _entries(grids, keys, rows, columns)
+        at, column_at, width = entries(found, keys, rows, columns)
     except Dense:
         return Plan(shape)
     if columns > TINY and 4 * len(at) > rows * columns:
@@ -350,20 +278,22 @@ def _plan(grids: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, 
 
 
 @functools.lru_cache(maxsize=8)
-def _remembered(grids: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
+def _remembered(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
     """The plan for entries with constant steps, which are few numbers to compare."""
-    return _plan(grids, (), shape, symmetric)
+    return _plan(found, (), shape, symmetric)
 
 
 def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
     inputs.settle()
-    grids = _grids(inputs, symmetric)
-    if not inputs.keys:
-        return _remembered(grids, shape, symmetric)
+    found = grids(inputs, symmetric)
+    if not inputs.keys and inputs.general:
+        return _remembered(found, shape, symmetric)
     keys, n = list(inputs.keys), shape[1]
     if symmetric:
         keys += [key % n * n + key // n for key in inputs.keys]
-    return _plan(grids, keys, shape, symmetric)
+    plan = _plan(found, keys, shape, symmetric)
+    plan.general = inputs.general
+    return plan
 
 
 def _started(nodes: Sequence[Node], second: bool, room: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
