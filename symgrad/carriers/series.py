@@ -14,144 +14,46 @@ Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd edition, chapter
 from __future__ import annotations
 
 import functools
-import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers import PROTOCOL
+from symgrad.carriers.coefficients import (
+    NUMBERS,
+    Series,
+    compositions,
+    divisor,
+    first_of,
+    integral,
+    longest,
+    moves,
+    nonzero,
+    product,
+    quotient,
+    slopes,
+    term,
+    total,
+    value,
+)
 from symgrad.op import REGISTRY, Op
 
-__all__ = ["Series", "SeriesCarrier"]
+__all__ = ["SeriesCarrier"]
 
 # Where the name of a function is not that of the op whose pushforward belongs to it.
 OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
-NUMBERS = (int, float)
-float64 = np.float64
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
 LONGEST = 64  # the largest whole exponent that is multiplied out
-
-
-class Series:
-    """A power series in t up to an order: the Taylor coefficients so far, and what makes the next one.
-
-    A `complete` series has all coefficients up to its order; those that are not there are zero. Others grow, all of them one coefficient at
-    a time. The coefficients are whatever the carrier below computes with: numbers, arrays, Tensors.
-    """
-
-    __slots__ = ("carrier", "terms", "order", "complete", "step", "source", "rate")
-    __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
-    carrier: SeriesCarrier
-    terms: list[Any]
-    order: int
-    complete: bool
-    step: Callable[[int], Any] | None  # the coefficient of an order, from lower ones and from those of the arguments
-    source: Any  # what its derivative follows from
-    rate: Series | None  # the derivative, once it is known
-
-    def __init__(self, carrier: SeriesCarrier, terms: list[Any], order: int, complete: bool):
-        self.carrier, self.terms, self.order, self.complete = carrier, terms, order, complete
-        self.step = self.source = self.rate = None
-
-    @property
-    def constant(self) -> bool:
-        """Whether nothing but the first coefficient is there."""
-        return self.complete and len(self.terms) == 1
-
-    @property
-    def shape(self) -> Any:
-        """The shape of each coefficient."""
-        first = self.terms[0]
-        return () if type(first) is float else first.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions of each coefficient."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements of each coefficient."""
-        return math.prod(self.shape)
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype."""
-        return _value(self.terms[0]).dtype
-
-    def __add__(self, other: Any) -> Series:
-        return self.carrier.add(self, other)
-
-    def __radd__(self, other: Any) -> Series:
-        return self.carrier.add(other, self)
-
-    def __sub__(self, other: Any) -> Series:
-        return self.carrier.sub(self, other)
-
-    def __rsub__(self, other: Any) -> Series:
-        return self.carrier.sub(other, self)
-
-    def __mul__(self, other: Any) -> Series:
-        return self.carrier.mul(self, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Series:
-        return self.carrier.div(self, other)
-
-    def __rtruediv__(self, other: Any) -> Series:
-        return self.carrier.div(other, self)
-
-    def __pow__(self, other: Any) -> Series:
-        return self.carrier.pow(self, other)
-
-    def __rpow__(self, other: Any) -> Series:
-        return self.carrier.pow(other, self)
-
-    def __neg__(self) -> Series:
-        return self.carrier.neg(self)
-
-    def __getitem__(self, index: Any) -> Series:
-        return self.carrier.getitem(self, index)
-
-
-def _term(value: Any) -> Any:
-    """A value as a coefficient: one number is a Python number, with which arithmetic is quickest."""
-    return float(value) if type(value) is float64 else value
-
-
-def _value(term: Any) -> Any:
-    """A coefficient as a value of the carrier."""
-    return float64(term) if type(term) is float else term
-
-
-def _first(x: Any) -> Any:
-    return _value(x.terms[0]) if type(x) is Series else [_first(e) for e in x] if type(x) in (list, tuple) else x
-
-
-def _moves(x: Any) -> bool:
-    """Whether an argument is a series that is not constant."""
-    return type(x) is Series and not (x.complete and len(x.terms) == 1)
-
-
-def _compositions(total: int, lengths: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All ways to write a number as a sum of one number below each length, in order."""
-    if len(lengths) == 1:
-        if total < lengths[0]:
-            yield (total,)
-        return
-    for n in range(min(total + 1, lengths[0])):
-        for rest in _compositions(total - n, lengths[1:]):
-            yield (n, *rest)
 
 
 class SeriesCarrier:
     """The carrier of series up to an order, whose coefficients are values of the carrier `xp`.
 
-    `forward(op)` gives the function that computes an op in that carrier, from the op's own arguments, and `lift` makes its value of an array. What is asked of a value (a comparison, a
-    sign, the place of the largest element) is asked of the first coefficient: the derivative of what does not change is zero.
+    `forward(op)` gives the function that computes an op in that carrier, from the op's own arguments; `lift` makes a value of that carrier of an
+    array. What is asked of a value (a comparison, a sign, the place of the largest element) is asked of the first coefficient: the derivative of
+    what does not change is zero.
     """
 
     def __init__(self, xp: Any, order: int, forward: Callable[[Op], Callable[..., Any]] | None = None, lift: Any = None):
@@ -165,34 +67,34 @@ class SeriesCarrier:
 
     # What a pass over a graph asks for
 
-    def lift_value(self, value: Any) -> Series:
+    def lift_value(self, given: Any) -> Series:
         """The series of a value that does not change."""
-        if self._lift is not None and isinstance(value, (np.ndarray, np.generic)):
-            value = self._lift(value)
-        return Series(self, [_term(value)], self.order, True)
+        if self._lift is not None and isinstance(given, (np.ndarray, np.generic)):
+            given = self._lift(given)
+        return Series(self, [term(given)], self.order, True)
 
     def polynomial(self, terms: Sequence[Any]) -> Series:
         """The series of given coefficients and no others."""
-        return Series(self, [_term(t) for t in terms[:self.order + 1]], self.order, True)
+        return Series(self, [term(t) for t in terms[:self.order + 1]], self.order, True)
 
-    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], value: Any = None, call: Callable[..., Any] | None = None) -> Any:
+    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], first: Any = None, call: Callable[..., Any] | None = None) -> Any:
         """The series of an op's value, growing until all are solved.
 
-        `value` is its first coefficient, where that is known, and `call` the function that computes the op below, where that is not `forward`'s.
+        `first` is its first coefficient, where that is known, and `call` the function that computes the op below, where that is not `forward`'s.
         """
         if op.name in ARITHMETIC:
             return getattr(self, op.name)(*tensors)
         tensors, parameters, call = tuple(tensors), tuple(parameters), call or self.forward(op)
-        if not op.differentiable or not any([_moves(x) for x in tensors]):
-            found = self._first_of(op, call, tensors, parameters) if value is None else value
+        if not op.differentiable or not any([moves(x) for x in tensors]):
+            found = self._first_of(op, call, tensors, parameters) if first is None else first
             return self.lift_value(found) if op.differentiable else found
         if op.kind == "linear":
-            return self._linear(call, tensors, parameters, op.arity is None, value)
+            return self._linear(call, tensors, parameters, op.arity is None, first)
         if op.kind == "multilinear":
-            return self._multilinear(op, call, tensors, parameters, value)
+            return self._multilinear(op, call, tensors, parameters, first)
         if op.partials and not any(map(callable, op.partials)):
-            return self._combined(op, call, tensors, parameters, value)
-        return self._solved(op, call, tensors, parameters, value)
+            return self._combined(op, call, tensors, parameters, first)
+        return self._solved(op, call, tensors, parameters, first)
 
     def apply_many(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], values: Any) -> list[Any]:
         """The series of each of an op's several values, growing; `values` are their first coefficients."""
@@ -203,13 +105,13 @@ class SeriesCarrier:
                 found.extend(self._by_rule(op, tuple(tensors), tuple(parameters), y, type(values)(out)))
             return found[k]
 
-        out = [self._grown([_term(value)], None, functools.partial(source, k), None if self._need else 1) for k, value in enumerate(values)]
+        out = [self._grown([term(v)], None, functools.partial(source, k), None if self._need else 1) for k, v in enumerate(values)]
         self._waiting += [x for x in out if not x.complete]
         return out
 
     def _first_of(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple) -> Any:
         """The first coefficient of an op's value."""
-        return call(_first(tensors), *parameters) if op.arity is None else call(*map(_first, tensors), *parameters)
+        return call(first_of(tensors), *parameters) if op.arity is None else call(*map(first_of, tensors), *parameters)
 
     def solve(self) -> None:
         """Complete all series that are growing."""
@@ -221,7 +123,7 @@ class SeriesCarrier:
             rate = self._derivative(x)
             rates = rate.terms
             if rate.complete:
-                x.terms += [r / k for k, r in enumerate(rates[:x.order], 1)]
+                x.terms += integral(rates, x.order)
                 ends.append((x.terms, len(x.terms)))
                 x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # which those that grow with it do not expect to end
             else:
@@ -268,25 +170,27 @@ class SeriesCarrier:
 
     def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series, values: Any = None) -> Any:
         """The derivative of a series by the pushforward of its op."""
-        before, self._need = self._need, y.order - 1
-        try:
-            return op.jvp(self, [self._derivative(x) if _moves(x) else None for x in tensors], values or y, (*tensors, *parameters))  # type: ignore[misc]
-        finally:
-            self._need = before
+        return op.jvp(self, [self._derivative(x) if moves(x) else None for x in tensors], values or y, (*tensors, *parameters))  # type: ignore[misc]
 
     def _derivative(self, x: Series) -> Series:
         """The derivative of a series by t."""
-        if x.rate is None and x.complete:
-            x.rate = Series(self, [t if k == 0 else t * (k + 1) for k, t in enumerate(x.terms[1:])], x.order - 1, True)
-        elif x.rate is None:
+        if x.rate is not None:
+            return x.rate
+        if x.complete:
+            x.rate = Series(self, slopes(x.terms), x.order - 1, True)
+            return x.rate
+        before, self._need = self._need, x.order - 1
+        try:
             source = x.source
             rate = self._by_rule(*source, x) if type(source) is tuple else source(x)
             if type(rate) is not Series:
                 rate = self.zeros_like(x) if rate is None else self.lift_value(rate)
             x.rate = rate if rate.shape == x.shape else self.broadcast_to(rate, tuple(x.shape))
-        return x.rate
+            return x.rate
+        finally:
+            self._need = before
 
-    def _solved(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
+    def _solved(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """The solution of y' = jvp(x', y, x)."""
         key = op, *[id(x) if type(x) is Series else (type(x), x) for x in tensors], parameters
         try:
@@ -297,9 +201,9 @@ class SeriesCarrier:
             return found
         if op.kind != "elementwise":
             parameters = (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))
-        if value is None:
-            value = self._first_of(op, call, tensors, parameters)
-        out = self._grown([_term(value)], None, (op, tensors, parameters), None if self._need else 1)
+        if first is None:
+            first = self._first_of(op, call, tensors, parameters)
+        out = self._grown([term(first)], None, (op, tensors, parameters), None if self._need else 1)
         if not out.complete:
             self._waiting.append(out)
         if key:
@@ -311,116 +215,82 @@ class SeriesCarrier:
         found = self._made.get(key)
         return found[0] if found is not None and found[0].order >= self._need else None
 
-    def _linear(self, call: Callable[..., Any], tensors: tuple, parameters: tuple, variadic: bool, value: Any = None) -> Series:
+    def _linear(self, call: Callable[..., Any], tensors: tuple, parameters: tuple, variadic: bool, first: Any = None) -> Series:
         """What acts on each coefficient by itself."""
         rows = [x.terms if type(x) is Series else [x] for x in tensors]
-        length = _longest(tensors)
-        zeros = [0 if type(x) is not Series else _value(self._zero(x)) if x.complete and len(row) != length else None
+        length = longest(tensors)
+        zeros = [0 if type(x) is not Series else value(self._zero(x)) if x.complete and len(row) != length else None
                  for x, row in zip(tensors, rows)]
 
         def step(k: int) -> Any:
-            values = [_value(row[k]) if k < len(row) else zero for row, zero in zip(rows, zeros)]
-            return _term(call(values, *parameters) if variadic else call(*values, *parameters))
+            values = [value(row[k]) if k < len(row) else zero for row, zero in zip(rows, zeros)]
+            return term(call(values, *parameters) if variadic else call(*values, *parameters))
 
         def push(y: Series) -> Any:
-            before, self._need = self._need, y.order - 1
-            try:
-                rates = tuple(self._derivative(x) if _moves(x) else self.zeros_like(x) if type(x) is Series else 0 for x in tensors)
-                return self._linear(call, rates, parameters, variadic)
-            finally:
-                self._need = before
+            rates = tuple(self._derivative(x) if moves(x) else self.zeros_like(x) if type(x) is Series else 0 for x in tensors)
+            return self._linear(call, rates, parameters, variadic)
 
-        return self._grown([step(0) if value is None else _term(value)], step, push, length)
+        return self._grown([step(0) if first is None else term(first)], step, push, length)
 
-    def _multilinear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
+    def _multilinear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """Cauchy's product, for any number of factors and any kind of product."""
-        moving = [i for i, x in enumerate(tensors) if _moves(x)]
-        rows, values = [tensors[i].terms for i in moving], list(_first(tensors))
+        moving = [i for i, x in enumerate(tensors) if moves(x)]
+        rows, values = [tensors[i].terms for i in moving], list(first_of(tensors))
         variadic = op.arity is None
 
         def step(k: int) -> Any:
-            total = None
-            for places in _compositions(k, [min(len(row), k + 1) for row in rows]):
+            out = None
+            for places in compositions(k, [min(len(row), k + 1) for row in rows]):
                 for i, row, n in zip(moving, rows, places):
-                    values[i] = _value(row[n])
-                term = call(list(values), *parameters) if variadic else call(*values, *parameters)
-                total = term if total is None else total + term
-            return _term(total)
+                    values[i] = value(row[n])
+                each = call(list(values), *parameters) if variadic else call(*values, *parameters)
+                out = each if out is None else out + each
+            return term(out)
 
-        length = sum(map(len, rows)) - len(rows) + 1 if _longest(tensors) else None
-        return self._grown([step(0) if value is None else _term(value)], step, (op, tensors, parameters), length)
+        length = sum(map(len, rows)) - len(rows) + 1 if longest(tensors) else None
+        return self._grown([step(0) if first is None else term(first)], step, (op, tensors, parameters), length)
 
-    def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, value: Any) -> Series:
+    def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """A sum with constant factors."""
-        first = call(*map(_first, tensors), *parameters) if value is None else value
-        parts = [(x.terms, partial) for x, partial in zip(tensors, op.partials) if partial and _moves(x)]
+        first = call(*map(first_of, tensors), *parameters) if first is None else first
+        parts = [(x.terms, partial) for x, partial in zip(tensors, op.partials) if partial and moves(x)]
         if not parts:
             return self.lift_value(first)
-        shape = tuple(first.shape)
-        stretched = any(x.shape != shape for x in tensors if _moves(x))
-
-        if len(parts) == 1 and not stretched:
-            row, factor = parts[0]
-            rest = row.__getitem__ if factor == 1 else (lambda k: -row[k]) if factor == -1 else lambda k: row[k] * factor
-            return self._grown([_term(first)], rest, (op, tensors, parameters), _longest(tensors))
-
-        def step(k: int) -> Any:
-            total = None
-            for row, partial in parts:
-                if k < len(row):
-                    term = row[k] if partial == 1 else -row[k] if partial == -1 else row[k] * partial
-                    total = term if total is None else total + term
-            return self.xp.broadcast_to(total, shape) if stretched else total
-
-        return self._grown([_term(first)], step, (op, tensors, parameters), _longest(tensors))
+        shape, step = tuple(first.shape), total(parts)
+        stretched = any([x.shape != shape for x in tensors if moves(x)])
+        return self._grown([term(first)], (lambda k: self.xp.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
+                           longest(tensors))
 
     # Arithmetic
 
     def mul(self, a: Any, b: Any) -> Series:
         """Cauchy's product."""
-        if not _moves(b):
+        if not moves(b):
             return self._scaled("mul", operator.mul, a, b)
-        if not _moves(a):
+        if not moves(a):
             return self._scaled("mul", operator.mul, b, a)
         if b.complete and len(b.terms) <= self._need:
             a, b = b, a  # the shorter one first, so that the other has all that it is multiplied with
         left, right = a.terms, b.terms
-        source = (REGISTRY["mul"], (a, b), ())
-        if not b.complete or len(right) > self._need:
-            length = self._need + 1 if a.complete and b.complete else None
-            return self._grown([left[0] * right[0]], _cauchy(left, right), source, length)
-        dot = _dot(left[0])
-
-        def step(k: int) -> Any:
-            low = k + 1 - len(right)
-            return dot(left[low:k + 1], right[::-1]) if low > 0 else dot(left[:k + 1], right[k::-1])
-
-        return self._grown([left[0] * right[0]], step, source, len(left) + len(right) - 1)
+        length = len(left) + len(right) - 1 if a.complete and b.complete else None
+        return self._grown([left[0] * right[0]], product(left, right, not b.complete or len(right) > self._need), (REGISTRY["mul"], (a, b), ()),
+                           length)
 
     def div(self, a: Any, b: Any) -> Series:
         """The quotient c, by Cauchy's product: a = b c."""
-        if not _moves(b):
+        if not moves(b):
             return self._scaled("div", operator.truediv, a, b)
-        above, below = a.terms if type(a) is Series else [a], b.terms
-        under, dot = _divisor(below[0]), _dot(below[0])
-        terms = [above[0] / under]
-
-        def step(k: int) -> Any:
-            rest = dot(below[1:k + 1], terms[::-1])
-            return (above[k] - rest if k < len(above) else -rest) / under
-
         length = self._need + 1 if b.complete and (type(a) is not Series or a.complete) else None
-        return self._grown(terms, step, (REGISTRY["div"], (a, b), ()), length)
+        return self._grown(*quotient(a.terms if type(a) is Series else [a], b.terms), (REGISTRY["div"], (a, b), ()), length)
 
     def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
         """Each coefficient times, or by, a value that does not change."""
-        value, row = b.terms[0] if type(b) is Series else b, a.terms if type(a) is Series else [a]
+        by, row = b.terms[0] if type(b) is Series else b, a.terms if type(a) is Series else [a]
         if operate is operator.truediv:
-            value = _divisor(value)
-        elif type(value) is float and value == 1 and type(a) is Series and type(a.terms[0]) is float:
+            by = divisor(by)
+        elif type(by) is float and by == 1 and type(row[0]) is float:
             return a
-
-        return self._grown([operate(row[0], value)], lambda k: operate(row[k], value), (REGISTRY[name], (a, b), ()),
+        return self._grown([operate(row[0], by)], lambda k: operate(row[k], by), (REGISTRY[name], (a, b), ()),
                            len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
@@ -434,7 +304,7 @@ class SeriesCarrier:
         whole = 1 < b <= LONGEST and b == int(b)
         found = self._found(("pow", id(a), b)) if whole else self._found((REGISTRY["pow"], id(a), (type(b), b + 1), ()))
         if not whole:
-            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None) if found is None or not _nonzero(a) else found / a
+            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None) if found is None or not nonzero(a) else found / a
         if found is None:
             half = self.pow(a, b // 2)
             found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
@@ -461,8 +331,8 @@ class SeriesCarrier:
 
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         """Each coefficient from where the condition, which does not change, says."""
-        condition = _first(condition)
-        first = self.xp.where(condition, _first(a), _first(b))
+        condition = first_of(condition)
+        first = self.xp.where(condition, first_of(a), first_of(b))
         truth = getattr(condition, "_value", condition)
         if isinstance(truth, (np.ndarray, np.bool_)) and truth.size:
             for x, decided in (a, truth.all()), (b, not truth.any()):
@@ -472,23 +342,23 @@ class SeriesCarrier:
 
     def indicator(self, condition: Any, like: Any) -> Series:
         """1 where the condition holds, else 0."""
-        return self.lift_value(self.xp.indicator(condition, _first(like)))
+        return self.lift_value(self.xp.indicator(condition, first_of(like)))
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Any:
         """The element that stands where the first coefficient of `weights` is largest: what is computed does not depend on which it is."""
-        return self._linear(lambda each: self.xp.reference(each, _first(weights), dim), (x,), (), False)
+        return self._linear(lambda each: self.xp.reference(each, first_of(weights), dim), (x,), (), False)
 
     def zeros_like(self, x: Any, shape: Any = None) -> Series:
         """Zeros that do not change."""
-        return self.lift_value(self.xp.zeros_like(_first(x), shape))
+        return self.lift_value(self.xp.zeros_like(first_of(x), shape))
 
     def ones_like(self, x: Any, shape: Any = None) -> Series:
         """Ones that do not change."""
-        return self.lift_value(self.xp.ones_like(_first(x), shape))
+        return self.lift_value(self.xp.ones_like(first_of(x), shape))
 
     def eye_like(self, x: Any, n: int) -> Series:
         """The identity matrix, which does not change."""
-        return self.lift_value(self.xp.eye_like(_first(x), n))
+        return self.lift_value(self.xp.eye_like(first_of(x), n))
 
     # Everything else, by name
 
@@ -516,54 +386,3 @@ class SeriesCarrier:
             return lambda x, *rest: self._linear(plain, (x,), rest, False)
         arity = op.arity
         return lambda *args: self.apply(op, args[:arity], args[arity:], None, plain) if any([type(a) is Series for a in args]) else plain(*args)
-
-
-def _nonzero(x: Series) -> bool:
-    """Whether no element of the first coefficient is 0, as far as that can be asked."""
-    value = getattr(x.terms[0], "_value", x.terms[0])
-    return isinstance(value, (np.ndarray, np.generic)) and bool(np.all(value))
-
-
-def _longest(tensors: Sequence[Any]) -> int | None:
-    """The largest number of coefficients among complete series; None where some are growing."""
-    length = 1
-    for x in tensors:
-        if type(x) is Series:
-            if not x.complete:
-                return None
-            length = max(length, len(x.terms))
-    return length
-
-
-def _divisor(value: Any) -> Any:
-    """A number by which others are divided: by 0, too."""
-    return float64(value) if type(value) in NUMBERS and not value else value
-
-
-def _cauchy(left: Sequence[Any], right: Sequence[Any]) -> Callable[[int], Any]:
-    """The coefficients of a product, where the first factor ends no later than the second."""
-    if type(left[0]) is float:
-        return lambda k: sum(map(operator.mul, left[:k + 1], right[k::-1]))
-    dot = _dot(left[0])
-    return lambda k: dot(left[:k + 1], right[k::-1])
-
-
-def _dot(like: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-    """The function Σ a[i] b[i], over the shorter of the two, for coefficients of a kind."""
-    return _dot_of_numbers if type(like) is float else _dot_of_arrays if type(like) is np.ndarray else _dot_of_values
-
-
-def _dot_of_numbers(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    return sum(map(operator.mul, a, b))
-
-
-def _dot_of_arrays(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    products = map(operator.mul, a, b)
-    total = next(products)
-    for product in products:
-        total += product
-    return total
-
-
-def _dot_of_values(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    return functools.reduce(operator.add, map(operator.mul, a, b))

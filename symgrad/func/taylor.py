@@ -19,7 +19,8 @@ import numpy as np
 from symgrad.autograd.bundles import Output, Values
 from symgrad.autograd.engine import read_traced
 from symgrad.carriers import numeric
-from symgrad.carriers.series import Series, SeriesCarrier
+from symgrad.carriers.coefficients import Series
+from symgrad.carriers.series import SeriesCarrier
 from symgrad.func.evaluation import Evaluation, evaluate, named
 from symgrad.graph import FREED, Link, Node, board
 from symgrad.lift import traced
@@ -133,8 +134,8 @@ def _trimmed(path: list[Any]) -> list[Any]:
     return path
 
 
-def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], order: int, scaled: bool, words: Callable[[int, int], str],
-             asking: str) -> tuple[Evaluation, list[list[Tensor]]]:
+def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], order: int, scaled: bool,
+             words: Callable[[int, int], str], asking: str) -> tuple[Evaluation, list[list[Tensor]]]:
     """The function evaluated at the primals, and the coefficients 1 to `order` of each of its outputs.
 
     `scaled` says whether the coefficients, those that are given and those that are found, are derivatives: with the factorial of their order.
@@ -146,7 +147,8 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     if ev.tracked:
         paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
     else:
-        paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))] for x, row in zip(ev.inputs, given)]
+        paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))]
+                 for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, asking)
     return ev, [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
 
@@ -205,7 +207,8 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
         if len(row) != len(series[0]):
             raise ValueError(f"jet: series[{i}] has {len(row)} coefficients and series[0] has {len(series[0])}; fill the shorter one up with zeros")
         if not isinstance(x, (Tensor, np.ndarray, np.generic, float)) and flatten(x)[1] != LEAF:
-            raise TypeError(f"jet: primals[{i}] must be a Tensor, an array or a number, not {type(x).__name__}; make its parts arguments of their own")
+            raise TypeError(f"jet: primals[{i}] must be a Tensor, an array or a number, not {type(x).__name__}; make its parts arguments of their "
+                            f"own")
     if not primals:
         raise ValueError("jet: give at least one primal")
     ev, rows = _carried(func, primals, series, len(series[0]), factorial_scaled,
