@@ -121,12 +121,12 @@ def as_tensors(leaves: Iterable[Any], words: Callable[[], Sequence[str]], asking
     for i, leaf in enumerate(leaves):
         if not isinstance(leaf, Tensor):
             if not isinstance(leaf, (float, int, complex, np.ndarray, np.generic, Batched)):
-                raise TypeError(f"{asking}: {words()[i]} is {type(leaf).__name__}; it is differentiated, so it must be a Tensor, an array or a number, "
-                                f"or a tree of them; choose other argnums")
+                raise TypeError(f"{asking}: {words()[i]} is {type(leaf).__name__}; it is differentiated, so it must be a Tensor, an array or a "
+                                f"number, or a tree of them; choose other argnums")
             leaf = wrap(as_value(float(leaf) if type(leaf) is int else leaf))
         if leaf._value.dtype.kind in "biu":
-            raise RuntimeError(f"{asking}: {words()[i]} has dtype {leaf.dtype}, which cannot be differentiated; convert it with .to(float64), or choose "
-                               f"other argnums")
+            raise RuntimeError(f"{asking}: {words()[i]} has dtype {leaf.dtype}, which cannot be differentiated; convert it with .to(float64), or "
+                               f"choose other argnums")
         out.append(leaf)
     return out
 
@@ -229,8 +229,8 @@ def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:
                            f"several outputs, or has_aux=True to return something beside it")
     (y,) = ev.outputs
     if y._value.ndim:
-        raise RuntimeError(f"{asking}: {named(func)} must return a scalar, but its output has shape {list(y.shape)}; reduce it with .sum(), or use jacrev, "
-                           f"jacfwd or vmap for a function of several outputs")
+        raise RuntimeError(f"{asking}: {named(func)} must return a scalar, but its output has shape {list(y.shape)}; reduce it with .sum(), or use "
+                           f"jacrev, jacfwd or vmap for a function of several outputs")
     if y._value.dtype.kind not in "fV":
         raise RuntimeError(f"{asking}: {named(func)} must return a real floating-point scalar, but its output has dtype {y.dtype}")
     return y

@@ -51,6 +51,8 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
 
         seed = np.ones_like(y._value)[()]
         out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: wrap(seed) if ev.tracked else seed}, read_dual)
+    except NotImplementedError:  # a function that states a pullback only
+        return _second_of_functions(ev, y, tangents)
     finally:
         record(before)
     found = [out.get(node) for node in ev.nodes]
@@ -219,7 +221,8 @@ def hvp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
 
     `primals` is a tuple with one entry for each argument, `vectors` another of the same form; one argument may be given without its tuple.
 
-    Raises RuntimeError for a function that is no real scalar, and for vectors of another form or shape. B. A. Pearlmutter, Neural Computation 6, 1994.
+    Raises RuntimeError for a function that is no real scalar, and for vectors of another form or shape. B. A. Pearlmutter, Neural Computation 6
+    (1994).
 
     >>> import symgrad
     >>> symgrad.func.hvp(lambda x: (x**3).sum(), symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 1.0]))

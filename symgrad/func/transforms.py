@@ -11,11 +11,11 @@ import numpy as np
 from symgrad.autograd.engine import read_traced, run
 from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
-from symgrad.graph import Link, Node, record
+from symgrad.graph import Link, record
 from symgrad.lift import traced
 from symgrad.passes import pushforward
 from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import LEAF, Spec, flatten, transpose
+from symgrad.trees import Spec, flatten, transpose
 
 __all__ = ["grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "jvp", "linearize", "pulled", "pushed", "vjp"]
 
