@@ -10,11 +10,10 @@ import symgrad
 from symgrad.autograd import Function, functional
 from symgrad.carriers import PROTOCOL
 from symgrad.carriers.dependence import dependence
-from symgrad.carriers.sets import Dense
+from symgrad.carriers.sets import Dense, Inputs
 from symgrad.domains import COMPLEX
 from symgrad.extending import BUILT_IN
-from symgrad.func import sparsity
-from symgrad.func.colouring import Pattern, colour_columns, colour_symmetric
+from symgrad.func import patterns, sparsity
 from symgrad.func.sparsity import plan_hessian, plan_jacobian
 from symgrad.lift import core
 from symgrad.op import REGISTRY
@@ -41,14 +40,25 @@ def dense_jacobian(f, xs, rows):
     return blocks([functional.jacobian(f, tuple(map(symgrad.tensor, xs)))], xs, rows)
 
 
+def seen(colour, found):
+    """A function that colours, which notes the pattern it is given."""
+    def coloured(pattern, width):
+        found.update(p=pattern, w=width)
+        return colour(pattern, width)
+
+    return coloured
+
+
 def mask(monkeypatch, make, *args, **kwargs):
     """The pattern of a plan as truth values, however dense it is."""
     with monkeypatch.context() as m:
         m.setattr(sparsity, "TINY", 10**9)
+        m.setattr(patterns, "TINY", 10**9)
+        m.setattr(Inputs, "most", 0)
         m.setattr(sparsity, "_remembered", sparsity._remembered.__wrapped__)
         found = {}
         for name in ("colour_symmetric", "colour_columns"):
-            m.setattr(sparsity, name, lambda pattern, width, given=getattr(sparsity, name): found.update(p=pattern, w=width) or given(pattern, width))
+            m.setattr(sparsity, name, seen(getattr(sparsity, name), found))
         plan = make(*args, **kwargs)
     out = np.zeros(plan.shape, bool)
     if not found:  # a clique of more than half of the inputs
@@ -67,7 +77,7 @@ def check_hessian(monkeypatch, f, *xs, local=False):
     assert (truth[~there] == 0).all(), "a wrong zero"
     plan = plan_hessian(node, nodes, local=local)
     if not plan.dense:
-        found = plan.recover(plan.seeds @ truth)
+        found = plan.recover((truth @ plan.seeds.T).T)
         np.testing.assert_allclose(found.toarray(), truth, rtol=1e-12, atol=0)
         assert found.nnz == plan.report.nonzeros == there.sum()
         assert plan.seeds.shape == (plan.colours, len(truth))
@@ -178,9 +188,9 @@ def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
         return call(op, parameters)(*(symgrad.tensor(x) if x.dtype == bool else next(given) for x in xs))
 
     assert len(fixed) + len(free) == len(xs)
+    weights = symgrad.tensor(points(*f(*map(symgrad.tensor, free)).shape))
     for local in (False, True):
         check_jacobian(monkeypatch, f, *free, local=local)
-        weights = symgrad.tensor(points(*f(*map(symgrad.tensor, free)).shape))
         check_hessian(monkeypatch, lambda *free: (weights * f(*free)).sum(), *free, local=local)
         check_hessian(monkeypatch, lambda *free: (weights * f(*free)).sin().sum(), *free, local=local)
     for i in range(len(free) if len(free) > 1 else 0):  # the others constant
@@ -189,3 +199,193 @@ def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
 
         check_jacobian(monkeypatch, alone, free[i])
         check_hessian(monkeypatch, lambda x, alone=alone: (weights * alone(x)).sin().sum(), free[i])
+
+
+# Programs
+
+
+N = 12
+ELEMENTS = [
+    lambda a: a.sin(), lambda a: a * a, lambda a: a.abs(), lambda a: a.relu(), lambda a: symgrad.clamp(a, 0.2, 0.9), lambda a: a.floor() * a,
+    lambda a: a.sign(), lambda a: 2.0 - a, lambda a: (a > 0.5) * a, lambda a: a.detach() * a,
+    lambda a: symgrad.where(a > 0.6, a * a, 1 / (2 + a * a))]
+SHAPED = [
+    lambda a: a.flip(0), lambda a: a.roll(3, 0), lambda a: a[[2, 0, 2, *range(3, N)]], lambda a: a.cumsum(0), lambda a: a.sort().values,
+    lambda a: a.gather(0, symgrad.tensor([5] * 4 + [1] * (N - 4))), lambda a: symgrad.cat([a[4:], a[:4] ** 2]),
+    lambda a: a.reshape(3, 4).t().reshape(N), lambda a: symgrad.stack([a[0] * a[k] for k in range(N)]), lambda a: a[:, None].expand(N, 2).sum(1),
+    lambda a: symgrad.tril(a.reshape(3, 4)).reshape(N), lambda a: symgrad.cat([a[1:], symgrad.zeros(1)]),
+    lambda a: a.index_put((symgrad.tensor([1, 3]),), a[:2] * a[2:4])]
+GATHERED = [
+    lambda a: a.sum().expand(N), lambda a: a.reshape(4, 3).mean(1).repeat(3), lambda a: symgrad.softmax(a.reshape(3, 4), 1).reshape(N),
+    lambda a: symgrad.logsumexp(a.reshape(4, 3), 1).repeat_interleave(3), lambda a: a.reshape(3, 4).amax(0).repeat(3),
+    lambda a: symgrad.einsum("ij,kj->ik", a.reshape(4, 3), a.reshape(4, 3)).reshape(16)[:N], lambda a: a.reshape(3, 4).norm(dim=1).repeat(4),
+    lambda a: (a.reshape(3, 4) @ a.reshape(4, 3)).reshape(9).repeat(2)[:N], lambda a: symgrad.tensor(np.eye(N, k=2) + np.eye(N)) @ a,
+    lambda a: symgrad.tensor(points(N, N)) @ a, lambda a: a.var() * a, lambda a: a.reshape(3, 4).cumprod(1).reshape(N)]
+JOINED = [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (2 + b * b), lambda a, b: symgrad.maximum(a, b),
+    lambda a, b: symgrad.where(a > b, a, b * b), lambda a, b: symgrad.atan2(a, 2 + b.abs()), lambda a, b: symgrad.dot(a, b) + b,
+    lambda a, b: symgrad.outer(a[:3], b[:4]).reshape(N), lambda a, b: (2 + a.abs()) ** b.sin()]
+STEPS = st.lists(st.one_of(st.tuples(st.sampled_from(ELEMENTS + SHAPED * 2 + GATHERED), st.integers(0, 3)),
+                           st.tuples(st.sampled_from(JOINED), st.integers(0, 3), st.integers(0, 3))), min_size=1, max_size=7)
+
+
+def program(steps, inputs):
+    """The last of a few vectors, each computed from some of those before."""
+    found = list(inputs)
+    for rule, *places in steps:
+        found.append(rule(*(found[-1 - min(k, len(found) - 1)] for k in places)))
+    return found[-1]
+
+
+@given(STEPS, st.sampled_from([(N,), (3, 4)]), st.booleans(), st.integers(0, 5))
+def test_no_zero_of_a_random_program_is_wrong(steps, shape, two, seed):
+    xs = [points(*shape, seed=seed), *([points(N, seed=seed + 10) - 0.7] if two else [])]
+
+    def f(*xs):
+        return program(steps, [x.reshape(N) for x in xs])
+
+    with pytest.MonkeyPatch.context() as m:
+        for local in (False, True):
+            check_jacobian(m, lambda *xs: f(*xs) + 0.0 * xs[0].reshape(N)[0], *xs, local=local)
+            check_hessian(m, lambda *xs: (f(*xs) * symgrad.tensor(points(N))).sum() + 0.0 * xs[0].sum(), *xs, local=local)
+
+
+def test_the_hessian_of_one_step_is_as_sparse_as_it_can_be(monkeypatch):
+    for rule in [lambda a: symgrad.stack([a[k] * a[k + 1] for k in range(N - 1)]), lambda a: symgrad.cat([a[4:], a[:4] ** 2]),
+                 lambda a: a[1:] * a[:-1], lambda a: symgrad.dot(a[1:], a[:-1]), lambda a: symgrad.einsum("i,i->", a, a.flip(0)),
+                 lambda a: a.index_put((symgrad.tensor([1]),), a[:1] ** 2)]:
+        _, there = check_hessian(monkeypatch, lambda x, rule=rule: rule(x).sum(), points(N))
+        assert (there == (dense_hessian(lambda x, rule=rule: rule(x).sum(), [points(N)]) != 0)).all()
+
+
+# Where the ends of programs are
+
+
+def test_several_inputs_of_any_shape(monkeypatch):
+    def f(a, b, c):
+        return (a[:, :4] * b).sum() + (b**3).sum() + c.sin()
+
+    plan, there = check_hessian(monkeypatch, f, points(2, 6), points(4), np.array(0.3))
+    assert plan.shape == (17, 17)
+    assert there.sum() == 2 * 8 + 4 + 1
+    assert plan.report.pattern == "sparse" or plan.report.pattern == "arrow"
+
+
+def test_constants_and_what_does_not_depend(monkeypatch):
+    for f in (lambda x, y: symgrad.tensor(2.0) + 0.0 * x[0], lambda x, y: y.sum() + x[0]):
+        plan, _ = check_hessian(monkeypatch, f, points(20), points(3))
+        assert (plan.dense, plan.colours, plan.report.nonzeros) == (False, 0, 0)
+        assert plan.recover(plan.seeds @ np.zeros((23, 23))).shape == (23, 23)
+    plan = plan_hessian(None, recorded(lambda x: x, [points(5)])[1])
+    assert plan.colours == 0 and plan.recover(np.zeros((0, 5))).toarray().tolist() == np.zeros((5, 5)).tolist()
+    plan = plan_jacobian(None, recorded(lambda x: x, [points(5)])[1], shape=(2, 3))
+    assert plan.recover(np.zeros((0, 2, 3))).shape == (6, 5)
+
+
+def test_the_input_itself_and_nothing(monkeypatch):
+    node, nodes, _ = recorded(lambda x: x, [points(20)])
+    plan = plan_jacobian(node, nodes)
+    assert (plan.report.pattern, plan.colours) == ("diagonal", 1)
+    assert (plan.recover(np.ones((1, 20))).toarray() == np.eye(20)).all()
+    for xs in ([np.zeros((0, 3))], [np.zeros(0), points(20)]):
+        node, nodes, _ = recorded(lambda *xs: sum((x**2).sum() for x in xs), xs)
+        plan = plan_hessian(node, nodes)
+        n = sum(map(np.size, xs))
+        assert plan.recover(plan.seeds @ (2 * np.eye(n))).toarray().tolist() == (2 * np.eye(n)).tolist()
+
+
+def test_a_single_input_is_dense():
+    node, nodes, _ = recorded(lambda x: x**2, [np.array(2.0)])
+    plan = plan_hessian(node, nodes)
+    assert plan.dense and plan.seeds is None and plan.report.pattern == "dense"
+    with pytest.raises(ValueError, match="dense"):
+        plan.recover(np.zeros((1, 1)))
+
+
+def test_products_of_another_number_are_refused():
+    node, nodes, _ = recorded(rosenbrock, [points(30)])
+    with pytest.raises(ValueError, match=r"expected 3 products of 30 elements each, but got shape \(2, 30\)"):
+        plan_hessian(node, nodes).recover(np.zeros((2, 30)))
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x, 2 * x
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return 2 * g * ctx.saved_tensors[0] + 2 * h
+
+
+def test_a_function_may_depend_on_everything(monkeypatch):
+    plan, there = check_hessian(monkeypatch, lambda x: (Square.apply(x[:3])[0] * x[5]).sum() + Square.apply(x)[1].sum(), points(20))
+    assert plan.dense and there.all()
+    plan, there = check_jacobian(monkeypatch, lambda x: Square.apply(x[:3])[0] * x[5], points(20))
+    assert (there == np.isin(np.arange(20), [0, 1, 2, 5])).all()
+
+
+def test_ops_of_your_own_are_taken_at_their_word(monkeypatch, declare):
+    straight = declare("straight_through", lambda xp, x: xp.round(x), 1)
+    bent = declare("bent", lambda xp, x, y: xp.round(x) + 0 * y, lambda xp, y, a, b: b * a, None)
+    total = symgrad.extending.primitive("own_total", lambda xp, x: xp.sum(x * 0), vjp=lambda xp, g, y, x: g * x * xp.sum(x),
+                                        jvp=lambda xp, t, y, x: xp.sum(t * x) * xp.sum(x))
+    twice = symgrad.extending.linear("own_roll", lambda xp, x: x, lambda xp, g, shape: xp.roll(g, 1, None))
+    for f in (lambda x: (straight(x) ** 2).sum(), lambda x: (straight(x) * x[0]).sum(), lambda x: bent(x, x.flip(0)).sum(),
+              lambda x: total(x[:4]) + (x**2).sum(), lambda x: (twice(x[:5]) * x[5:10]).sum()):
+        for local in (False, True):
+            check_hessian(monkeypatch, f, points(20), local=local)
+    plan, _ = check_hessian(monkeypatch, lambda x: (straight(x) ** 2).sum(), points(20))
+    assert plan.report.pattern == "diagonal" and plan.report.nonzeros == 20
+
+
+def test_graphs_that_hold_derivatives(monkeypatch):
+    def force(x):
+        with symgrad.enable_grad():
+            (g,) = symgrad.autograd.grad(rosenbrock(x), x, create_graph=True)
+        return g
+
+    plan, _ = check_jacobian(monkeypatch, force, points(30))
+    assert plan.report.pattern == "tridiagonal"
+    plan, _ = check_hessian(monkeypatch, lambda x: (force(x) ** 2).sum(), points(30))
+    assert (plan.report.pattern, plan.colours) == ("banded", 5)
+
+
+def test_the_local_pattern(monkeypatch):
+    x = points(20) - 1.0
+    x[3] = 0.0
+
+    def f(x):
+        return (symgrad.where(x > 0, x**2 * x.roll(1, 0), x) + x.roll(5, 0).relu() ** 2).sum()
+
+    whole, there = check_hessian(monkeypatch, f, x)
+    node, nodes, _ = recorded(f, [x])
+    here = mask(monkeypatch, plan_hessian, node, nodes, local=True)
+    check_hessian(monkeypatch, f, x, local=True)
+    assert there.sum() == 60 and here.sum() < 40 and not (here & ~there).any()
+    off = np.zeros(20)
+    off[4:7] = 2.0
+    plan, _ = check_jacobian(monkeypatch, lambda x: (symgrad.tensor(off) * x).exp(), x, local=True)
+    assert plan.report.nonzeros == 3
+
+
+def test_large_problems_take_room_in_proportion():
+    n = 20_000
+    node, nodes, _ = recorded(rosenbrock, [points(n)])
+    plan = plan_hessian(node, nodes)
+    assert (plan.colours, plan.report.nonzeros) == (3, 3 * n - 2)
+    node, nodes, _ = recorded(lambda x: (x[0] * x**2).sum(), [points(n)])
+    plan = plan_hessian(node, nodes)
+    assert (plan.colours, plan.report.pattern, plan.report.nonzeros) == (2, "arrow", 3 * n - 2)
+    node, nodes, _ = recorded(lambda x: (x.mean() - x).exp().sum(), [points(n)])
+    assert plan_hessian(node, nodes).dense
+    node, nodes, _ = recorded(lambda x: (x.cumsum(0) ** 2).sum() + (x * x.sum()).sum(), [points(n)])
+    assert plan_hessian(node, nodes).dense
+    node, nodes, _ = recorded(lambda x: symgrad.cat([x, x.sum()[None]]), [points(n)])
+    assert plan_jacobian(node, nodes).dense
+
+
+def test_too_many_pairs_are_dense():
+    with pytest.raises(Dense):
+        patterns.entries(frozenset({(0, 0, ((50, 1, 0), (50, 0, 1)))}), (), 50, 50)

@@ -1,9 +1,9 @@
 """Patterns of sparse matrices, and the colours with which few products give all their entries.
 
-A product of a matrix with a vector of zeros and ones adds up the columns where the vector has a one. Columns that share no row can be added up without
-loss, so they may have one colour: then as many products as there are colours give the whole matrix. A symmetric matrix needs fewer, since an entry may
-be read at (i, j) or at (j, i): a star colouring. The one used here gives *hubs*, the vertices with most neighbours, colours of their own, and
-colours the rest by columns; an entry in the column of a rest vertex and the row of a hub is read from the row of the former.
+A product of a matrix with a vector of zeros and ones adds up the columns where the vector has a one. Columns that share no row can be added up
+without loss, so they may have one colour: then as many products as there are colours give the whole matrix. A symmetric matrix needs fewer, since
+an entry may be read at (i, j) or at (j, i): a star colouring. The one used here gives *hubs*, the vertices with most neighbours, colours of
+their own, and colours the rest by columns; an entry in the row of a hub and the column of another vertex is read where these are exchanged.
 
 Sources: A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian matrices" (1974); T. F. Coleman, J. J. Moré, "Estimation of
 sparse Hessian matrices and graph coloring problems" (1984); A. H. Gebremedhin, F. Manne, A. Pothen, "What color is your Jacobian?" (2005);
@@ -13,59 +13,16 @@ M. T. Jones, P. E. Plassmann, "A parallel graph coloring heuristic" (1993).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-__all__ = ["Colouring", "Pattern", "colour_columns", "colour_symmetric", "name_of"]
+from symgrad.func.patterns import Pattern
+
+__all__ = ["Colouring", "colour_columns", "colour_symmetric"]
 
 Array = np.ndarray
 SMALL = 1 << 16  # entries up to which one vertex after the other is coloured
 WORD = 62  # colours that fit into an integer
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """Where a sparse matrix may be different from zero: the rows and columns of its entries, row by row."""
-
-    rows: Array
-    columns: Array
-    shape: tuple[int, int]
-
-    @property
-    def nonzeros(self) -> int:
-        """The number of entries."""
-        return len(self.rows)
-
-    @cached_property
-    def counts(self) -> Array:
-        """The number of entries in each row."""
-        return np.bincount(self.rows, minlength=self.shape[0])
-
-    @cached_property
-    def most(self) -> int:
-        """The largest number of entries in a row."""
-        return int(self.counts.max(initial=0))
-
-    @cached_property
-    def starts(self) -> Array:
-        """Where the rows begin, and where the last one ends."""
-        out = np.zeros(self.shape[0] + 1, np.int32 if self.nonzeros < 1 << 31 else np.int64)
-        np.cumsum(self.counts, out=out[1:])
-        return out
-
-    @cached_property
-    def bandwidth(self) -> int:
-        """How far the entries are from the diagonal at most."""
-        if not self.nonzeros:
-            return 0
-        off = self.columns - self.rows
-        return int(max(off.max(), -off.min()))
-
-    def transposed(self) -> Pattern:
-        """The pattern of the transpose."""
-        order = np.lexsort((self.rows, self.columns))
-        return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
 
 
 @dataclass(frozen=True)
@@ -96,11 +53,12 @@ class Colouring:
 def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
     """Colours for the columns such that no two of one colour share a row. `width` is how far apart two entries of one row are at most, plus one.
 
-    Colour j mod p is tried first, with p the number of entries in the fullest row, or a little more: for matrices that are diagonal, banded or made of
-    equal blocks no colouring has fewer. Otherwise every column gets the first colour that is free: one after the other where there are few
+    Colour j mod p is tried first, with p the number of entries in the fullest row, or a little more: for matrices that are diagonal, banded or made
+    of equal blocks no colouring has fewer. Otherwise every column gets the first colour that is free: one after the other where there are few
     entries, and in rounds of columns that do not meet (with random priorities, always the same ones) where there are many.
 
     >>> import numpy as np
+    >>> from symgrad.func.patterns import Pattern
     >>> rows, columns = np.eye(6, k=1).nonzero()
     >>> colour_columns(Pattern(rows, columns, (6, 6))).count
     1
@@ -186,6 +144,7 @@ def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
     As many hubs are taken as make hubs plus the fullest row of the rest fewest, so that an arrow needs two colours.
 
     >>> import numpy as np
+    >>> from symgrad.func.patterns import Pattern
     >>> arrow = np.eye(9); arrow[0] = arrow[:, 0] = 1
     >>> colour_symmetric(Pattern(*arrow.nonzero(), (9, 9))).count
     2
@@ -196,13 +155,10 @@ def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
         return colour_columns(pattern, width)
     kept = ~(hubs[pattern.rows] | hubs[pattern.columns])
     rest = colour_columns(Pattern(pattern.rows[kept], pattern.columns[kept], pattern.shape))
-    colours = rest.colours.copy()
-    count = int(np.count_nonzero(hubs))
-    colours[hubs] = rest.count + np.arange(count)
-    if rest.count == 0:  # all that is left of the other columns stands in the rows of hubs
-        colours[~hubs] = count
-        return Colouring(colours, count + (count < n), hubs)
-    return Colouring(colours, rest.count + count, hubs)
+    colours, count = np.zeros(n, np.int64), int(np.count_nonzero(hubs))
+    used, colours[~hubs] = np.unique(rest.colours[~hubs], return_inverse=True)
+    colours[hubs] = len(used) + np.arange(count)
+    return Colouring(colours, len(used) + count, hubs)
 
 
 def _hubs(pattern: Pattern) -> Array | None:
@@ -223,20 +179,3 @@ def _hubs(pattern: Pattern) -> Array | None:
         if cost < best:
             best, found = cost, hubs
     return found
-
-
-def name_of(pattern: Pattern, hubs: bool = False) -> str:
-    """What a square pattern is called: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
-    columns, (m, n) = pattern.columns, pattern.shape
-    if m == n and not pattern.bandwidth:
-        return "diagonal"
-    if m == n and pattern.nonzeros and (pattern.counts > 0).all():
-        starts = pattern.starts
-        first, last = columns[starts[:-1]], columns[starts[1:] - 1]
-        if ((first[first] == first) & (last[first] == last) & (last - first + 1 == pattern.counts)).all() and pattern.most < n:
-            return "block diagonal"
-    if m == n and pattern.bandwidth == 1:
-        return "tridiagonal"
-    if pattern.bandwidth <= max(2, min(m, n) // 8):
-        return "banded"
-    return "arrow" if hubs else "sparse"
