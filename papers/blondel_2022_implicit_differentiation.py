@@ -8,6 +8,7 @@ import numpy as np
 
 import symgrad
 from symgrad import func
+from symgrad.func.implicit import implicit_argmin
 
 THETA = 10.0
 ERRORS = {  # after t steps: of the solution, of the unrolled Jacobian and of the implicit one
@@ -37,16 +38,13 @@ def descent(theta, steps):
     return x
 
 
-def unrolled(steps):
-    """x and ∂x/∂θ, through the steps."""
-    return func.jvp(lambda theta: descent(theta, steps), (THETA,), (1.0,))
+# The same as a function of θ whose derivative is -(∂₁F)⁻¹ ∂₂F with F = ∂f/∂x, wherever the steps ended.
+minimiser = implicit_argmin(objective, descent, tolerance=None)
 
 
-def implicit(steps):
-    """∂x/∂θ = -(∂₁F)⁻¹ ∂₂F with F = ∂f/∂x, where the steps ended."""
-    slope = func.grad(objective)
-    x = descent(THETA, steps)
-    return -np.linalg.solve(func.jacfwd(slope, 0)(x, THETA).numpy(), func.jacfwd(slope, 1)(x, THETA).numpy())
+def by_theta(solver, steps):
+    """x after so many steps, and ∂x/∂θ."""
+    return (y.numpy() for y in func.jvp(lambda theta: solver(theta, steps=steps), (THETA,), (1.0,)))
 
 
 def main():
@@ -56,8 +54,10 @@ def main():
     shrink = np.eye(10) - STEP * HESSIAN
     print("| t | error of x | of the unrolled Jacobian | of the implicit one | unrolled / implicit |")
     for t, expected in ERRORS.items():
-        x, through = (y.numpy() for y in unrolled(t))
-        short, long, at_end = x - solution, through - jacobian, implicit(t) - jacobian
+        x, unrolled = by_theta(descent, t)
+        same, implicit = by_theta(minimiser, t)
+        assert np.abs(x - same).max() < 1e-15
+        short, long, at_end = x - solution, unrolled - jacobian, implicit - jacobian
         left = -np.linalg.matrix_power(shrink, t) @ solution
         late = t * STEP * np.linalg.matrix_power(shrink, t - 1) @ solution
         assert np.abs(short - left).max() < 1e-15
