@@ -1,0 +1,349 @@
+"""What can be known of a Hessian without writing it down: its diagonal, its trace, its extreme eigenvalues, and its products with vectors."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, new_level
+from symgrad.func.collapsed import collapsed
+from symgrad.func.evaluation import Evaluation, evaluate, scalar
+from symgrad.func.hessians import compressed, second
+from symgrad.func.transforms import _finished, _spread
+from symgrad.graph import record
+from symgrad.lift import traced
+from symgrad.random import Generator, default_generator
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["Eigenvalues", "Estimate", "extreme_eigenvalues", "hessian_diag", "hessian_operator", "hessian_trace"]
+
+Function = Callable[..., Any]
+ROOM = 2**22  # elements that a batch of tangents of the largest node may have, where nobody said how many there may be
+
+
+class Estimate(NamedTuple):
+    """A number or a diagonal, the standard error of its estimate (0 where it is exact), and how many products with the Hessian it took."""
+
+    value: Any
+    standard_error: Any
+    products: int
+
+
+class Eigenvalues(NamedTuple):
+    """Eigenvalues in ascending order, and, where they were asked for, the eigenvectors: in the form of the arguments, one along the first axis each."""
+
+    values: Tensor
+    vectors: Any
+
+
+# What all of them share
+
+
+def _step(ev: Evaluation, count: int, chunk_size: int | None) -> int:
+    """How many vectors to take at a time."""
+    if chunk_size is not None:
+        if chunk_size < 1:
+            raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
+        return chunk_size
+    largest = max([x.numel() for x in ev.inputs] + [node.value.size for node in ev.path if hasattr(node.value, "size")])
+    return max(1, min(count, ROOM // max(largest, 1)))
+
+
+def _size(ev: Evaluation) -> int:
+    return sum(x.numel() for x in ev.inputs)
+
+
+def _parts(ev: Evaluation, rows: np.ndarray) -> list[np.ndarray]:
+    """Vectors over all elements of all inputs, one in each row, as arrays of the inputs' shapes."""
+    ends = np.cumsum([0, *(x.numel() for x in ev.inputs)])
+    return [rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+
+
+def _source(generator: Any, seed: int | None, asking: str) -> np.random.Generator:
+    """Where random numbers come from."""
+    if generator is not None and seed is not None:
+        raise ValueError(f"{asking}: give a generator or a seed, not both")
+    if seed is not None:
+        return np.random.default_rng(seed)
+    generator = default_generator if generator is None else generator
+    if isinstance(generator, Generator):
+        return generator.numpy
+    if isinstance(generator, np.random.Generator):
+        return generator
+    raise TypeError(f"{asking}: generator must be a Generator, not {type(generator).__name__}")
+
+
+def _signs(source: np.random.Generator, count: int, n: int) -> np.ndarray:
+    """Vectors of independent signs, one in each row: Rademacher vectors, whose quadratic forms have the smallest variance."""
+    return source.integers(0, 2, (count, n)) * 2.0 - 1.0
+
+
+def _forms(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
+    """Vectors and their products with the Hessian, some at a time, both along the first axis and in the shapes of the inputs."""
+    step = _step(ev, len(rows), chunk_size)
+    for at in range(0, len(rows), step):
+        level = new_level()
+        vectors = [Batched(part, level) for part in _parts(ev, rows[at:at + step])]
+        products = second(ev, y, [wrap(v) for v in vectors])
+        yield [wrap(v.data) for v in vectors], [_spread(ev, h, v) for h, v in zip(products, vectors)]
+
+
+def _alone(asking: str, method: str, methods: tuple[str, ...], samples: int) -> None:
+    if method not in methods:
+        raise ValueError(f"{asking}: method must be one of {', '.join(map(repr, methods))}, not {method!r}")
+    if samples < 2:
+        raise ValueError(f"{asking}: samples must be at least 2, for the standard error, not {samples}")
+
+
+# The diagonal
+
+
+def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", samples: int = 100, generator: Any = None, seed: int | None = None,
+                 chunk_size: int | None = None) -> Function:
+    """The function that gives the diagonal of the Hessian of a scalar function, ∂²f/∂xᵢ², in the form and the shapes of the arguments.
+
+    A sparse Hessian needs as many products as its pattern has colours; a dense one is computed `chunk_size` rows at a time, of which the diagonal is
+    kept. With method="hutchinson" it is estimated from `samples` products Hv with vectors of random signs, the mean of v ⊙ Hv, and the result is an
+    `Estimate` with its standard error; `generator` or `seed` says which signs. The exact diagonal can be differentiated again.
+
+    Raises RuntimeError for a function that is no real scalar, ValueError for another method or a wrong number of samples.
+    C. Bekas, E. Kokiopoulou and Y. Saad, An estimator for the diagonal of a matrix, 2007.
+
+    >>> import symgrad
+    >>> symgrad.func.hessian_diag(lambda x: (x**3).sum() + x[0] * x[1])(symgrad.tensor([1.0, 2.0]))
+    tensor([ 6., 12.])
+    """
+    _alone("hessian_diag", method, ("exact", "hutchinson"), samples)
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, "hessian_diag")
+        y = scalar(ev, func, "hessian_diag")
+        if method == "exact":
+            return ev.form.unflatten(_exact_diag(ev, y, chunk_size)[0])
+        rows = _signs(_source(generator, seed, "hessian_diag"), samples, _size(ev))
+        before = record(ev.tracked)
+        try:
+            found = [[v * h for v, h in zip(vs, hs)] for vs, hs in _forms(ev, y, rows, chunk_size)]
+            each = [traced.cat(list(parts), 0) if len(found) > 1 else parts[0] for parts in zip(*found)]
+            means = [_finished(ev, x, t if ev.tracked else t._value) for x, t in zip(ev.inputs, (traced.mean(t, (0,)) for t in each))]
+        finally:
+            record(before)
+        errors = [wrap(t._value.std(0, ddof=1) / math.sqrt(samples)) for t in each]
+        return Estimate(ev.form.unflatten(means), ev.form.unflatten(errors), samples)
+
+    return transformed
+
+
+def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list[Tensor], int]:
+    """The diagonal, and how many products it took."""
+    n = _size(ev)
+    if not ev.tracked:
+        from symgrad.func.sparsity import plan_hessian
+
+        plan = plan_hessian(y._node, ev.nodes)
+        if not plan.dense:
+            found = plan.recover(compressed(ev, y, plan.seeds, _step(ev, plan.colours, chunk_size))).diagonal()
+            return [wrap(part[0]) for part in _parts(ev, found[None])], plan.colours
+    out = []
+    for j, x in enumerate(ev.inputs):
+        size, parts = x.numel(), []
+        step = _step(ev, size, chunk_size)
+        for at in range(0, size, step):
+            count = min(step, size - at)
+            units = Batched(np.eye(count, size, at, x._value.dtype).reshape((count, *tuple(x._value.shape))), new_level(), at)
+            rows = _spread(ev, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])[j], units)
+            before = record(ev.tracked)
+            try:
+                parts.append(traced.diagonal(traced.reshape(rows, (count, size)), at, 0, 1))
+            finally:
+                record(before)
+        before = record(ev.tracked)
+        try:
+            whole = traced.reshape(traced.cat(parts, 0), tuple(x.shape)) if parts else wrap(np.zeros_like(x._value))
+        finally:
+            record(before)
+        out.append(_finished(ev, x, whole if ev.tracked else whole._value))
+    return out, n
+
+
+# The trace
+
+
+def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", samples: int = 99, generator: Any = None, seed: int | None = None,
+                  chunk_size: int | None = None) -> Function:
+    """The function that gives the trace of the Hessian of a scalar function, as an `Estimate` with its standard error.
+
+    "exact" takes a sparse Hessian's diagonal, or one forward pass of all directions as `laplacian` does, `chunk_size` of them at a time. The others
+    take `samples` products with vectors of random signs, from `generator` or `seed`: "hutchinson" the mean of vᵀHv, and "hutch++" a third of them to
+    find the range where most of the trace is, a third for the trace there, which is exact, and a third for the mean of what is left; its error falls as
+    1/samples for a Hessian whose eigenvalues fall off. It is exact where the samples span everything.
+
+    Raises RuntimeError for a function that is no real scalar, and for "hutch++" where the result is to be differentiated; ValueError for another
+    method or too few samples. M. F. Hutchinson, 1989; R. A. Meyer, C. Musco, C. Musco and D. P. Woodruff, Hutch++, 2021.
+
+    >>> import symgrad
+    >>> symgrad.func.hessian_trace(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0])).value
+    tensor(18.)
+    >>> estimate = symgrad.func.hessian_trace(lambda x: x.prod(), method="hutchinson", seed=0)(symgrad.ones(3))
+    >>> abs(estimate.value.item()) < 3 * estimate.standard_error.item()
+    True
+    """
+    _alone("hessian_trace", method, ("exact", "hutchinson", "hutch++"), samples)
+    if method == "hutch++" and samples < 6:
+        raise ValueError(f"hessian_trace: 'hutch++' needs at least 6 samples, 2 for each of its parts, not {samples}")
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Estimate:
+        ev = evaluate(func, args, kwargs, argnums, "hessian_trace")
+        y = scalar(ev, func, "hessian_trace")
+        if method == "exact":
+            value, products = _exact_trace(ev, y, chunk_size)
+            return Estimate(value, wrap(np.zeros_like(y._value)), products)
+        source = _source(generator, seed, "hessian_trace")
+        if method == "hutchinson":
+            forms = _quadratic(ev, y, _signs(source, samples, _size(ev)), chunk_size)
+            before = record(ev.tracked)
+            try:
+                mean = traced.mean(forms, (0,))
+            finally:
+                record(before)
+            return Estimate(_finished(ev, y, mean if ev.tracked else mean._value), wrap(forms._value.std(ddof=1) / math.sqrt(samples)), samples)
+        if ev.tracked:
+            raise RuntimeError("hessian_trace: an estimate by 'hutch++' cannot be differentiated again; use 'hutchinson' or 'exact'")
+        return _hutch(ev, y, samples, source, chunk_size)
+
+    return transformed
+
+
+def _quadratic(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) -> Tensor:
+    """vᵀHv for each of some vectors."""
+    out = []
+    for vs, hs in _forms(ev, y, rows, chunk_size):
+        before = record(ev.tracked)
+        try:
+            terms = [traced.sum(traced.reshape(v * h, (v.shape[0], -1)), (1,)) for v, h in zip(vs, hs)]
+            out.append(functools.reduce(lambda a, b: a + b, terms))
+        finally:
+            record(before)
+    before = record(ev.tracked)
+    try:
+        return traced.cat(out, 0)
+    finally:
+        record(before)
+
+
+def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Tensor, int]:
+    n = _size(ev)
+    if not ev.tracked and any(x.numel() > 1 for x in ev.inputs):
+        from symgrad.func.sparsity import plan_hessian
+
+        if not plan_hessian(y._node, ev.nodes).dense:
+            found, products = _exact_diag(ev, y, chunk_size)
+            return wrap(np.sum([t._value.sum() for t in found], dtype=y._value.dtype)), products
+    step, total = _step(ev, n, chunk_size), None
+    for at in range(0, n, step):
+        rows, level = np.eye(min(step, n - at), n, at), new_level()
+        (s,) = collapsed(ev, [wrap(Batched(part, level)) for part in _parts(ev, rows)], None, level, len(rows))
+        if s is not None:
+            before = record(ev.tracked)
+            try:
+                total = s if total is None else total + s
+            finally:
+                record(before)
+    return _finished(ev, y, total), n
+
+
+def _hutch(ev: Evaluation, y: Tensor, samples: int, source: np.random.Generator, chunk_size: int | None) -> Estimate:
+    """tr(QᵀHQ) for a basis Q of the range of H times a third of the samples, and the mean of gᵀ(1 - QQᵀ)H(1 - QQᵀ)g for another."""
+    n, third = _size(ev), samples // 3
+    columns = min(third, n)
+
+    def products(rows: np.ndarray) -> np.ndarray:
+        return compressed(ev, y, rows, _step(ev, len(rows), chunk_size))
+
+    basis = np.linalg.qr(products(_signs(source, columns, n)).T)[0].T
+    value = np.einsum("ij,ij->", basis, products(basis))
+    if columns == n:
+        return Estimate(wrap(y._value.dtype.type(value)), wrap(y._value.dtype.type(0.0)), 2 * n)
+    left = samples - 2 * third
+    rest = _signs(source, left, n)
+    rest -= (rest @ basis.T) @ basis
+    forms = np.einsum("ij,ij->i", rest, products(rest))
+    return Estimate(wrap(y._value.dtype.type(value + forms.mean())), wrap(y._value.dtype.type(forms.std(ddof=1) / math.sqrt(left))), samples)
+
+
+# Products, and eigenvalues
+
+
+def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None = None) -> Function:
+    """The function that gives the Hessian of a scalar function as a `scipy.sparse.linalg.LinearOperator` of Hessian-vector products.
+
+    The function runs once; each product then costs a few times a gradient, and those with the columns of a matrix are computed together, `chunk_size`
+    of them at a time. Rows and columns are all elements of the arguments at `argnums`, one after the other. The products are numbers: nobody
+    outside differentiates them.
+
+    Raises RuntimeError for a function that is no real scalar, ValueError from the products for vectors of another length.
+
+    >>> import numpy, symgrad
+    >>> operator = symgrad.func.hessian_operator(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0]))
+    >>> operator @ numpy.array([1.0, 1.0])
+    array([ 6., 12.])
+    """
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        from symgrad.func.linear import HessianOperator
+
+        ev = evaluate(func, args, kwargs, argnums, "hessian_operator")
+        return HessianOperator(ev, scalar(ev, func, "hessian_operator"), chunk_size)
+
+    return transformed
+
+
+def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, which: str = "both", vectors: bool = False, seed: int = 0,
+                        tolerance: float = 0.0, max_iterations: int | None = None, chunk_size: int | None = None) -> Function:
+    """The function that gives the largest and the smallest eigenvalues of the Hessian of a scalar function, by Lanczos iterations of its products.
+
+    `which` is "largest", "smallest" or "both": `count` of each, in ascending order. With `vectors` the eigenvectors come, too, in the form of the
+    arguments with one leading axis that counts them. The iteration starts from random numbers of `seed`; a Hessian that is hardly larger than what is
+    asked for is diagonalised as a whole.
+
+    Raises RuntimeError for a function that is no real scalar and where the iteration does not converge, ValueError for a `count` above the size.
+
+    >>> import symgrad
+    >>> symgrad.func.extreme_eigenvalues(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0, 3.0])).values
+    tensor([ 6., 18.])
+    """
+    if which not in ("both", "largest", "smallest"):
+        raise ValueError(f"extreme_eigenvalues: which must be 'both', 'largest' or 'smallest', not {which!r}")
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Eigenvalues:
+        from scipy.sparse.linalg import ArpackError, eigsh
+
+        operator = hessian_operator(func, argnums, chunk_size=chunk_size)(*args, **kwargs)
+        n, wanted = operator.shape[0], 2 * count if which == "both" else count
+        if not 1 <= count <= n or wanted > n:
+            raise ValueError(f"extreme_eigenvalues: count={count} with which={which!r} asks for {wanted} eigenvalues of a Hessian of {n} by {n}")
+        start = np.random.default_rng(seed).normal(size=n).astype(operator.dtype)
+        if n <= max(2 * wanted + 1, 20) or not (operator @ start).any():
+            values, basis = np.linalg.eigh(operator.todense())
+            keep = [*range(count if which != "largest" else 0), *range(n - count if which != "smallest" else n, n)]
+            values, basis = values[keep], basis[:, keep]
+        else:
+            try:
+                values, basis = eigsh(operator, wanted, which={"both": "BE", "largest": "LA", "smallest": "SA"}[which], v0=start, tol=tolerance,
+                                      maxiter=max_iterations)
+            except ArpackError as error:
+                raise RuntimeError(f"extreme_eigenvalues: {error}; give a larger max_iterations or tolerance, or ask for more eigenvalues: those that "
+                                   f"lie close together are found together") from error
+            order = np.argsort(values)
+            values, basis = values[order], basis[:, order]
+        ev = operator.evaluation
+        return Eigenvalues(wrap(values), ev.form.unflatten([wrap(part) for part in _parts(ev, basis.T)]) if vectors else None)
+
+    return transformed
