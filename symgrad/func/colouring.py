@@ -45,7 +45,9 @@ class Colouring:
         """Where the entries of the pattern stand in the flattened products, which have one row for each colour."""
         rows, columns, length = pattern.rows, pattern.columns, pattern.shape[0]
         if self.hubs is None:
-            return self.colours[columns] * length + rows
+            out = (self.colours * length).take(columns)
+            out += rows
+            return out
         turned = self.hubs[rows] & ~self.hubs[columns]
         return np.where(turned, self.colours[rows] * length + columns, self.colours[columns] * length + rows)
 
@@ -90,7 +92,7 @@ def _fits(pattern: Pattern, p: int) -> bool:
     if size > 64 * pattern.nonzeros:
         return False
     seen = np.zeros(size, bool)
-    seen[pattern.rows * p + _cycle(pattern.shape[1], p)[pattern.columns]] = True
+    seen[pattern.rows.astype(np.int64) * p + _cycle(pattern.shape[1], p)[pattern.columns]] = True
     return int(np.count_nonzero(seen)) == pattern.nonzeros
 
 

@@ -151,5 +151,10 @@ def entries(grids: frozenset[Grid], keys: Sequence[np.ndarray], rows: int, colum
     (places,) = band.nonzero()
     if width == 1:
         return places, places + low, 1
-    at = places // width
-    return at, places - at * (width - 1) + low, width
+    if band.size < 1 << 31:  # small and in place: that large arrays are made costs more than what is done with them
+        places = places.astype(np.int32)
+    at = places // places.dtype.type(width)
+    off = at * at.dtype.type(width - 1)
+    off -= low
+    places -= off
+    return at, places, width

@@ -85,7 +85,7 @@ class Plan:
     def _layout(self) -> tuple[np.ndarray, np.ndarray]:
         assert self._pattern is not None
         starts = self._pattern.starts
-        return self._pattern.columns.astype(starts.dtype), starts
+        return self._pattern.columns.astype(starts.dtype, copy=False), starts
 
     @functools.cached_property
     def report(self) -> Structure:
@@ -121,7 +121,7 @@ class Plan:
     @functools.cached_property
     def _flat(self) -> np.ndarray:
         assert self._pattern is not None
-        return self._pattern.rows * self.shape[1] + self._pattern.columns
+        return self._pattern.rows.astype(np.int64) * self.shape[1] + self._pattern.columns
 
     def __repr__(self) -> str:
         return f"<Plan: {self.report}>"
