@@ -84,6 +84,8 @@ class SeriesCarrier:
         """
         if op.name in ARITHMETIC:
             return getattr(self, op.name)(*tensors)
+        if op.name == "output":  # of an op with several values
+            return tensors[0][parameters[0]]
         tensors, parameters, call = tuple(tensors), tuple(parameters), call or self.forward(op)
         if not op.differentiable or not any([moves(x) for x in tensors]):
             found = self._first_of(op, call, tensors, parameters) if first is None else first
@@ -96,52 +98,52 @@ class SeriesCarrier:
             return self._combined(op, call, tensors, parameters, first)
         return self._solved(op, call, tensors, parameters, first)
 
-    def apply_many(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], values: Any) -> list[Any]:
-        """The series of each of an op's several values, growing; `values` are their first coefficients."""
-        found: list[Any] = []
-
-        def source(k: int, y: Series) -> Any:
-            if not found:
-                found.extend(self._by_rule(op, tuple(tensors), tuple(parameters), y, type(values)(out)))
-            return found[k]
-
-        out = [self._grown([term(v)], None, functools.partial(source, k), None if self._need else 1) for k, v in enumerate(values)]
-        self._waiting += [x for x in out if not x.complete]
-        return out
-
     def _first_of(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple) -> Any:
         """The first coefficient of an op's value."""
         return call(first_of(tensors), *parameters) if op.arity is None else call(*map(first_of, tensors), *parameters)
 
     def solve(self) -> None:
         """Complete all series that are growing."""
-        waiting, growing = self._waiting, self._growing
-        if not growing:
+        if not self._growing:
             return
-        integrals, ends = [], []
-        for x in waiting:  # each adds only series of a lower order, so that those are asked for by the highest order first
+        ends: list[tuple[list[Any], int]] = []
+        grow = self.schedule(ends)
+        for k in range(1, self.order + 1):
+            grow(k)
+        for x in self._growing:
+            x.complete, x.step, x.source, x.rate = True, None, None, None
+        for terms, end in ends:
+            del terms[end:]
+        self._waiting.clear()
+        self._growing.clear()
+
+    def schedule(self, ends: list[tuple[list[Any], int]] | None = None) -> Callable[[int], None]:
+        """What gives all series that are growing their coefficient of an order, once they have those below it.
+
+        Into `ends` goes where a series ends that has more coefficients meanwhile.
+        """
+        integrals = []
+        for x in self._waiting:  # each adds only series of a lower order, so that those are asked for by the highest order first
             rate = self._derivative(x)
             rates = rate.terms
             if rate.complete:
                 x.terms += integral(rates, x.order)
-                ends.append((x.terms, len(x.terms)))
+                if ends is not None:
+                    ends.append((x.terms, len(x.terms)))
                 x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # which those that grow with it do not expect to end
             else:
                 integrals.append((x.order, x.terms.append, rates))
-        rows = [(x.order, x.terms.append, x.step) for x in growing if x.step is not None]
-        for k in range(1, self.order + 1):
+        rows = [(x.order, x.terms.append, x.step) for x in self._growing if x.step is not None]
+
+        def grow(k: int) -> None:
             for order, append, rates in integrals:
                 if k <= order:
                     append(rates[k - 1] / k)
             for order, append, step in rows:
                 if k <= order:
                     append(step(k))
-        for x in growing:
-            x.complete, x.step, x.source, x.rate = True, None, None, None
-        for terms, end in ends:
-            del terms[end:]
-        waiting.clear()
-        growing.clear()
+
+        return grow
 
     def close(self) -> None:
         """Let go of everything that was made, so that it is freed at once."""
@@ -203,11 +205,26 @@ class SeriesCarrier:
             parameters = (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))
         if first is None:
             first = self._first_of(op, call, tensors, parameters)
+        if isinstance(first, tuple):
+            return self._several(op, tensors, parameters, first)
         out = self._grown([term(first)], None, (op, tensors, parameters), None if self._need else 1)
         if not out.complete:
             self._waiting.append(out)
         if key:
             self._made[key] = out, tensors
+        return out
+
+    def _several(self, op: Op, tensors: tuple, parameters: tuple, values: Any) -> Any:
+        """The same for an op with several values; `values` are their first coefficients."""
+        found: list[Any] = []
+
+        def source(k: int, y: Series) -> Any:
+            if not found:
+                found.extend(self._by_rule(op, tensors, parameters, y, out))
+            return found[k]
+
+        out = type(values)(self._grown([term(v)], None, functools.partial(source, k), None if self._need else 1) for k, v in enumerate(values))
+        self._waiting += [x for x in out if not x.complete]
         return out
 
     def _found(self, key: tuple) -> Series | None:
@@ -348,41 +365,27 @@ class SeriesCarrier:
         """The element that stands where the first coefficient of `weights` is largest: what is computed does not depend on which it is."""
         return self._linear(lambda each: self.xp.reference(each, first_of(weights), dim), (x,), (), False)
 
-    def zeros_like(self, x: Any, shape: Any = None) -> Series:
-        """Zeros that do not change."""
-        return self.lift_value(self.xp.zeros_like(first_of(x), shape))
-
-    def ones_like(self, x: Any, shape: Any = None) -> Series:
-        """Ones that do not change."""
-        return self.lift_value(self.xp.ones_like(first_of(x), shape))
-
-    def eye_like(self, x: Any, n: int) -> Series:
-        """The identity matrix, which does not change."""
-        return self.lift_value(self.xp.eye_like(first_of(x), n))
-
     # Everything else, by name
-
-    def einsum(self, equation: str, xs: Sequence[Any]) -> Any:
-        """Sums of products."""
-        return self.apply(REGISTRY["einsum"], xs, (equation,), None, lambda tensors, equation: self.xp.einsum(equation, tensors))
 
     def __getattr__(self, name: str) -> Any:
         op = REGISTRY.get(OPS.get(name, name))
-        if op is None or name not in PROTOCOL and not hasattr(self.xp, name):
+        if name not in PROTOCOL and (op is None or not hasattr(self.xp, name)):
             raise AttributeError(f"the carrier of series has no {name!r}: the protocol of the carriers has no such name")
-        function = self._function(name, op)
+        function = self._function(name, op, getattr(self.xp, name))
         setattr(self, name, function)
         return function
 
-    def _function(self, name: str, op: Op | None = None) -> Callable[..., Any]:
+    def _function(self, name: str, op: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the protocol on series, by the pushforward of its op."""
-        op, plain = op or REGISTRY[name], getattr(self.xp, name)
-        assert op is not None
+        if name in ("zeros_like", "ones_like", "eye_like"):
+            return lambda x, *rest: self.lift_value(plain(first_of(x), *rest))
+        if name in ("astype", "copy"):
+            return lambda x, *rest: self._linear(plain, (x,), rest, False)
+        if name == "einsum":
+            return lambda equation, xs: self.apply(op, xs, (equation,), None, lambda tensors, equation: plain(equation, tensors))
         if op.kind == "composite":
             return lambda *args: op.forward(self, *args) if any([type(a) is Series for a in args]) else plain(*args)
         if op.arity is None:
             return lambda xs, *rest: self.apply(op, xs, rest, None, plain)
-        if name in ("astype", "copy"):
-            return lambda x, *rest: self._linear(plain, (x,), rest, False)
         arity = op.arity
         return lambda *args: self.apply(op, args[:arity], args[arity:], None, plain) if any([type(a) is Series for a in args]) else plain(*args)

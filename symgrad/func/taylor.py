@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,43 +44,46 @@ def _read(node: Node) -> tuple[Any, tuple]:
     return node.value, node.args
 
 
-_core: Callable[[Op], Callable[..., Any]] = functools.cache(core)
-_place = operator.attrgetter("sequence_nr")
+@functools.cache
+def _core(op: Op) -> Callable[..., Any]:
+    """The function of an op on Tensors, from the op's own arguments."""
+    function = core(op)
+
+    def call(*args: Any) -> Any:
+        y = function(*args)
+        return _outputs(y._value, y._node) if isinstance(y._value, tuple) else y
+
+    return call
+
+
+def _outputs(values: Sequence[Any], node: Node | None) -> Any:
+    """The values of a node with several outputs, as Tensors."""
+    return Values(wrap(value, None if node is None else Output(node, k)) for k, value in enumerate(values))
 
 
 def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, asking: str) -> dict[Node, Any]:
-    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a list where a node has several."""
+    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple where a node has several."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     read = read_traced if tracked else _read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
-    for node in sorted(ev.between, key=_place):
+    for node in ev.path:
         if node in known:
             continue
         parents = node.parents
         if type(node) is Link:
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
-        if type(node) is Output:
-            known[node] = known[parents[0]][node.output_nr]
-            continue
         y, args = read(node)
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)
-        elif isinstance(node.value, tuple):
-            known[node] = carrier.apply_many(op, tensors, args[count:], node.value if not tracked else _outputs(node))
         else:
-            known[node] = carrier.apply(op, tensors, args[count:], y)
+            known[node] = carrier.apply(op, tensors, args[count:], _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y)
         carrier.solve()
     carrier.close()
     return known
-
-
-def _outputs(node: Node) -> Any:
-    """The values of a node with several outputs, as Tensors."""
-    return Values(wrap(value, Output(node, k)) for k, value in enumerate(node.value))
 
 
 def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: Any, args: tuple, asking: str) -> Any:
@@ -102,8 +104,8 @@ def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: An
                                   f"symgrad's operations") from error
     if not node.many:
         return carrier.polynomial([y] if found is None else [y, found])
-    values = _outputs(node) if carrier.xp is traced else y
-    return [carrier.polynomial([v] if t is None else [v, t]) for v, t in zip(values, found or (None,) * len(values))]
+    values = _outputs(node.value, node) if carrier.xp is traced else y
+    return tuple(carrier.polynomial([v] if t is None else [v, t]) for v, t in zip(values, found or (None,) * len(values)))
 
 
 # What goes in, and what comes out
