@@ -3,39 +3,65 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symgrad.func.evaluation import Evaluation
+from symgrad.func.second import Program, products
 from symgrad.graph import Node
 from symgrad.tensor import Tensor
 
-__all__ = ["Plans"]
+__all__ = ["Known", "Plans"]
 
+SECOND = 2  # the meeting from which it pays to write down the steps
 KEPT = 8  # forms of graphs that are remembered: a function with control flow has several
 SMALL = 4096  # bytes of an index that is compared by its elements
 
 
-class Plans:
-    """The plans of one function. The pattern of zeros depends on the form of the graph alone, not on the numbers in it, so it is found once."""
+class Known:
+    """What is known of the graphs of one form: a plan once it was asked for, how often one was met, and a program once that pays."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Any, Any] = OrderedDict()
+        self.plan: Any = None
+        self.met = 0
+        self.program: Any = None
 
-    def of(self, ev: Evaluation, y: Tensor) -> Any:
-        """The plan for the Hessian of an output."""
-        from symgrad.func.sparsity import plan_hessian
+    def planned(self, ev: Evaluation, y: Tensor) -> Any:
+        """The plan for the Hessian."""
+        if self.plan is None or not self.plan.general:
+            from symgrad.func.sparsity import plan_hessian
 
+            self.plan = plan_hessian(y._node, ev.nodes)
+        return self.plan
+
+    def products(self, ev: Evaluation, y: Tensor, seeds: Callable[[], Any]) -> Any:
+        """The products with vectors that are the same for every graph of this form: from the second one on by a program, where it is small."""
+        self.met += 1
+        if self.program is None and self.met == SECOND:
+            found = seeds()
+            self.program = Program(ev, y, found) if Program.fits(ev, y, len(found)) else False
+        return self.program.run(ev) if self.program else products(ev, y, seeds(), None)
+
+
+class Plans:
+    """What is known of the graphs of one function, by their forms: neither the pattern of zeros nor the steps depend on the numbers in a graph."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Any, Known] = OrderedDict()
+
+    def of(self, ev: Evaluation, y: Tensor) -> Known:
+        """What is known of a graph of this form."""
         form = _form(ev, y)
-        plan = self._known.get(form) if form is not None else None
-        if plan is None:
-            plan = plan_hessian(y._node, ev.nodes)
-            if form is not None and plan.general:
-                self._known[form] = plan
-                if len(self._known) > KEPT:
-                    self._known.popitem(last=False)
-        return plan
+        if form is None:
+            return Known()
+        known = self._known.get(form)
+        if known is None:
+            known = self._known[form] = Known()
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return known
 
 
 def _form(ev: Evaluation, y: Tensor) -> Any:
@@ -46,13 +72,18 @@ def _form(ev: Evaluation, y: Tensor) -> Any:
         for i, node in enumerate(ev.path):
             at[node] = i
             parents, args = node.parents, node.args
-            out += (type(node), node.op, tuple([at.get(p) if p in at else getattr(a, "shape", None) for p, a in zip(parents, args)]),  # type: ignore[arg-type]
+            out += (type(node), node.op, tuple([at[p] if p in at else _constant(a) for p, a in zip(parents, args)]),  # type: ignore[arg-type]
                     tuple([_key(a) for a in args[len(parents):]]), node.value.shape)  # type: ignore[index]
         form = (*out, at.get(y._node))
         hash(form)
     except (TypeError, AttributeError):
         return None
     return form
+
+
+def _constant(x: Any) -> Any:
+    """What the form says of a constant: the shape and dtype of an array, and a number itself."""
+    return (x.shape, x.dtype) if hasattr(x, "shape") else (type(x), x)
 
 
 def _key(x: Any) -> Any:

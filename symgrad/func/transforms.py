@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.autograd.engine import read_traced, run
 from symgrad.carriers.batched import Batched, new_level, unbatch
+from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.graph import Link, record
 from symgrad.lift import traced
@@ -29,7 +30,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
-    return [_finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
+    return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
 
 def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
@@ -41,10 +42,10 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else None)
     finally:
         record(before)
-    return [_finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
+    return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
 
-def _finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
+def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
     """A derivative as a Tensor, zero where there is none; tied to the inputs where it may be differentiated again."""
     if found is None:
         found = np.zeros_like(like._value)
@@ -71,6 +72,14 @@ def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: st
 # Gradients
 
 
+def _gradient(ev: Evaluation, y: Tensor) -> list[Tensor]:
+    """The gradient of a scalar by the inputs: remembered where somebody outside differentiates by it, if it can be."""
+    found = gradient(ev, y) if ev.tracked and y._node in ev.between else None
+    if found is None:
+        return pulled(ev, [(y, wrap(np.ones_like(y._value)))])
+    return [finished(ev, x, None) if g is None else g for x, g in zip(ev.inputs, found)]
+
+
 def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     """The function that gives the gradient of a scalar function and its value: (∂f/∂x, f(x)).
 
@@ -87,7 +96,7 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
         y = scalar(ev, func, "grad")
-        found = ev.form.unflatten(pulled(ev, [(y, wrap(np.ones_like(y._value)))]))
+        found = ev.form.unflatten(_gradient(ev, y))
         value = ev.free(y)
         return (found, (value, ev.free(ev.aux))) if has_aux else (found, value)
 
@@ -217,8 +226,8 @@ def columns(ev: Evaluation, j: int, chunk_size: int | None) -> list[Tensor]:
     parts: list[list[Tensor]] = [[] for _ in ev.outputs]
     for units in unit_chunks(ev.inputs[j], chunk_size):
         for part, t in zip(parts, pushed(ev, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
-            part.append(_spread(ev, t, units))
-    return [_joined(ev, part, (0, *y.shape), y) for part, y in zip(parts, ev.outputs)]
+            part.append(spread(ev, t, units))
+    return [joined(ev, part, (0, *y.shape), y) for part, y in zip(parts, ev.outputs)]
 
 
 def rows(ev: Evaluation, i: int, chunk_size: int | None) -> list[Tensor]:
@@ -226,11 +235,11 @@ def rows(ev: Evaluation, i: int, chunk_size: int | None) -> list[Tensor]:
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
     for units in unit_chunks(ev.outputs[i], chunk_size):
         for part, t in zip(parts, pulled(ev, [(ev.outputs[i], wrap(units))], True)):
-            part.append(_spread(ev, t, units))
-    return [_joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
+            part.append(spread(ev, t, units))
+    return [joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
 
 
-def _spread(ev: Evaluation, t: Tensor, units: Batched) -> Tensor:
+def spread(ev: Evaluation, t: Tensor, units: Batched) -> Tensor:
     """The members of a batch along the first axis: one for each of the unit vectors."""
     if not ev.tracked:
         return wrap(unbatch(t._value, 0, units.level, units.count))
@@ -241,7 +250,7 @@ def _spread(ev: Evaluation, t: Tensor, units: Batched) -> Tensor:
         record(before)
 
 
-def _joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Tensor) -> Tensor:
+def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Tensor) -> Tensor:
     if not parts:
         return wrap(np.zeros_like(like._value, shape=empty))
     return parts[0] if len(parts) == 1 else traced.cat(parts, 0)
@@ -303,3 +312,6 @@ def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomnes
             [0., 4.]])
     """
     return _jacobian(func, argnums, has_aux, chunk_size, "jacfwd")
+
+
+_finished, _spread, _joined = finished, spread, joined

@@ -1,0 +1,158 @@
+"""The second-order pass: tangents pushed through a recorded graph, and one pullback of dual cotangents, which gives the tangent of the gradient."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import read_traced
+from symgrad.carriers.batched import Batched, levels_of, new_level
+from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.carriers.tape import Tape, TapingCarrier
+from symgrad.func.evaluation import Evaluation, Input
+from symgrad.func.transforms import finished, pulled, spread
+from symgrad.graph import Node, record, upstream
+from symgrad.op import REGISTRY
+from symgrad.passes import pullback_along, pushforward
+from symgrad.saved import read_by
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["Program", "products", "second"]
+
+Read = Callable[[Node], tuple[Any, tuple]]
+_carrier = functools.cache(DualCarrier)
+_taping = TapingCarrier()
+
+
+def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+    """The derivative of the gradient along tangents of the inputs, for every input: ∂²y/∂x∂xⱼ · tⱼ, summed over j.
+
+    A pullback whose cotangents are dual gives the gradient and its tangent in one pass, and records nothing unless somebody outside differentiates
+    by an input.
+    """
+    if y._node not in ev.between:
+        return [finished(ev, x, None) for x in ev.inputs]
+    if any(node.op.kind == "function" for node in ev.path if hasattr(type(node), "op")):
+        return _second_of_functions(ev, y, tangents)
+    starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
+    seed = np.ones_like(y._value)[()]
+    before = record(ev.tracked)
+    try:
+        found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else _read, wrap(seed) if ev.tracked else seed)
+    except NotImplementedError:  # a function that states a pullback only
+        return _second_of_functions(ev, y, tangents)
+    finally:
+        record(before)
+    return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
+
+
+def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
+    """The tangents of the inputs' cotangents, None for zero."""
+    moved = pushforward(xp, (), starts, read, _read_by_pullback(ev))
+
+    def read_dual(node: Node) -> tuple[Any, tuple]:
+        value, args = read(node)
+        if node.op.kind == "linear":
+            return value, args
+        parents = node.parents
+        along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
+        return Dual(value, moved[node]) if node in moved else value, along
+
+    out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: seed}, read_dual)  # type: ignore[dict-item]
+    found = [out.get(node) for node in ev.nodes]
+    return [g.tangent if type(g) is Dual else None for g in found]
+
+
+def _read(node: Node) -> tuple[Any, tuple]:
+    return node.value, node.args  # type: ignore[return-value]
+
+
+def _read_by_pullback(ev: Evaluation) -> list[Node]:
+    """The nodes whose tangents the rules of a pullback read, or that those depend on, in order: what only linear ops use has none to compute."""
+    between, read = ev.between, set[Any]()
+    for node in reversed(ev.path):
+        op, parents = node.op, node.parents
+        names = read_by(op)
+        if names is None:
+            read.update([p for p in parents if p in between], (node,))
+        else:
+            for i, p in enumerate(parents):
+                if p in between:
+                    for name in names[min(i, len(names) - 1)]:
+                        if name == "result":
+                            read.add(node)
+                        else:
+                            read.add(parents[op.argument_names.index(name)] if op.arity is not None else p)
+        if node in read:
+            read.update([p for p in parents if p in between])
+    return [node for node in ev.path if node in read]
+
+
+def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+    """The same by a second pullback, where a custom Function says only how cotangents are pulled back: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
+    tracked = dataclasses.replace(ev, tracked=True)
+    gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
+    on_the_way = (frozenset(upstream([g._node], differentiable=True)) for g in gradient)
+    first = dataclasses.replace(ev, outputs=gradient, between=tracked.between.union(*on_the_way))
+    return pulled(first, [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
+
+
+# Products with several vectors
+
+
+def products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> np.ndarray:
+    """The products of the Hessian with vectors over all elements of all inputs, which are the rows of `seeds`."""
+    out, step = [], chunk_size or max(len(seeds), 1)
+    for at in range(0, len(seeds), step):
+        rows = seeds[at:at + step]
+        tangents = _parts(ev, rows)
+        found = [spread(ev, t, b)._value for t, b in zip(second(ev, y, [wrap(t) for t in tangents]), tangents)]
+        out.append(_whole(found, len(rows)))
+    return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)))
+
+
+def _parts(ev: Evaluation, rows: Any) -> list[Batched]:
+    """Vectors over all elements as a batch of tangents for each input."""
+    ends, level = np.cumsum([0, *(x.numel() for x in ev.inputs)]), new_level()
+    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+
+
+def _whole(found: Sequence[Any], count: int) -> np.ndarray:
+    return found[0].reshape(count, -1) if len(found) == 1 else np.concatenate([t.reshape(count, -1) for t in found], 1)
+
+
+ROOM = 200_000  # elements that the steps of a program may hold at a time
+
+
+class Program:
+    """The products of the Hessian with the same vectors for every graph of one form: the steps of the second-order pass, without looking for them."""
+
+    def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
+        self._tape, self._count = Tape(), len(seeds)
+        entered: dict[Node, tuple[Any, tuple]] = {}
+        for node in ev.path:
+            tensors = tuple([a if isinstance(a, (float, int)) else self._tape.enter(a) for a in node.args[:len(node.parents)]])  # type: ignore[index]
+            entered[node] = self._tape.enter(node.value), tensors + node.args[len(node.parents):]  # type: ignore[index]
+        starts = dict(zip(ev.nodes, _parts(ev, seeds)))
+        self._found = _along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))
+
+    @staticmethod
+    def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
+        """Whether a graph can be read so: of known ops alone, none of which looks at its numbers, small and of real floats."""
+        if y._node not in ev.between or levels_of(y._value):
+            return False
+        return sum([node.value.size for node in ev.path]) * count <= ROOM and all([
+            (REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f" for node in ev.path])
+
+    def run(self, ev: Evaluation) -> np.ndarray:
+        """The products for a graph of this form."""
+        values: list[Any] = []
+        for node in ev.path:
+            values += [a for a in node.args[:len(node.parents)] if not isinstance(a, (float, int))]  # type: ignore[index]
+            values.append(node.value)
+        found = self._tape.run(values, self._found)
+        return _whole([np.zeros((self._count, x.numel())) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], self._count)
