@@ -19,7 +19,7 @@ from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.func.collapsed import collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.func.transforms import _finished
+from symgrad.func.transforms import finished
 from symgrad.graph import record
 from symgrad.lift import traced
 from symgrad.passes import pushforward
@@ -150,7 +150,7 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
             finally:
                 record(before)
         found = collapsed(ev, tangents, w, level, count)
-        result = ev.shape.unflatten([_finished(ev, y, s) for y, s in zip(ev.outputs, found)])
+        result = ev.shape.unflatten([finished(ev, y, s) for y, s in zip(ev.outputs, found)])
         if asking == "laplacian":
             return (result, ev.free(ev.aux)) if has_aux else result
         value = ev.free(ev.shape.unflatten(ev.outputs))
@@ -213,7 +213,7 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
                 out = term if out is None else out + term
         finally:
             record(before)
-        return _finished(ev, out, out if ev.tracked else out._value)  # type: ignore[arg-type, union-attr]
+        return finished(ev, out, out if ev.tracked else out._value)  # type: ignore[arg-type, union-attr]
 
     return transformed
 
@@ -251,6 +251,6 @@ def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
             out = turn(0, 1) if n == 2 else traced.stack([turn(1, 2), turn(2, 0), turn(0, 1)], axis)
         finally:
             record(before)
-        return _finished(ev, out, out if ev.tracked else out._value)
+        return finished(ev, out, out if ev.tracked else out._value)
 
     return transformed

@@ -17,14 +17,14 @@ from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.hessians import second
+from symgrad.func.second import second
 from symgrad.graph import FREED, Link, Node, board, record
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["collapsed"]
+__all__ = ["collapsed", "is_linear"]
 
 # Ops that are linear in one argument while the others are constant, with the places of those arguments.
 LINEAR_ALONE = {"mul": (0, 1), "div": (0,)}
@@ -269,12 +269,12 @@ def _wanted(ev: Evaluation) -> set[Node]:
     between = ev.between
     for node in reversed(ev.path):
         parents = [p for p in node.parents if p in between]
-        if node in out or not _is_linear(node, parents):
+        if node in out or not is_linear(node, parents):
             out.update(parents)
     return out
 
 
-def _is_linear(node: Node, parents: Sequence[Node]) -> bool:
+def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     """Whether an op is linear in what changes of its arguments."""
     op = node.op
     if op.kind == "linear" or type(node) is Output:

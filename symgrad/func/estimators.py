@@ -12,8 +12,9 @@ import numpy as np
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.func.collapsed import collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, scalar
-from symgrad.func.hessians import compressed, second
-from symgrad.func.transforms import _finished, _spread
+from symgrad.func.second import products as compressed
+from symgrad.func.second import second
+from symgrad.func.transforms import finished, spread
 from symgrad.graph import record
 from symgrad.lift import traced
 from symgrad.random import Generator, default_generator
@@ -89,7 +90,7 @@ def _forms(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) 
         level = new_level()
         vectors = [Batched(part, level) for part in _parts(ev, rows[at:at + step])]
         products = second(ev, y, [wrap(v) for v in vectors])
-        yield [wrap(v.data) for v in vectors], [_spread(ev, h, v) for h, v in zip(products, vectors)]
+        yield [wrap(v.data) for v in vectors], [spread(ev, h, v) for h, v in zip(products, vectors)]
 
 
 def _alone(asking: str, method: str, methods: tuple[str, ...], samples: int) -> None:
@@ -130,7 +131,7 @@ def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", sam
         try:
             found = [[v * h for v, h in zip(vs, hs)] for vs, hs in _forms(ev, y, rows, chunk_size)]
             each = [traced.cat(list(parts), 0) if len(found) > 1 else parts[0] for parts in zip(*found)]
-            means = [_finished(ev, x, t if ev.tracked else t._value) for x, t in zip(ev.inputs, (traced.mean(t, (0,)) for t in each))]
+            means = [finished(ev, x, t if ev.tracked else t._value) for x, t in zip(ev.inputs, (traced.mean(t, (0,)) for t in each))]
         finally:
             record(before)
         errors = [wrap(t._value.std(0, ddof=1) / math.sqrt(samples)) for t in each]
@@ -156,7 +157,7 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
         for at in range(0, size, step):
             count = min(step, size - at)
             units = Batched(np.eye(count, size, at, x._value.dtype).reshape((count, *tuple(x._value.shape))), new_level(), at)
-            rows = _spread(ev, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])[j], units)
+            rows = spread(ev, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])[j], units)
             before = record(ev.tracked)
             try:
                 parts.append(traced.diagonal(traced.reshape(rows, (count, size)), at, 0, 1))
@@ -167,7 +168,7 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
             whole = traced.reshape(traced.cat(parts, 0), tuple(x.shape)) if parts else wrap(np.zeros_like(x._value))
         finally:
             record(before)
-        out.append(_finished(ev, x, whole if ev.tracked else whole._value))
+        out.append(finished(ev, x, whole if ev.tracked else whole._value))
     return out, n
 
 
@@ -212,7 +213,7 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
                 mean = traced.mean(forms, (0,))
             finally:
                 record(before)
-            return Estimate(_finished(ev, y, mean if ev.tracked else mean._value), wrap(forms._value.std(ddof=1) / math.sqrt(samples)), samples)
+            return Estimate(finished(ev, y, mean if ev.tracked else mean._value), wrap(forms._value.std(ddof=1) / math.sqrt(samples)), samples)
         if ev.tracked:
             raise RuntimeError("hessian_trace: an estimate by 'hutch++' cannot be differentiated again; use 'hutchinson' or 'exact'")
         return _hutch(ev, y, samples, source, chunk_size)
@@ -255,7 +256,7 @@ def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Ten
                 total = s if total is None else total + s
             finally:
                 record(before)
-    return _finished(ev, y, total), n
+    return finished(ev, y, total), n
 
 
 def _hutch(ev: Evaluation, y: Tensor, samples: int, source: np.random.Generator, chunk_size: int | None) -> Estimate:

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched, new_level
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.hessians import compressed, second
+from symgrad.func.second import products as compressed
+from symgrad.func.second import second
+from symgrad.func.transforms import pulled, pushed
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["HessianOperator"]
+__all__ = ["Factors", "FactoredHessian", "HessianOperator", "Kronecker", "Matrix", "Passes", "Picked", "SymmetricOperator"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Factors:
+    """What was found: the form, the shape of the Hessian, how many values stand at the cut, and how many numbers the factors are."""
+
+    form: str
+    shape: tuple[int, int]
+    cut: int
+    numbers: int
 
 
 class SymmetricOperator(LinearOperator):
-    """A real symmetric operator: its own transpose."""
+    """A real symmetric operator: its own transpose. `factors` and `report` say what it is made of."""
+
+    report: Factors
+    factors: dict[str, Any]
 
     def __init__(self, n: int, dtype: Any):
         super().__init__(dtype, (n, n))
@@ -37,15 +57,281 @@ class HessianOperator(SymmetricOperator):
     def __init__(self, ev: Evaluation, y: Tensor, chunk_size: int | None = None):
         super().__init__(sum(x.numel() for x in ev.inputs), y._value.dtype)
         self.evaluation = dataclasses.replace(ev, tracked=False)
+        self.report, self.factors = Factors("products", self.shape, self.shape[0], 0), {}
         self._output, self._chunk_size = y, chunk_size
 
     def _matvec(self, x: np.ndarray) -> np.ndarray:
-        ev, x, at, parts = self.evaluation, np.reshape(x, -1), 0, []
-        for each in ev.inputs:
-            parts.append(wrap(x[at:at + each.numel()].reshape(tuple(each.shape)).astype(each._value.dtype)))
-            at += each.numel()
-        found = [t._value.reshape(-1) for t in second(ev, self._output, parts)]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        return np.concatenate([t._value.reshape(-1) for t in second(self.evaluation, self._output, _split(self.evaluation, np.reshape(x, -1)))])
 
     def _matmat(self, x: np.ndarray) -> np.ndarray:
         return compressed(self.evaluation, self._output, np.ascontiguousarray(x.T, dtype=self.dtype), self._chunk_size).T
+
+
+def _split(ev: Evaluation, x: np.ndarray, level: int | None = None) -> list[Tensor]:
+    """A vector over all elements of the inputs as tensors of their shapes; the rows of a matrix as batches of these."""
+    out, at = [], 0
+    for each in ev.inputs:
+        part = x[..., at:at + each.numel()].reshape((*x.shape[:-1], *each.shape)).astype(each._value.dtype, copy=False)
+        out.append(wrap(part if level is None else Batched(part, level)))
+        at += each.numel()
+    return out
+
+
+# Linear maps of all elements of the inputs, which take and give the columns of a matrix
+
+
+class Picked:
+    """One input itself: `size` elements from a place on."""
+
+    def __init__(self, start: int, size: int, n: int):
+        self.start, self.shape = start, (size, n)
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """J x."""
+        return x[self.start:self.start + self.shape[0]]
+
+    def transpose(self, z: np.ndarray) -> np.ndarray:
+        """Jᵀ z."""
+        return _placed(z, self.start, self.shape[1])
+
+    @functools.cached_property
+    def matrix(self) -> Any:
+        """The map as a matrix."""
+        from scipy.sparse import eye_array
+
+        return eye_array(*self.shape, k=self.start, format="csr")
+
+    numbers = 0
+
+
+class Matrix:
+    """A matrix, dense or sparse."""
+
+    def __init__(self, matrix: Any):
+        self.matrix, self.shape = matrix, matrix.shape
+        self.numbers = matrix.nnz if issparse(matrix) else matrix.size
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """J x."""
+        return self.matrix @ x
+
+    def transpose(self, z: np.ndarray) -> np.ndarray:
+        """Jᵀ z."""
+        return self.matrix.T @ z
+
+
+class Kronecker:
+    """The product of one input, a vector or a matrix, with a constant matrix on its left or on its right."""
+
+    def __init__(self, left: Any, right: Any, start: int, shape: Sequence[int], n: int):
+        self.start, self.n, size = start, n, int(np.prod(shape))
+        self.vector = len(shape) == 1
+        self.on_left = left is not None
+        matrix = left if self.on_left else right.T
+        self.factor = np.atleast_2d(matrix)  # rows by what is summed over
+        self.times = 1 if self.vector else shape[1] if self.on_left else shape[0]
+        self.size, self.numbers = size, self.factor.size
+        self.shape = (self.factor.shape[0] * self.times, n)
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """J x."""
+        x = x[self.start:self.start + self.size]
+        return self._applied(self.factor, x)
+
+    def transpose(self, z: np.ndarray) -> np.ndarray:
+        """Jᵀ z."""
+        return _placed(self._applied(self.factor.T, z), self.start, self.n)
+
+    def _applied(self, factor: np.ndarray, x: np.ndarray) -> np.ndarray:
+        if self.times == 1:
+            return factor @ x
+        if self.on_left:
+            return (factor @ x.reshape(factor.shape[1], -1)).reshape(-1, x.shape[1])
+        return np.matmul(factor, x.reshape(self.times, factor.shape[1], -1)).reshape(-1, x.shape[1])
+
+    @functools.cached_property
+    def matrix(self) -> np.ndarray:
+        """The map as a matrix."""
+        if self.times == 1 and self.factor.shape[1] == self.n:
+            return self.factor
+        return self.forward(np.eye(self.n, dtype=self.factor.dtype))
+
+
+class Passes:
+    """A linear part of the graph that is too large to be written down: by pushforward and pullback."""
+
+    numbers = 0
+
+    def __init__(self, ev: Evaluation):
+        self._ev = ev
+        self.shape = ev.outputs[0].numel(), sum(x.numel() for x in ev.inputs)
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """J x."""
+        level = new_level()
+        (found,) = pushed(self._ev, _split(self._ev, np.ascontiguousarray(x.T), level))
+        return np.asarray(numeric.unbatch(found._value, 0, level, x.shape[1])).reshape(x.shape[1], -1).T
+
+    def transpose(self, z: np.ndarray) -> np.ndarray:
+        """Jᵀ z."""
+        level, (y,) = new_level(), self._ev.outputs
+        given = Batched(np.ascontiguousarray(z.T).reshape((z.shape[1], *y.shape)), level)
+        found = pulled(self._ev, [(y, wrap(given))], True)
+        return np.concatenate([np.asarray(numeric.unbatch(t._value, 0, level, z.shape[1])).reshape(z.shape[1], -1) for t in found], 1).T
+
+    @functools.cached_property
+    def matrix(self) -> np.ndarray:
+        """The map as a matrix."""
+        return self.forward(np.eye(self.shape[1]))
+
+
+def _placed(x: np.ndarray, start: int, n: int) -> np.ndarray:
+    if len(x) == n:
+        return x
+    out = np.zeros((n, *x.shape[1:]), x.dtype)
+    out[start:start + len(x)] = x
+    return out
+
+
+# H = Jᵀ S J
+
+
+class FactoredHessian(SymmetricOperator):
+    """A Hessian JᵀSJ, with the linear maps that J is made of one below the other, and S sparse or small."""
+
+    def __init__(self, n: int, dtype: Any, maps: Sequence[Any], curvature: Any):
+        super().__init__(n, dtype)
+        self.maps, self.curvature = list(maps), curvature
+        self._ends = np.cumsum([0, *(m.shape[0] for m in maps)])
+        self._diagonal = _diagonal_of(curvature)
+        form, self.factors, self._multiply, self._whole = self._found()
+        self.report = Factors(form, self.shape, int(self._ends[-1]), sum(_count(f) for f in self.factors.values()))
+
+    def _matvec(self, x: np.ndarray) -> np.ndarray:
+        return self._multiply(np.reshape(x, (-1, 1)))[:, 0]
+
+    def _matmat(self, x: np.ndarray) -> np.ndarray:
+        return self._multiply(x)
+
+    def todense(self) -> np.ndarray:
+        """The whole matrix."""
+        return self._whole()
+
+    def _found(self) -> tuple[str, dict[str, Any], Any, Any]:
+        """The form, its factors, the product with a matrix, and what makes the whole matrix."""
+        n, maps, d = self.shape[0], self.maps, self._diagonal
+        if not maps:
+            return "zero", {}, lambda x: np.zeros(x.shape, self.dtype), lambda: np.zeros(self.shape, self.dtype)
+        first = maps[0]
+        if len(maps) == 1:
+            if type(first) is Picked and first.shape[0] == n:
+                return "sparse", {"S": self.curvature}, self.curvature.__matmul__, self.curvature.toarray
+            if d is not None and type(first) is Kronecker and first.times > 1 and first.size == n:
+                return self._repeated(first, d)
+            if d is not None and type(first) in (Kronecker, Matrix) and getattr(first, "times", 1) == 1:
+                matrix = first.matrix
+                return ("X' D X", {"X": matrix, "D": d}, lambda x: matrix.T @ (d[:, None] * (matrix @ x)), lambda: _weighted(matrix, d))
+        elif type(first) is Picked and first.shape[0] == n and 2 * (self._ends[-1] - n) <= n:
+            block = self.curvature[:n, :n]
+            inner = _diagonal_of(block)
+            if inner is not None:
+                return self._low_rank(inner)
+        joined = {"J": [m if type(m) is Passes else m.matrix for m in maps], "S": self.curvature}
+        return "J' S J", joined, self._through, self._assembled
+
+    def _repeated(self, j: Kronecker, d: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
+        """One matrix for each row or column of the argument: the same for all where the curvature is, else one each."""
+        k = j.factor.shape[1]
+        weights = d.reshape((-1, j.times)).T if j.on_left else d.reshape((j.times, -1))
+        uniform = (weights == weights[0]).all()
+        blocks = np.stack([_weighted(j.factor, w) for w in (weights[:1] if uniform else weights)])
+
+        def laid(x: np.ndarray) -> np.ndarray:
+            return x.reshape(k, j.times, -1).transpose(1, 0, 2) if j.on_left else x.reshape(j.times, k, -1)
+
+        def multiply(x: np.ndarray) -> np.ndarray:
+            out = np.matmul(blocks, laid(x))
+            return (out.transpose(1, 0, 2) if j.on_left else out).reshape(x.shape[0], -1)
+
+        def whole() -> np.ndarray:
+            out = np.zeros((k, j.times, k, j.times) if j.on_left else (j.times, k, j.times, k), self.dtype)
+            at = np.arange(j.times)
+            if j.on_left:
+                out[:, at, :, at] = blocks
+            else:
+                out[at, :, at, :] = blocks
+            return out.reshape(self.shape)
+
+        if uniform:
+            return ("A kron I" if j.on_left else "I kron A"), {"A": blocks[0], "times": j.times}, multiply, whole
+        return "blocks", {"blocks": blocks, "along": 1 if j.on_left else 0}, multiply, whole
+
+    def _low_rank(self, diagonal: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
+        """diag(d) + C L + Lᵀ Cᵀ + Lᵀ K L, for the linear combinations L and their cross terms C with the arguments."""
+        n = self.shape[0]
+        rows = np.concatenate([np.asarray(m.matrix.toarray() if issparse(m.matrix) else m.matrix) for m in self.maps[1:]])
+        cross, corner = (np.asarray(b.toarray() if issparse(b) else b) for b in (self.curvature[:n, n:], self.curvature[n:, n:]))
+        if cross.any():
+            w, zero = np.concatenate([cross, rows.T], 1), np.zeros_like(corner)
+            k = np.block([[zero, np.eye(len(corner))], [np.eye(len(corner)), corner]])
+        else:
+            w, k = np.ascontiguousarray(rows.T), corner
+
+        def whole() -> np.ndarray:
+            out = (w @ k) @ w.T
+            out.reshape(-1)[::n + 1] += diagonal
+            return out
+
+        return ("diagonal plus low rank", {"diagonal": diagonal, "W": w, "K": k},
+                lambda x: diagonal[:, None] * x + w @ (k @ (w.T @ x)), whole)
+
+    def _through(self, x: np.ndarray) -> np.ndarray:
+        z = np.concatenate([m.forward(x) for m in self.maps])
+        z = self.curvature @ z
+        out: Any = 0
+        for m, a, b in zip(self.maps, self._ends, self._ends[1:]):
+            out = out + m.transpose(z[a:b])
+        return out
+
+    def _assembled(self) -> np.ndarray:
+        """Σ Jᵢᵀ Sᵢⱼ Jⱼ, block by block, each with its transpose."""
+        out = np.zeros(self.shape, self.dtype)
+        for i, (a, b) in enumerate(zip(self._ends, self._ends[1:])):
+            for j, (c, d) in enumerate(zip(self._ends[:i + 1], self._ends[1:])):
+                block = self.curvature[a:b, c:d]
+                if not abs(block).sum():
+                    continue
+                diagonal, right = _diagonal_of(block), self.maps[j]
+                if diagonal is not None and type(right) is not Picked and not issparse(right.matrix):
+                    inner = right.matrix if (diagonal == 1.0).all() else diagonal[:, None] * right.matrix
+                else:
+                    inner = block @ right.matrix
+                term = self.maps[i].matrix.T @ inner if issparse(inner) else self.maps[i].transpose(inner)
+                term = term.toarray() if issparse(term) else term
+                out += term
+                if i != j:
+                    out += term.T
+        return out
+
+
+def _diagonal_of(matrix: Any) -> np.ndarray | None:
+    """The diagonal of a square matrix that has nothing else."""
+    if matrix.shape[0] != matrix.shape[1]:
+        return None
+    if issparse(matrix):
+        d = matrix.diagonal()
+        return d if matrix.nnz == np.count_nonzero(d) or matrix.nnz == len(d) and (matrix.indices == np.arange(len(d))).all() else None
+    d = np.diagonal(matrix).copy()
+    return d if np.count_nonzero(matrix) == np.count_nonzero(d) else None
+
+
+def _weighted(x: Any, d: np.ndarray) -> np.ndarray:
+    """Xᵀ diag(d) X."""
+    out = x.T @ ((d[:, None] * x) if not issparse(x) else x.multiply(d[:, None]).tocsr())
+    return out.toarray() if issparse(out) else out
+
+
+def _count(factor: Any) -> int:
+    if isinstance(factor, list):
+        return sum(_count(f) for f in factor)
+    return factor.nnz if issparse(factor) else getattr(factor, "size", 0)

@@ -1,0 +1,204 @@
+"""Hessians in factors: what a function computes from its arguments by linear steps, and how the rest of it is curved.
+
+The recorded graph is cut where its affine part ends. With z = Jx + c the values there and g the rest of the function, f(x) = g(z), the Hessian is
+JᵀSJ with S = ∂²g/∂z², exactly, and S is sparse where the rest is a sum of small pieces. So a generalised linear model has XᵀDX, a matrix
+factorisation A ⊗ I or I ⊗ A, and a separable function plus one of few linear combinations a diagonal plus a matrix of low rank.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.func.collapsed import is_linear
+from symgrad.func.evaluation import Evaluation, Input, _between, evaluate, scalar
+from symgrad.func.second import products as compressed
+from symgrad.func.sparsity import plan_hessian, plan_jacobian
+from symgrad.func.transforms import jacobian_blocks, pushed
+from symgrad.graph import Node
+from symgrad.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from symgrad.func.linear import SymmetricOperator
+
+__all__ = ["factored", "hessian_factors"]
+
+SMALL = 64  # values at the cut that may be curved in any way
+LARGE = 2**24  # entries of a matrix that is written down; a larger one stays a product
+# Ops whose elements are each one element of their argument, beside views: the cut moves through them.
+PICKING = {"clone", "flip", "roll", "select_item", "slice_item", "to_copy", "index", "index_select", "gather", "take", "diag_embed", "tril", "triu", "repeat"}
+
+
+def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """The function that gives the Hessian of a scalar function in the factors that its graph shows, as a `scipy.sparse.linalg.LinearOperator`.
+
+    Rows and columns are all elements of the arguments at `argnums`, one after the other. The result has products with vectors and matrices at the cost
+    of the factors, `todense()`, `factors` (a dict of arrays and sparse matrices) and a `report`, whose `form` says what was found:
+
+    - "X' D X": `X`, and the vector `D` of a diagonal, as in generalised linear models;
+    - "I kron A", "A kron I": `A` alone, and how often it stands there, as in matrix factorisation; "blocks" where the blocks differ;
+    - "diagonal plus low rank": `diagonal`, `W` and `K`, with H = diag(diagonal) + W K Wᵀ;
+    - "sparse": `S`, the Hessian itself;
+    - "J' S J": `J`, the linear part of the function, and `S`, the curvature of the rest;
+    - "zero", and "products", where nothing is found: Hessian-vector products, and no factors.
+
+    Raises RuntimeError for a function that is no real scalar.
+
+    >>> import numpy, symgrad
+    >>> X = symgrad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> h = symgrad.func.hessian_factors(lambda w: (X @ w).exp().sum())(symgrad.zeros(2))
+    >>> h.report.form, h.factors["D"]
+    ("X' D X", array([1., 1., 1.]))
+    >>> h.todense()
+    array([[35., 44.],
+           [44., 56.]])
+    """
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        ev = evaluate(func, args, kwargs, argnums, "hessian_factors")
+        return factored(ev, scalar(ev, func, "hessian_factors"))
+
+    return transformed
+
+
+def factored(ev: Evaluation, y: Tensor) -> SymmetricOperator:
+    """The Hessian of a scalar output by the inputs of an evaluation, in factors where there are any."""
+    from symgrad.func.linear import FactoredHessian, HessianOperator
+
+    ev = dataclasses.replace(ev, tracked=False)
+    n = sum(x.numel() for x in ev.inputs)
+    cut = _cut(ev, y)
+    if not cut:
+        return FactoredHessian(n, y._value.dtype, [], np.zeros((0, 0)))
+    found = _curvature(ev, y, cut)
+    if found is None:
+        return HessianOperator(ev, y)
+    kept, curvature = found
+    maps = [_linear_part(ev, node) for node in kept]
+    if len(kept) == 1 and type(curvature) is np.ndarray and type(maps[0]).__name__ == "Picked" and len(curvature) == n:
+        return HessianOperator(ev, y)  # dense by the arguments themselves
+    return FactoredHessian(n, y._value.dtype, maps, curvature)
+
+
+# Where the affine part ends
+
+
+def _cut(ev: Evaluation, y: Tensor) -> list[Node]:
+    """The nodes that are affine in the inputs and that something uses which is not, oldest first; none where the output is affine."""
+    if y._node not in ev.between:
+        return []
+    affine, between = set(ev.nodes), ev.between
+    edge: set[Node] = set()
+    for node in ev.path:
+        live = [p for p in node.parents if p in between]
+        inside = [p for p in live if p in affine]
+        if len(inside) == len(live) and node.op.kind != "function" and is_linear(node, live):
+            affine.add(node)
+        else:
+            edge.update(inside)  # type: ignore[arg-type]
+    if y._node in affine:
+        return []
+    while True:
+        moved = {_before(node, between) for node in edge}
+        if moved == edge:
+            return sorted(edge, key=lambda node: node.sequence_nr)
+        edge = moved
+
+
+def _before(node: Node, between: frozenset[Node]) -> Node:
+    """The node whose elements the elements of this one are, each times a number and plus another; the node itself where elements are mixed."""
+    live = [p for p in node.parents if p in between]
+    if type(node) is Input or len(live) != 1:
+        return node
+    op, (p,) = node.op, live
+    if op.kind == "elementwise" and node.value.size == p.value.size or op.kind == "linear" and (op.view or op.name in PICKING):  # type: ignore[union-attr]
+        return p  # type: ignore[return-value]
+    return node
+
+
+# How the rest is curved
+
+
+def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node]) -> tuple[list[Node], Any] | None:
+    """The second derivatives of the rest of the function by the values at the cut, as far as these matter: a sparse matrix or a small dense one.
+
+    None where it is neither.
+    """
+    root = y._node
+    between, path, _ = _between([root], cut)
+    sizes = [node.value.size for node in cut]
+    total, n = sum(sizes), sum(x.numel() for x in ev.inputs)
+    rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut, between=between, path=path)
+    plan = plan_hessian(root, cut)
+    if not plan.dense:
+        curvature = plan.recover(compressed(rest, y, plan.seeds, None))
+        curvature.eliminate_zeros()
+    elif total <= SMALL or 2 * total <= n and total * total <= LARGE:
+        curvature = compressed(rest, y, np.eye(total), None)
+    else:
+        return None
+    ends = np.cumsum([0, *sizes])
+    active = [bool(abs(curvature[a:b]).sum()) for a, b in zip(ends, ends[1:])]  # a linear term has no curvature
+    if not all(active):
+        keep = np.concatenate([np.arange(a, b) for a, b, used in zip(ends, ends[1:], active) if used] or [np.arange(0)])
+        curvature = curvature[keep][:, keep]
+    return [node for node, used in zip(cut, active) if used], curvature
+
+
+# What the affine part is
+
+
+def _linear_part(ev: Evaluation, node: Node) -> Any:
+    """∂z/∂x of a node at the cut, a linear map of all elements of the inputs."""
+    from symgrad.func.linear import Kronecker, Matrix, Passes, Picked
+
+    starts, at = {}, 0
+    for x, place in zip(ev.inputs, ev.nodes):
+        starts[place] = at
+        at += x.numel()
+    if node in starts:
+        return Picked(starts[node], node.value.size, at)
+    between, path, _ = _between([node], ev.nodes)
+    found = _product(node, starts)
+    if found is not None:
+        place, left, right = found
+        return Kronecker(left, right, starts[place], place.value.shape, at)
+    alone = dataclasses.replace(ev, outputs=[wrap(node.value, node)], between=between, path=path)
+    plan = plan_jacobian(node, ev.nodes)
+    if not plan.dense:
+        return Matrix(plan.recover(_columns(alone, plan.seeds)))
+    if node.value.size * at > LARGE:
+        return Passes(alone)
+    (blocks,) = jacobian_blocks(alone, at <= node.value.size, None)
+    return Matrix(np.concatenate([b._value.reshape(node.value.size, -1) for b in blocks], 1))
+
+
+def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, Any, Any] | None:
+    """The input of which a node is the product with constant matrices, A x or x B, with the matrix on its left and that on its right."""
+    if node.op.name not in ("mm", "mv", "dot", "batched_matmul") or node.op.name == "batched_matmul" and node.value.ndim > 2:
+        return None
+    first, second = node.parents
+    a, b = node.args  # type: ignore[misc]
+    if first in starts and second is None and type(b) is np.ndarray:
+        return first, None, b
+    if second in starts and first is None and type(a) is np.ndarray:
+        return second, a, None  # type: ignore[return-value]
+    return None
+
+
+def _columns(alone: Evaluation, seeds: np.ndarray) -> np.ndarray:
+    """The products of a linear map with vectors over all elements of the inputs, which are the rows of `seeds`."""
+    from symgrad.carriers.batched import Batched, new_level
+
+    level, at, tangents = new_level(), 0, []
+    for x in alone.inputs:
+        size = x.numel()
+        tangents.append(wrap(Batched(seeds[:, at:at + size].reshape((len(seeds), *x.shape)).astype(x._value.dtype, copy=False), level)))
+        at += size
+    (found,) = pushed(alone, tangents)
+    return np.asarray(numeric.unbatch(found._value, 0, level, len(seeds)).reshape(len(seeds), -1))
