@@ -41,7 +41,7 @@ def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: in
     roots = [y._node for y in outputs if isinstance(y, Tensor)]
     for node in upstream(roots, stop=instead):
         if node.sequence_nr > since:
-            node.parents = tuple([instead.get(p, p) for p in node.parents])
+            node.parents = tuple([p if p is None else instead.get(p, p) for p in node.parents])
     for y in outputs:
         if isinstance(y, Tensor) and y._node in instead:
             y._node = instead[y._node]
@@ -59,7 +59,7 @@ class _Before:
     def __init__(self, since: int):
         self.since = since
 
-    def __contains__(self, node: Node) -> bool:
+    def __contains__(self, node: Any) -> bool:
         return node.sequence_nr < self.since
 
 

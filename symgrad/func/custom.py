@@ -106,6 +106,7 @@ class _Call(Rule):
         self.owner, self.fixed, self.form, self.places = owner, fixed, form, places
         self.leaves = [None if i in places else x for i, x in enumerate(leaves)]
         self.residuals: Any = UNKNOWN
+        self.since = 0
 
     def filled(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
         """The differentiable arguments with these tensors in place, and something for each other leaf."""

@@ -187,7 +187,8 @@ class _System:
         rcond = lapack.dgecon(lu, np.abs(jacobian).sum(0).max(initial=0.0))[0] if n else 1.0
         if not rcond > np.finfo(np.float64).eps:
             raise RuntimeError(f"implicit differentiation: the Jacobian of the residual in the unknowns is singular at the solution (reciprocal "
-                               f"condition {rcond:.0e}), so that the solution has no derivative there; a solution that is not isolated needs another equation")
+                               f"condition {rcond:.0e}), so that the solution has no derivative there; a solution that is not isolated needs "
+                               f"another equation")
         return lu, pivots
 
     def iterated(self, row: np.ndarray, transpose: bool) -> np.ndarray:
@@ -212,8 +213,8 @@ class _System:
         out, failed = solve(operator, row, rtol=1e-13, atol=0.0)
         residual = np.linalg.norm(product(out) - row) / max(np.linalg.norm(row), np.finfo(float).tiny)
         if not residual <= 1e-8:
-            raise RuntimeError(f"implicit differentiation: {self.method} did not solve the linear system (relative residual {residual:.0e}); cg needs "
-                               f"a symmetric positive definite Jacobian; use solve='gmres' or 'dense', or a solver of your own")
+            raise RuntimeError(f"implicit differentiation: {self.method} did not solve the linear system (relative residual {residual:.0e}); cg "
+                               f"needs a symmetric positive definite Jacobian; use solve='gmres' or 'dense', or a solver of your own")
         return out
 
 

@@ -90,7 +90,10 @@ def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
 
 
 def _places(node: Node, count: int) -> list[Node]:
-    return [node] if count == 1 else [Output(node, k) for k in reversed(range(count))][::-1]  # a pullback comes to the first one first
+    if count == 1:
+        return [node]
+    places: list[Node] = [Output(node, k) for k in reversed(range(count))]  # a pullback comes to the newest one first
+    return places[::-1]
 
 
 @contextlib.contextmanager
@@ -203,7 +206,7 @@ def closed(places: Some) -> None:
 
 def _read(xp: Any, found: Some, known: Sequence[tuple[Tensor, Any]]) -> list[Any]:
     """Recorded tensors in another carrier, where the values of some are known."""
-    memo = {t._node: x for t, x in known}
+    memo = {t._node: x for t, x in known if t._node is not None}
     lift = xp.box if hasattr(xp, "box") else getattr(xp, "lift_value", wrap if xp is traced else lambda x: x)
     return [None if t is None else lift(t._value) if t._node is None else _replayed(xp, [t._node], memo)[0] for t in found]
 
