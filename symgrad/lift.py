@@ -109,6 +109,26 @@ def _front(op: Op, core: Lifted) -> Lifted:
     return function
 
 
+PRODUCTS = {(2, 2): "mm", (2, 1): "mv", (1, 2): "vm", (1, 1): "dot"}
+
+
+def _by_ranks(general: Lifted) -> Lifted:
+    """The product of vectors and matrices without the questions that stacks of matrices need."""
+    products = {ranks: core(REGISTRY[name]) for ranks, name in PRODUCTS.items()}
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs:
+            input, other = args
+            if isinstance(input, Tensor) and isinstance(other, Tensor):
+                a, b = input._value.shape, other._value.shape
+                product = products.get((len(a), len(b)))
+                if product is not None and a[-1] == b[0]:
+                    return product(input, other)
+        return general(*args, **kwargs)
+
+    return function
+
+
 def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, kwargs: dict[str, Any]) -> Exception:
     """An error of the arguments that says which op refused them, and how it is called if that is the point."""
     try:
@@ -145,6 +165,8 @@ def lift(op: Op) -> Lifted:
     """The public function of an op, with its signature and documentation."""
     if op.kind == "composite":
         function = _front(op, op.forward)
+        if op.name == "matmul":
+            function = _by_ranks(function)
     else:
         inner = core(op)
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))

@@ -26,6 +26,7 @@ __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
 float64 = np.float64
 NUMBERS = (int, float, complex, bool)
+PLAIN = (float, int)  # numbers that NumPy lets have no say in the dtype of a real or complex result
 Lifted = Callable[..., Any]
 make_tensor = functools.partial(new, Tensor)
 
@@ -148,8 +149,11 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
                     x, p, z, q = _settle(op, input, other)
                     alike = False
-            elif isinstance(input, Tensor) and type(other) is float and (input._place is not None or input._value.dtype.kind == "f"):
-                x, p, z, q = input._value, input._place, other, None
+            elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.kind in "fc":
+                p, z, q = input._place, other, None
+                alike = True
+            elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.kind in "fc":
+                x, p, q = input, None, other._place
                 alike = True
             else:
                 x, p, z, q = _settle(op, input, other)
@@ -165,8 +169,6 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             out._value = y = call(x, z)
         except (ValueError, TypeError) as error:
             raise _explain(op, error, [x, z]) from None
-        if alike and type(y) is not float64 and y.dtype is not x.dtype:
-            return with_number(x, p, z, q)
         if p is None:
             flags = 0 if q is None else q.flags & mask
         else:
@@ -339,6 +341,64 @@ def _general(op: Op) -> Lifted:
     return function
 
 
+def _one(op: Op) -> Lifted:
+    """As `_general`, for an op of one tensor."""
+    general, forward = _general(op), op.forward
+    make = functools.partial(new, node_class(op))
+    mask = TRACKED if op.differentiable else NAMED
+
+    def function(input: Any, *rest: Any) -> Tensor:
+        if not isinstance(input, Tensor) or board.paused:
+            return general(input, *rest)
+        x, p = input._value, input._node
+        try:
+            y = forward(numeric, x, *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise _explain(op, error, [x]) from None
+        out = make_tensor()
+        out._value = y
+        if p is not None and (flags := p.flags & mask):
+            if flags is BARRED:
+                return general(input, *rest)
+            out._place = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+        else:
+            out._place = None
+        return out
+
+    return function
+
+
+def _product(op: Op) -> Lifted:
+    """As `_general`, for a product of two tensors."""
+    general, forward = _general(op), op.forward
+    make = functools.partial(new, node_class(op))
+
+    def function(input: Any, other: Any) -> Tensor:
+        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or board.paused:
+            return general(input, other)
+        x, z, p, q = input._value, other._value, input._node, other._node
+        if x.dtype is not z.dtype:
+            return general(input, other)
+        try:
+            y = forward(numeric, x, z)
+        except ValueError as error:
+            raise _explain(op, error, [x, z]) from None
+        out = make_tensor()
+        out._value = y
+        flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
+        if flags is BARRED:
+            return general(input, other)
+        if flags & TRACKED:
+            out._place = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
+        else:
+            out._place = None
+        return out
+
+    return function
+
+
 def _view(op: Op) -> Lifted:
     """The function of an op whose value shows the memory of its one argument."""
     make = functools.partial(new, node_class(op))
@@ -377,7 +437,11 @@ def core(op: Op) -> Lifted:
         if op.name in numeric.WITH_RESIDUAL:
             return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)
-    return _view(op) if op.view else _general(op)
+    if op.view:
+        return _view(op)
+    if op.kind == "multilinear" and op.arity == 2 and not op.parameters:
+        return _product(op)
+    return _one(op) if op.arity == 1 and op.kind == "linear" and not any(p.name in FACTORS for p in op.parameters) else _general(op)
 
 
 _to_copy = _general(REGISTRY["to_copy"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
 from symgrad.devices import CPU, FORMATS, IMAGES, LAYOUTS, device, missing, on_cpu
 from symgrad.dtypes import ALIASES, DTYPES, DType, dtype_of
 from symgrad.geometry import address
@@ -133,7 +134,7 @@ def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) 
 @_method
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
     """Whether the elements lie in memory in order: row by row, or in the order of a `memory_format`."""
-    value = np.asarray(self._value)
+    value = self._value if type(self._value) is Batched else np.asarray(self._value)
     if repr(memory_format) in IMAGES:
         order = IMAGES[repr(memory_format)]
         return value.ndim == len(order) and bool(value.transpose(order).flags.c_contiguous)
@@ -334,10 +335,13 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 # Transposes
 
 
+_permute = core(REGISTRY["permute"])
+
+
 def _reversed(self: Tensor) -> Tensor:
     """The matrix transposed."""
-    if self.ndim == 2:
-        return traced.permute(self, (1, 0))
+    if self._value.ndim == 2:
+        return _permute(self, (1, 0))
     if self.ndim == 0:
         warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=2)
     else:

@@ -25,6 +25,8 @@ multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b
             prepare=_matrices("mm", 2, 2), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
 multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: _outer(xp, g, b), lambda xp, g, a, b: xp.mv(_t(xp, a), g),
             prepare=_matrices("mv", 2, 1), shapes=((3, 4), (4,)), usage="symgrad.mv(a, x)", doc="The product of a matrix and a vector.")
+multilinear("vm", lambda xp, input, mat: xp.mv(_t(xp, mat), input), lambda xp, g, a, b: xp.mv(b, g), lambda xp, g, a, b: _outer(xp, a, g),
+            public=False, node_name="SqueezeBackward4", shapes=((3,), (3, 4)), doc="The product of a vector and a matrix.")
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
             prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)),
             usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
@@ -77,6 +79,8 @@ def matmul(xp, input, other):
         return xp.mm(input, other)
     if (a, b) == (2, 1):
         return xp.mv(input, other)
+    if (a, b) == (1, 2):
+        return xp.vm(input, other)
     if (a, b) == (1, 1):
         return xp.dot(input, other)
     left = input if a > 1 else xp.reshape(input, (1, *input.shape))
