@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
-from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, upstream
+from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.tensor import Tensor, as_value, wrap
@@ -169,16 +169,17 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
     call = list(args)
     for n, argument in zip(places, (tree,) if alone else tree):
         call[n] = argument
-    with enable_grad():
-        try:
-            output = func(*call, **kwargs)
-        except (ValueError, RuntimeError) as error:
-            if "read-only" in str(error):
-                raise _mutation(func, words(), asking) from error
-            raise
-        finally:
-            for node in nodes:
-                node.open = False
+    before = record(True)
+    try:
+        output = func(*call, **kwargs)
+    except (ValueError, RuntimeError) as error:
+        if "read-only" in str(error):
+            raise _mutation(func, words(), asking) from error
+        raise
+    finally:
+        record(before)
+        for node in nodes:
+            node.open = False
     for i, (t, node) in enumerate(zip(inputs, nodes)):
         if t._place is not node:
             raise _mutation(func, [words()[i]], asking)
@@ -203,19 +204,29 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
                         f"arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
 
 
+_by_sequence = operator.attrgetter("sequence_nr")
+
+
 def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], list[Node], bool]:
     """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
-    starts = set(inputs)
     wanted: set[Node] = set(inputs)
-    path: list[Node] = []
+    seen, found, path = set(inputs), [], []
+    stack = [root for root in roots if root is not None and root.flags & GRADIENT]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            found.append(node)
+            stack += [p for p in node.parents if p is not None and p.flags & GRADIENT]
+    found.sort(key=_by_sequence)
     foreign = any([node.parents for node in inputs])
-    for node in upstream(roots, differentiable=True, stop=starts):
-        if node.parents:
-            if any([p in wanted for p in node.parents]):
-                wanted.add(node)
-                path.append(node)
-        elif type(node) is not Input or node.open:
-            foreign = True
+    for node in found:
+        parents = node.parents
+        if not parents:
+            foreign = foreign or type(node) is not Input or node.open
+        elif not wanted.isdisjoint(parents):
+            wanted.add(node)
+            path.append(node)
     return frozenset(wanted), path, foreign or any([node.flags & NAMED for node in inputs])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.carriers.batched import levels_of
 from symgrad.func.evaluation import Evaluation, evaluate, scalar
 from symgrad.func.plans import Plans
-from symgrad.func.second import products, second
+from symgrad.func.second import Program, products, second
 from symgrad.func.transforms import _tangents, joined, spread, unit_chunks
 from symgrad.tensor import Tensor, wrap
 from symgrad.trees import transpose
@@ -75,7 +75,9 @@ class Hessian:
             return _blocks(ev, known.products(ev, y, lambda: np.eye(count)))
         plan = known.planned(ev, y)
         self.report = plan.report
-        return None if plan.dense else _blocks(ev, plan.filled(known.products(ev, y, lambda: plan.seeds)))
+        if plan.dense:
+            return _blocks(ev, known.products(ev, y, lambda: np.eye(count))) if Program.fits(ev, y, count) else None
+        return _blocks(ev, plan.filled(known.products(ev, y, lambda: plan.seeds)))
 
 
 PLANNED = 32  # inputs from which a look for zeros costs less than it may save

@@ -64,17 +64,26 @@ class Plans:
         return known
 
 
+PLAIN = (int, float, bool, str, type(None))
+
+
 def _form(ev: Evaluation, y: Tensor) -> Any:
     """The graph without its numbers: the ops, their parameters, what is wired to what, and all shapes; None where a parameter cannot be compared."""
     at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(ev.nodes)}
     out: list[Any] = [x._value.shape for x in ev.inputs]
+    note = out.append
     try:
         for i, node in enumerate(ev.path):
             at[node] = i
             parents, args = node.parents, node.args
-            out += (type(node), node.op, tuple([at[p] if p in at else _constant(a) for p, a in zip(parents, args)]),  # type: ignore[arg-type]
-                    tuple([_key(a) for a in args[len(parents):]]), node.value.shape)  # type: ignore[index]
-        form = (*out, at.get(y._node))
+            note(node.op)
+            note(node.value.shape)
+            for p, a in zip(parents, args):  # type: ignore[arg-type]
+                note(at[p] if p in at else _constant(a))
+            for a in args[len(parents):]:  # type: ignore[index]
+                note((type(a), a) if type(a) in PLAIN else _key(a))
+        note(at.get(y._node))
+        form = tuple(out)
         hash(form)
     except (TypeError, AttributeError):
         return None
