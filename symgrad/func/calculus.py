@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +18,10 @@ import numpy as np
 
 from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, new_level
-from symgrad.func.collapsed import collapsed
+from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.plans import KEPT
+from symgrad.func.plans import _form as form_of
 from symgrad.func.transforms import finished
 from symgrad.graph import record
 from symgrad.lift import traced
@@ -132,14 +135,13 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
     if weights is not None and directions is None:
         raise ValueError(f"{asking}: weights belong to directions; give these, too")
 
+    programs = _Programs(dim, asking)
+
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, asking, has_aux)
-        w = None
         if directions is None:
-            tangents: Sequence[Any] = _units(ev, [_axes(x, dim, asking) for x in ev.inputs])[0]
-            level, count = tangents[0].level, tangents[0].count
-            tangents = [wrap(t) for t in tangents]
+            found = programs.sums(ev)
         else:
             given, w = _given(ev, directions, weights, asking)
             ev = ev.following([*given, *([] if w is None else [w])])
@@ -149,7 +151,7 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
                 tangents, w = [traced.batch(v, 0, level) for v in given], None if w is None else traced.batch(w, 0, level)
             finally:
                 record(before)
-        found = collapsed(ev, tangents, w, level, count)
+            found = collapsed(ev, tangents, w, level, count)
         result = ev.shape.unflatten([finished(ev, y, s) for y, s in zip(ev.outputs, found)])
         if asking == "laplacian":
             return (result, ev.free(ev.aux)) if has_aux else result
@@ -157,6 +159,32 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
         return ((value, ev.free(ev.aux)) if has_aux else value, result)
 
     return transformed
+
+
+class _Programs:
+    """Laplacians of one function: the steps of the pass are kept for graphs of a form that was met before."""
+
+    def __init__(self, dim: Dim, asking: str):
+        self._dim, self._asking = dim, asking
+        self._known: OrderedDict[Any, Any] = OrderedDict()
+
+    def sums(self, ev: Evaluation) -> list[Any]:
+        """The Laplacian of each output."""
+        known = None if ev.tracked else form_of(ev, ev.outputs[0])
+        if known is not None:
+            known = (*known, *[x._value.dtype for x in ev.inputs], *[ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]])
+        found = self._known.get(known)
+        if found is not None and found is not False and found is not True:
+            return found.run(ev)
+        units = _units(ev, [_axes(x, self._dim, self._asking) for x in ev.inputs])[0]
+        level, count = units[0].level, units[0].count
+        if found is True and CollapsedProgram.fits(ev, count):
+            self._known[known] = CollapsedProgram(ev, units)
+        elif known is not None:
+            self._known[known] = found is None
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return collapsed(ev, [wrap(t) for t in units], None, level, count)
 
 
 # Traces and antisymmetric parts of a Jacobian

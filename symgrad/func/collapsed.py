@@ -6,7 +6,8 @@ the arguments', so that no second derivative is ever known by itself. What an op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,26 @@ import numpy as np
 from symgrad.autograd.bundles import Output
 from symgrad.autograd.engine import read_traced
 from symgrad.carriers import ELEMENTWISE, numeric
-from symgrad.carriers.batched import Batched, sum_out
+from symgrad.carriers.batched import Batched, levels_of, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.func.evaluation import Evaluation
+from symgrad.carriers.tape import Tape, Taped, TapingCarrier
+from symgrad.func.evaluation import Evaluation, Input, _between
 from symgrad.func.second import second
 from symgrad.graph import FREED, Link, Node, board, record
 from symgrad.lift import traced
-from symgrad.op import Op
+from symgrad.op import REGISTRY, Op
+from symgrad.recording import NUMBERS
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["collapsed", "is_linear"]
+__all__ = ["CollapsedProgram", "collapsed", "is_linear"]
 
+Read = Callable[[Node], tuple[Any, tuple]]
 # Ops that are linear in one argument while the others are constant, with the places of those arguments.
 LINEAR_ALONE = {"mul": (0, 1), "div": (0,)}
 # Ops whose rows are those of their first argument, so that a tangent which is the same for every row may stay one row.
 BY_ROWS = {"mm", "batched_matmul"}
-SLOPES = {"tanh": "sech_square"}  # where the derivative of an op that keeps a residual has a name
+SLOPES = {"tanh": "sech_square"}  # the derivative of an op whose nodes keep a residual, as a function of the carriers
 
 
 def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
@@ -42,52 +46,53 @@ def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None
         return _by_pullbacks(ev, tangents, weights, level, count)
     before = record(ev.tracked)
     try:
-        starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents)}
-        found = _Collapsed(ev.tracked, weights if ev.tracked or weights is None else weights._value, level, count).carried(ev, starts)
-        return [None if s is None else s if tuple(s.shape) == tuple(y.shape) else ev.xp.broadcast_to(s, tuple(y.shape))
-                for y, s in zip(ev.outputs, (found.get(y._node) for y in ev.outputs))]  # type: ignore[arg-type]
+        if ev.tracked:
+            return _Collapsed(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
+        starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
+        return _Collapsed(_Remembering(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, _read)
+    except NotImplementedError:  # a function that states a pullback only
+        return _by_pullbacks(ev, tangents, weights, level, count)
     finally:
         record(before)
 
 
-def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
-    """The same from products with the Hessian of each element of each output, where custom Functions say only how cotangents are pulled back."""
-    from symgrad.func.evaluation import _between
+def _read(node: Node) -> tuple[Any, tuple]:
+    if node.args is None:
+        raise RuntimeError(FREED)
+    if node.sequence_nr < board.written:
+        verify(node, node.parents)
+    return node.value, node.args
 
-    out = []
+
+def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
+    """The same from products with the Hessian of each element of each output, where custom functions say only how cotangents are pulled back."""
+    out: list[Any] = []
     for y in ev.outputs:
         if y._node not in ev.between:
             out.append(None)
             continue
         before = record(True)
         try:
-            flat = traced.reshape(y, (-1,))
-            elements = [traced.select(flat, 0, k) for k in range(flat.shape[0])]
+            flat, total = traced.reshape(y, (-1,)), []
             along = [traced.expand(t, tuple(x.shape)) for t, x in zip(tangents, ev.inputs)]
-            total = []
-            for element in elements:
+            for k in range(flat.shape[0]):
+                element = traced.select(flat, 0, k)
                 between, path, _ = _between([element._node], ev.nodes)
-                import dataclasses
-
-                alone = dataclasses.replace(ev, outputs=[element], between=between, path=path)
-                products = second(alone, element, along)
-                terms = [traced.sum(t * h) for t, h in zip(along, products)]
-                s = terms[0]
-                for term in terms[1:]:
-                    s = s + term
-                s = s if weights is None else s * weights
-                total.append(traced.sum(traced.unbatch(s, 0, level, count), (0,)))
-            s = traced.reshape(traced.stack(total), tuple(y.shape))
+                products = second(dataclasses.replace(ev, outputs=[element], between=between, path=path), element, along)
+                s: Any = sum([traced.sum(t * h) for t, h in zip(along, products)])
+                total.append(traced.sum(traced.unbatch(s if weights is None else s * weights, 0, level, count), (0,)))
+            found = traced.reshape(traced.stack(total), tuple(y.shape))
         finally:
             record(before)
-        out.append(s if ev.tracked else s._value)
+        out.append(found if ev.tracked else found._value)
     return out
 
 
 class _Remembering:
-    """The numeric carrier, which computes a function of one array once: what a rule of second order asks for, that of first order has computed."""
+    """A carrier that computes a function of one array once: what a rule of second order asks for, that of first order has computed."""
 
-    def __init__(self) -> None:
+    def __init__(self, carrier: Any):
+        self.carrier = carrier
         self.known: dict[tuple[str, int], Any] = {}
         self.held: list[Any] = []  # so that no array is another one's successor in memory
 
@@ -97,12 +102,12 @@ class _Remembering:
         self.held.append(x)
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(numeric, name)
+        function = plain = getattr(self.carrier, name)
         if name in ELEMENTWISE:
-            plain, known = function, self.known
+            known = self.known
 
             def function(*args: Any) -> Any:
-                if len(args) > 1 or type(args[0]) not in (np.ndarray, Batched):
+                if len(args) > 1 or type(args[0]) not in (np.ndarray, Batched, Taped):
                     return plain(*args)
                 found = known.get((name, id(args[0])))
                 if found is None:
@@ -117,29 +122,31 @@ class _Remembering:
 class _Collapsed:
     """One pass: for each node its tangents, batched over the directions, and the sum of its second derivatives. None stands for zero."""
 
-    def __init__(self, tracked: bool, weights: Any, level: int, count: int):
-        self.xp: Any = traced if tracked else _Remembering()
-        self.dual = DualCarrier(self.xp)
-        self.tracked, self.weights, self.level, self.count = tracked, weights, level, count
+    def __init__(self, xp: Any, weights: Any, level: int, count: int):
+        self.xp, self.dual, self.tracked = xp, DualCarrier(xp), xp is traced
+        self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
 
-    def carried(self, ev: Evaluation, tangents: dict[Node, Any]) -> dict[Node, Any]:
-        """The sum of the second derivatives at each node that has one."""
-        sums: dict[Node, Any] = {}
+    def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
+        """The sum of the second derivatives of each output."""
+        sums: dict[Any, Any] = {}
         wanted = _wanted(ev)
         for node in ev.path:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
-            if not any([x is not None for x in ts]) and not any([x is not None for x in ss]):
-                continue
-            t, s = self.through(node, ts, ss, node in wanted)
-            if t is not None:
-                tangents[node] = t
-            if s is not None:
-                sums[node] = s
-        return sums
+            if any([x is not None for x in ts]) or any([x is not None for x in ss]):
+                if node.op.name in SLOPES and not self.tracked:
+                    self.remember(node, read(node)[1][0], getattr(node, "residual", None) if residuals is None else residuals.get(node))
+                tangents[node], sums[node] = self.through(node, ts, ss, node in wanted, read)
+        return [s if s is None else self.fitted(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
 
-    def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool) -> tuple[Any, Any]:
+    def remember(self, node: Node, x: Any, residual: Any) -> None:
+        """Take the derivative from what the forward left for it."""
+        if residual is not None:
+            slope = numeric.WITH_RESIDUAL[node.op.name][1]
+            self.xp.note(SLOPES[node.op.name], x, residual.tape.call(slope, (residual,)) if type(residual) is Taped else slope(residual))
+
+    def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """The tangents of a node, where they are wanted, and its sum, from those of its arguments."""
         op = node.op
         if type(node) is Link:
@@ -149,47 +156,36 @@ class _Collapsed:
             return None if ts[0] is None else ts[0][k], None if ss[0] is None else ss[0][k]
         if op.jvp is None:
             return None, None
-        if node.args is None:
-            raise RuntimeError(FREED)
-        if self.tracked:
-            y, args = read_traced(node)
-        else:
-            if node.sequence_nr < board.written:
-                verify(node, node.parents)
-            y, args = node.value, node.args
+        y, args = read(node)
         if op.kind == "elementwise":
-            return self.elementwise(node, op, y, args, ts, ss, wanted)
+            return self.elementwise(op, y, args, ts, ss, wanted)
         if not (op.name in BY_ROWS and ts[1] is None and ss[1] is None):
             ts, ss = [self.fitted(t, x) for t, x in zip(ts, args)], [self.fitted(s, x) for s, x in zip(ss, args)]
-        linear = op.kind == "linear"
-        t = op.jvp(self.xp, ts, y, args) if wanted or not linear and op.kind != "multilinear" else None
+        curved = op.kind not in ("linear", "multilinear")
+        t = op.jvp(self.xp, ts, y, args) if wanted or curved else None
         s = op.jvp(self.xp, ss, y, args) if any([s is not None for s in ss]) else None
         if op.kind == "multilinear":
             s = self.crossed(op, args, ts, s)
-        elif not linear:
+        elif curved:
             along = tuple([a if d is None else Dual(a, d) for a, d in zip(args, ts)]) + args[len(ts):]
             s = self.joined(s, op.jvp(self.dual, ts, y if t is None else Dual(y, t), along))
         return t, s
 
-    def elementwise(self, node: Node, op: Op, y: Any, args: tuple, ts: Sequence[Any], ss: Sequence[Any], wanted: bool) -> tuple[Any, Any]:
+    def elementwise(self, op: Op, y: Any, args: tuple, ts: Sequence[Any], ss: Sequence[Any], wanted: bool) -> tuple[Any, Any]:
         """Σ ∂ᵢ tᵢ, and Σ ∂ᵢ sᵢ + Σ ∂ᵢ∂ⱼ Σ_d tᵢ tⱼ: each second partial from a partial that is read with a dual value."""
-        xp, partials, slopes = self.xp, op.partials, {}
-        if not self.tracked:
-            if len(ts) == len(args) == 1:
-                xp.note(op.name, args[0], y)
-            if (residual := getattr(node, "residual", None)) is not None and op.name in SLOPES:
-                xp.note(SLOPES[op.name], args[0], numeric.WITH_RESIDUAL[op.name][1](residual))
+        partials, slopes = op.partials, {}
+        if len(args) == 1 and not self.tracked:
+            self.xp.note(op.name, args[0], y)
         t_out = s_out = None
         for i, (partial, t, s) in enumerate(zip(partials, ts, ss)):
-            if (t is None and s is None) or partial is None or partial.__class__ is int and not partial:
+            if (t is None and s is None) or partial is None or not callable(partial) and partial == 0:
                 continue
-            slope = partial
             if callable(partial):
-                slope = slopes[i] = partial(xp, y, *args)
+                slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                t_out = _sum(t_out, _scaled(t, slope))
+                t_out = _sum(t_out, _scaled(t, slopes.get(i, partial)))
             if s is not None:
-                s_out = _sum(s_out, _scaled(s, slope))
+                s_out = _sum(s_out, _scaled(s, slopes.get(i, partial)))
         for i in slopes:
             for j in slopes:
                 if i > j or ts[i] is None or ts[j] is None:
@@ -235,28 +231,33 @@ class _Collapsed:
 
     def total(self, a: Any, b: Any = None) -> Any:
         """Σ_d w_d a_d b_d."""
+        if not self.tracked and b is not None and self.weights is None:
+            on = a if type(a) is Taped else b
+            return on.tape.call(self.contracted, (a, b)) if type(on) is Taped else self.contracted(a, b)
+        u = a if b is None else a * b
+        u = u if self.weights is None else u * self.weights
         if self.tracked:
-            u = a if b is None else a * b
-            u = u if self.weights is None else u * self.weights
             return traced.sum(traced.unbatch(u, 0, self.level, self.count), (0,), False)
-        if b is None or self.weights is not None:
-            u = a if b is None else a * b
-            u = u if self.weights is None else u * self.weights
-            if type(u) is not Batched or u.level != self.level:
-                u = numeric.batch(numeric.unbatch(u, 0, self.level, self.count), 0, self.level)
-            return sum_out(u, self.level)
-        if type(a) is Batched and type(b) is Batched and a.level == b.level == self.level:
+        return u.tape.call(self.added, (u,)) if type(u) is Taped else self.added(u)
+
+    def added(self, u: Any) -> Any:
+        """The sum over the directions of a value that may not know that there are several."""
+        known = type(u) is Batched and u.level == self.level
+        return sum_out(u if known else numeric.batch(numeric.unbatch(u, 0, self.level, self.count), 0, self.level), self.level)
+
+    def contracted(self, a: Any, b: Any) -> Any:
+        """The sum of products over the directions, without the products where that can be."""
+        if type(a) is type(b) is Batched and a.level == b.level == self.level:
             x, z = a.data, b.data
-            if x.ndim == z.ndim:
-                if type(x) is np.ndarray and type(z) is np.ndarray:
-                    return np.einsum("d...,d...->...", x, z)
-                if type(x) is Batched and type(z) is Batched and x.level == z.level and type(x.data) is type(z.data) is np.ndarray:
-                    return Batched(np.einsum("bd...,bd...->b...", x.data, z.data), x.level)
-        return self.total(a * b)
+            if type(x) is type(z) is np.ndarray and x.ndim == z.ndim:
+                return np.einsum("d...,d...->...", x, z)
+            if type(x) is type(z) is Batched and x.level == z.level and type(x.data) is type(z.data) is np.ndarray and x.ndim == z.ndim:
+                return Batched(np.einsum("bd...,bd...->b...", x.data, z.data), x.level)
+        return self.added(a * b)
 
 
 def _scaled(t: Any, slope: Any) -> Any:
-    return t if slope.__class__ is int and slope == 1 else -t if slope.__class__ is int and slope == -1 else t * slope
+    return t * slope if not isinstance(slope, int) else t if slope == 1 else -t if slope == -1 else t * slope
 
 
 def _sum(a: Any, b: Any) -> Any:
@@ -269,13 +270,13 @@ def _wanted(ev: Evaluation) -> set[Node]:
     between = ev.between
     for node in reversed(ev.path):
         parents = [p for p in node.parents if p in between]
-        if node in out or not is_linear(node, parents):
-            out.update(parents)
+        if node in out or not is_linear(node, parents):  # type: ignore[arg-type]
+            out.update(parents)  # type: ignore[arg-type]
     return out
 
 
 def is_linear(node: Node, parents: Sequence[Node]) -> bool:
-    """Whether an op is linear in what changes of its arguments."""
+    """Whether an op is linear in what changes of its arguments: those parents, which are in the order of the arguments."""
     op = node.op
     if op.kind == "linear" or type(node) is Output:
         return True
@@ -287,3 +288,40 @@ def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     return False
 
 
+LARGEST = 4_000_000  # elements that the steps of a program may hold at a time
+
+
+class CollapsedProgram:
+    """The pass for every graph of one form, along the same directions: its steps, without looking for them."""
+
+    def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
+        tape, self._tape = Tape(), None
+        entered: dict[Node, tuple[Any, tuple]] = {}
+        residuals: dict[Node, Any] = {}
+        for node in ev.path:
+            count = len(node.parents)
+            tensors = tuple([a if type(a) in NUMBERS else tape.enter(a) for a in node.args[:count]])  # type: ignore[index]
+            entered[node] = tape.enter(node.value), tensors + node.args[count:]  # type: ignore[index]
+            if hasattr(node, "residual"):
+                residuals[node] = tape.enter(node.residual)
+        starts = dict(zip(ev.nodes, tangents))
+        once = _Collapsed(_Remembering(TapingCarrier()), None, tangents[0].level, tangents[0].count)
+        self._found = once.outputs(ev, starts, entered.__getitem__, residuals)
+        self._tape = tape
+
+    @staticmethod
+    def fits(ev: Evaluation, count: int) -> bool:
+        """Whether a graph can be read so: of known ops alone, none of which looks at its numbers, not too large, and of real floats."""
+        return sum([node.value.size for node in ev.path]) * count <= LARGEST and all([
+            (REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
+            and not levels_of(node.value) for node in ev.path])
+
+    def run(self, ev: Evaluation) -> list[Any]:
+        """The sums of the outputs for a graph of this form."""
+        values: list[Any] = []
+        for node in ev.path:
+            values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
+            values.append(node.value)
+            if hasattr(node, "residual"):
+                values.append(node.residual)
+        return self._tape.run(values, self._found)  # type: ignore[union-attr]

@@ -18,6 +18,7 @@ from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph import Node, record, upstream
 from symgrad.op import REGISTRY
 from symgrad.passes import pullback_along, pushforward
+from symgrad.recording import NUMBERS
 from symgrad.saved import read_by
 from symgrad.tensor import Tensor, wrap
 
@@ -135,7 +136,7 @@ class Program:
         self._tape, self._count = Tape(), len(seeds)
         entered: dict[Node, tuple[Any, tuple]] = {}
         for node in ev.path:
-            tensors = tuple([a if isinstance(a, (float, int)) else self._tape.enter(a) for a in node.args[:len(node.parents)]])  # type: ignore[index]
+            tensors = tuple([a if type(a) in NUMBERS else self._tape.enter(a) for a in node.args[:len(node.parents)]])  # type: ignore[index]
             entered[node] = self._tape.enter(node.value), tensors + node.args[len(node.parents):]  # type: ignore[index]
         starts = dict(zip(ev.nodes, _parts(ev, seeds)))
         self._found = _along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))
@@ -152,7 +153,7 @@ class Program:
         """The products for a graph of this form."""
         values: list[Any] = []
         for node in ev.path:
-            values += [a for a in node.args[:len(node.parents)] if not isinstance(a, (float, int))]  # type: ignore[index]
+            values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
             values.append(node.value)
         found = self._tape.run(values, self._found)
         return _whole([np.zeros((self._count, x.numel())) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], self._count)
