@@ -389,3 +389,41 @@ def test_large_problems_take_room_in_proportion():
 def test_too_many_pairs_are_dense():
     with pytest.raises(Dense):
         patterns.entries(frozenset({(0, 0, ((50, 1, 0), (50, 0, 1)))}), (), 50, 50)
+
+
+def test_members_of_a_batch_do_not_meet(monkeypatch):
+    from symgrad.func import vmap
+
+    def pair(u, v):
+        return (u * v).sum() + symgrad.cat([u, v[:1]]).prod() + symgrad.stack([u[0], v[1]]).norm()
+
+    for f, most in [(lambda x: vmap(lambda u: (u.sum() ** 3).sin())(x.reshape(8, 3)).sum(), 72),
+                    (lambda x: vmap(pair, in_dims=(1, 0))(x[:12].reshape(2, 6), x[12:].reshape(6, 2)).exp().sum(), 16 * 6),
+                    (lambda x: vmap(vmap(lambda u, v: u * v**2, in_dims=(0, None)), in_dims=(None, 0))(x[:4], x[4:8]).sum(), 2 * 16 + 4),
+                    (lambda x: vmap(lambda u: symgrad.softmax(u, 0) @ u, out_dims=0)(x.reshape(6, 4)).sum(), 96),
+                    (lambda x: (vmap(lambda u: u[1:] - u[:-1], in_dims=1, out_dims=1)(x.reshape(4, 6)) ** 4).sum(), 24 + 2 * 18)]:
+        _, there = check_hessian(monkeypatch, f, points(24))
+        assert there.sum() <= most
+        check_hessian(monkeypatch, f, points(24), local=True)
+
+
+def test_ties_share_what_comes_back(monkeypatch):
+    x = np.array([2.0, 1.0, 1.0, 3.0, 1.0, 4.0, 0.5])
+    for rule in (lambda x: x.median(), lambda x: x.amax(), lambda x: symgrad.maximum(x, x.flip(0)).sum(), lambda x: x.sort().values[2]):
+        for local in (False, True):
+            check_jacobian(monkeypatch, lambda x, rule=rule: rule(x), x, local=local)
+            check_hessian(monkeypatch, lambda x, rule=rule: rule(x) ** 3, x, local=local)
+
+
+def test_a_pattern_that_was_read_off_a_constant_is_not_kept_for_another():
+    matrices = [np.eye(40), np.eye(40, k=3), np.zeros((40, 40)), np.ones((40, 40))]
+    current = matrices[0]
+
+    def f(x):
+        return ((symgrad.tensor(current) @ x) ** 3).sum() + (x**2).sum()
+
+    hessian = symgrad.func.hessian(f, structure="auto")
+    for current in matrices * 2:  # noqa: B007  read by f
+        found = hessian(points(40))
+        found = found.numpy() if isinstance(found, symgrad.Tensor) else found.toarray()
+        np.testing.assert_allclose(found, dense_hessian(f, [points(40)]), rtol=1e-12, atol=0)

@@ -13,23 +13,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.sets import (
-    LIMIT,
-    MANY,
-    Dependence,
-    compact,
-    divide,
-    flat,
-    getitem,
-    multiply,
-    numbered,
-    power,
-    smooth,
-    spread,
-    stretched,
-    taken,
-    union,
-)
+from symgrad.carriers.blocks import LIMIT, compact, spread
+from symgrad.carriers.sets import MANY, Dependence, divide, flat, getitem, levelled, multiply, numbered, power, smooth, stretched, taken, union
 
 __all__ = ["DIRECT", "dependence", "mixed", "reduced"]
 
@@ -109,32 +94,38 @@ def permute(x: Dependence, dims: tuple[int, ...]) -> Dependence:
 
 def cat(xs: Sequence[Any], dim: int) -> Dependence:
     """Arrays joined along an axis: the first blocks of all in one, the second ones in another."""
-    inputs = next(x.inputs for x in xs if type(x) is Dependence)
-    first = xs[0].shape
-    shape = (*first[:dim], sum(x.shape[dim] for x in xs), *first[dim + 1:])
-    parts, at = [], 0
+    levels: dict[tuple[int, int], None] = {}
     for x in xs:
         if type(x) is Dependence:
-            parts.append((at, x, [b.reshape(-1, *x.shape) if b.ndim != x.ndim else b[None] for b in x.blocks]))
-        at += x.shape[dim]
+            inputs = x.inputs
+            levels.update(dict.fromkeys(x.levels))
+    first, counts = xs[0].shape, tuple(n for _, n in levels)
+    shape = (*counts, *first[:dim], sum(x.shape[dim] for x in xs), *first[dim + 1:])
+    parts, at, before = [], 0, (slice(None),) * (len(counts) + dim)
+    for x in xs:
+        end = at + x.shape[dim]
+        if type(x) is Dependence:
+            x = levelled(x, tuple(levels)) if levels else x
+            parts.append((slice(at, end), [b.reshape((-1, *b.shape[b.ndim - len(shape):])) for b in x.blocks]))
+        at = end
     blocks = []
-    for k in range(max(len(some) for _, _, some in parts)):
-        here = [(at, x, some[k]) for at, x, some in parts if k < len(some)]
-        count = max(len(b) for _, _, b in here)
+    for k in range(max(len(some) for _, some in parts)):
+        here = [(piece, some[k]) for piece, some in parts if k < len(some)]
+        count = max(len(b) for _, b in here)
         if count * math.prod(shape) > LIMIT:
-            return inputs.everything(inputs.distinct([b for _, x, _ in parts for b in x.blocks]), shape)
+            return inputs.everything(inputs.distinct([b for _, some in parts for b in some]), shape[len(counts):])
         out = np.full((count, *shape), -1)
-        for at, x, b in here:
-            out[(slice(len(b)), *(slice(None),) * dim, slice(at, at + x.shape[dim]))] = b
+        for piece, b in here:
+            out[(slice(len(b)), *before, piece)] = b
         blocks.append(out)
-    return Dependence(inputs, tuple(blocks), shape)
+    return Dependence(inputs, tuple(blocks), shape[len(counts):], tuple(levels))
 
 
 def stack(xs: Sequence[Any], dim: int) -> Dependence:
     """Arrays of one shape joined along a new axis."""
     shape = xs[0].shape
     longer = (*shape[:dim], 1, *shape[dim:])
-    return cat([reshape(x, longer) if type(x) is Dependence else np.reshape(x, longer) for x in xs], dim)
+    return cat([reshape(x, longer) if type(x) is Dependence else np.broadcast_to(0.0, longer) for x in xs], dim)
 
 
 def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence:
@@ -143,20 +134,22 @@ def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence
     dims = set(range(nd)) if dim is None else {d % nd if nd else 0 for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     if not nd:
         return x
-    if len(dims) == nd and not keepdim:
+    if len(dims) == nd and not keepdim and not x.levels:
         return Dependence(x.inputs, tuple([compact(b) for b in x.blocks]), ())
     shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims)
     kept = tuple([i for i in range(nd) if i not in dims])
     blocks = []
     for b in x.blocks:
         lead = b.ndim - nd
+        members = lead - len(x.levels)
         gone = [i for i in dims if not b.strides[lead + i] or b.shape[lead + i] == 1]
-        found = b.transpose(*range(lead), *(lead + i for i in dims if i not in gone), *(lead + i for i in kept), *(lead + i for i in gone))
+        new = [lead + i for i in dims if i not in gone]
+        found = b.transpose((*range(members), *new, *range(members, lead), *(lead + i for i in kept), *(lead + i for i in gone)))
         found = found[(..., *(0,) * len(gone))]
         if keepdim:
             found = found[(..., *(None if i in dims else slice(None) for i in range(nd)))]
         blocks.append(found)
-    return Dependence(x.inputs, tuple(blocks), shape)
+    return Dependence(x.inputs, tuple(blocks), shape, x.levels)
 
 
 def along(x: Dependence, dim: Any) -> Dependence:
@@ -274,10 +267,22 @@ def _kinked(x: Any, *others: Any) -> Any:
     return union(x, *others) if others else x
 
 
+def _batch(x: Dependence, dim: int, level: int) -> Dependence:
+    nd, count = len(x.shape), x.shape[dim]
+    members = nd + len(x.levels)  # where the axes of members end, counted from the last
+    return Dependence(x.inputs, tuple([np.moveaxis(b, b.ndim - nd + dim % nd, b.ndim - members) for b in x.blocks]),
+                      tuple(n for i, n in enumerate(x.shape) if i != dim % nd), ((level, count), *x.levels))
+
+
 def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
     dim %= x.ndim + 1
-    shape = (*x.shape[:dim], 1, *x.shape[dim:])
-    return stretched(reshape(x, shape), (*shape[:dim], count, *shape[dim + 1:]))
+    shape = (*x.shape[:dim], count, *x.shape[dim:])
+    found = [i for i, (which, _) in enumerate(x.levels) if which == level]
+    if not found:
+        return stretched(reshape(x, (*x.shape[:dim], 1, *x.shape[dim:])), shape)
+    at = len(x.shape) + len(x.levels) - found[0]  # where the axis of the level is, counted from the last
+    return Dependence(x.inputs, tuple([np.moveaxis(b, b.ndim - at, b.ndim - len(x.shape) - 1 + dim) for b in x.blocks]), shape,
+                      tuple(pair for pair in x.levels if pair[0] != level))
 
 
 def _as_real(x: Dependence) -> Dependence:
@@ -300,7 +305,7 @@ RULES: dict[str, Callable[..., Any]] = {
     **{name: _moves(name) for name in ("roll", "diag", "diagonal_place", "tril", "triu", "unfold")}, "diagonal": _diagonal,
     "matmul": matmul, "mm": matmul, "mv": matmul, "dot": matmul, "view_as_real": _as_real,
     "view_as_complex": lambda x: union(x[..., 0], x[..., 1]), **{name: _constant(name) for name in ("zeros_like", "ones_like", "eye_like")},
-    "batch": lambda x, dim, level: reduced(x, dim), "unbatch": _unbatch,
+    "batch": _batch, "unbatch": _unbatch,
     "strided": lambda x, geometry: taken(x, geometry.positions),
     "strided_put": lambda x, piece, geometry: written(x, piece, geometry.positions),
     "strided_add": lambda x, geometry, shape: reshape(scattered(x, geometry.positions, (geometry.size,)), shape),

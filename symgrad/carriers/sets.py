@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.blocks import LIMIT, Blocks, Shape, alone, compact, keys, merge, same, spread
 
-__all__ = ["LIMIT", "MANY", "Dense", "Dependence", "Inputs", "compact", "divide", "flat", "getitem", "multiply", "numbered", "outer", "power",
-           "smooth", "spread", "stretched", "taken", "union"]
+__all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "divide", "flat", "getitem", "levelled", "multiply", "numbered", "power", "smooth",
+           "stretched", "taken", "union"]
 
-Blocks = tuple[np.ndarray, ...]
-Shape = tuple[int, ...]
+Levels = tuple[tuple[int, int], ...]  # of batches, the outermost first: which one, and how many members it has
 MANY = 8  # blocks from which it pays to look for members that are named twice
-LIMIT = 1 << 22  # entries that a block may have; beyond it a larger set that takes less room stands in
 
 
 NUMBERS = np.arange(1024, dtype=np.int64)
@@ -76,9 +75,9 @@ class Inputs:
         """Note that all members of each element's set meet. Raises Dense where one of the sets has more than half of the inputs."""
         if not self.second:
             return
-        blocks, nd = x.blocks, len(x.shape)
+        blocks, nd = x.blocks, len(x.shape) + len(x.levels)
         if len(blocks) == 1 and (b := blocks[0]).ndim == nd and b.base is self.numbers and self.count > 1:
-            first, shape, strides = b.item(0), x.shape, b.strides
+            first, shape, strides = b.item(0), b.shape, b.strides
             self.affine[first, first, shape, strides, shape, strides, nd] = None
             return
         members = 0
@@ -99,7 +98,8 @@ class Inputs:
         """Note that the members of two sets meet, element by element."""
         if not self.second:
             return
-        numbers, nd = self.numbers, len(x.shape)
+        x, y = aligned(x, y)
+        numbers, nd = self.numbers, len(x.shape) + len(x.levels)
         for a in x.blocks:
             for b in y.blocks:
                 if a.base is numbers and b.base is numbers:
@@ -120,65 +120,22 @@ class Inputs:
         if self.weight > 16 * LIMIT:
             raise Dense
         if self.loose:
-            self.keys.append(np.unique(np.concatenate([_keys(*pair, self.count) for pair in self.loose])))
+            self.keys.append(np.unique(np.concatenate([keys(*pair, self.count) for pair in self.loose])))
         self.loose, self.weight = [], 0
 
 
-def _keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> np.ndarray:
-    """The keys of the pairs of two blocks."""
-    rows, columns = np.broadcast_arrays(*outer(a, b, nd))
-    kept = (rows >= 0) & (columns >= 0)
-    return rows[kept] * count + columns[kept]
-
-
-def outer(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two blocks with axes for the members of both, to be broadcast."""
-    la, lb = a.ndim - nd, b.ndim - nd
-    return a.reshape((*a.shape[:la], *(1,) * lb, *a.shape[la:])), b
-
-
-def compact(b: np.ndarray) -> np.ndarray:
-    """A block without its repetitions."""
-    return b[tuple(slice(0, 1) if not s else slice(None) for s in b.strides)] if 0 in b.strides else b
-
-
-def alone(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two blocks without the axes of elements along which neither changes."""
-    index = tuple(slice(0, 1) if not a.strides[i] and not b.strides[i] else slice(None) for i in range(-nd, 0))
-    return a[(..., *index)], b[(..., *index)]
-
-
-def merge(blocks: Blocks, nd: int) -> np.ndarray:
-    """Several blocks as one, with one axis of members."""
-    if len(blocks) == 1 and blocks[0].ndim == nd + 1:
-        return blocks[0]
-    shape = blocks[0].shape[blocks[0].ndim - nd:]
-    kept = tuple(i for i in range(-nd, 0) if any([b.strides[i] for b in blocks]))
-    index = (..., *(slice(None) if i in kept else slice(0, 1) for i in range(-nd, 0)))
-    small = tuple(n if i in kept else 1 for i, n in zip(range(-nd, 0), shape))
-    joined = np.concatenate([b[index].reshape(-1, *small) for b in blocks])
-    return np.broadcast_to(joined, (len(joined), *shape))
-
-
-def spread(b: np.ndarray, shape: Shape, nd: int, numbers: np.ndarray) -> np.ndarray:
-    """A block with `nd` axes of elements broadcast to a shape, as a view."""
-    lead, extra = b.ndim - nd, len(shape) - nd
-    members, old = b.shape[:lead], b.shape[lead:]
-    if b.base is not numbers or not b.size:
-        return np.broadcast_to(b.reshape((*members, *(1,) * extra, *old)), (*members, *shape))
-    strides = tuple(0 if n == 1 and m != 1 else s for n, m, s in zip(old, shape[extra:], b.strides[lead:]))
-    return np.ndarray((*members, *shape), b.dtype, numbers, b.item(0) * b.itemsize, (*b.strides[:lead], *(0,) * extra, *strides))
-
-
 class Dependence:
-    """An array, by the inputs its elements depend on; without blocks it is a constant, of which only the shape is known."""
+    """An array, by the inputs its elements depend on; without blocks it is a constant, of which only the shape is known.
 
-    __slots__ = ("inputs", "blocks", "shape")
+    Where the array is a batch, of which rules see one member, blocks have an axis for each of its `levels`, before those of the elements.
+    """
+
+    __slots__ = ("inputs", "blocks", "shape", "levels")
     __array_ufunc__ = None
     dtype = np.dtype(np.float64)
 
-    def __init__(self, inputs: Inputs, blocks: Blocks, shape: Shape):
-        self.inputs, self.shape = inputs, shape
+    def __init__(self, inputs: Inputs, blocks: Blocks, shape: Shape, levels: Levels = ()):
+        self.inputs, self.shape, self.levels = inputs, shape, levels
         self.blocks = blocks if 0 not in shape else ()
 
     @property
@@ -200,14 +157,14 @@ class Dependence:
 
     def map(self, change: Callable[[np.ndarray], np.ndarray], shape: Shape) -> Dependence:
         """The same change made in every block."""
-        return Dependence(self.inputs, tuple([change(b) for b in self.blocks]), shape)
+        return Dependence(self.inputs, tuple([change(b) for b in self.blocks]), shape, self.levels)
 
     def masked(self, mask: np.ndarray) -> Dependence:
         """The same sets where a mask is true, and none where it is not."""
         if mask.all():
             return self
         mask = np.broadcast_to(mask, self.shape)
-        return self.map(lambda b: np.where(mask, b, -1), self.shape) if mask.any() else Dependence(self.inputs, (), self.shape)
+        return self.map(lambda b: np.where(mask, b, -1), self.shape) if mask.any() else flat(self)
 
     __add__ = __radd__ = lambda self, other: union(self, other)
     __sub__ = __rsub__ = __add__
@@ -240,18 +197,30 @@ def stretched(x: Dependence, shape: Shape) -> Dependence:
     if x.shape == shape:
         return x
     nd, numbers = len(x.shape), x.inputs.numbers
-    return Dependence(x.inputs, tuple([spread(b, shape, nd, numbers) for b in x.blocks]), shape)
+    return x.map(lambda b: spread(b, shape, nd, numbers), tuple(shape))
 
 
-def same(a: np.ndarray, b: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether two blocks hold the same sets."""
-    if a is b:
-        return True
-    if a.shape != b.shape or a.item(0) != b.item(0):
-        return False
-    if a.base is numbers and b.base is numbers:
-        return a.strides == b.strides
-    return a.item(-1) == b.item(-1) and a.size <= LIMIT and bool((a == b).all())
+def aligned(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
+    """Two arrays as batches of the same levels."""
+    if x.levels == y.levels:
+        return x, y
+    levels = x.levels + tuple(level for level in y.levels if level not in x.levels)
+    return levelled(x, levels), levelled(y, levels)
+
+
+def levelled(x: Dependence, levels: Levels) -> Dependence:
+    """The array as a batch of some levels, its own among them."""
+    own, shape, numbers = x.levels, x.shape, x.inputs.numbers
+    counts, ends = tuple(n for _, n in levels), len(shape) + len(own)
+    order = tuple(own.index(level) for level in levels if level in own)
+    index = (*(slice(None) if level in own else None for level in levels), *(slice(None),) * len(shape))
+
+    def change(b: np.ndarray) -> np.ndarray:
+        lead = b.ndim - ends
+        b = b.transpose((*range(lead), *(lead + i for i in order), *range(b.ndim - len(shape), b.ndim)))
+        return spread(b[(slice(None),) * lead + index], (*counts, *shape), len(index), numbers)
+
+    return Dependence(x.inputs, tuple([change(b) for b in x.blocks]), shape, levels)
 
 
 def union(*xs: Any) -> Any:
@@ -272,7 +241,9 @@ def union(*xs: Any) -> Any:
         if shape != y.shape:
             shape = whole(shape, y.shape)
             x, y = stretched(x, shape), stretched(y, shape)
-        inputs, nd = x.inputs, len(shape)
+        if x.levels != y.levels:
+            x, y = aligned(x, y)
+        inputs = x.inputs
         blocks = list(x.blocks)
         for b in y.blocks:
             for a in blocks:
@@ -280,35 +251,36 @@ def union(*xs: Any) -> Any:
                     break
             else:
                 blocks.append(b)
-        out = Dependence(inputs, tuple(blocks), shape)
-        return packed(out, nd) if len(blocks) > MANY else out
+        out = Dependence(inputs, tuple(blocks), shape, x.levels)
+        return packed(out) if len(blocks) > MANY else out
     out = xs[0]
     for x in xs[1:]:
         out = union(out, x)
     return out
 
 
-def packed(x: Dependence, nd: int) -> Dependence:
+def packed(x: Dependence) -> Dependence:
     """The same sets in at most two blocks, one of which is the same for all elements; each member is named once."""
-    inputs, shape = x.inputs, x.shape
+    inputs, shape = x.inputs, (*(n for _, n in x.levels), *x.shape)
+    nd, size = len(shape), math.prod(shape)
     common = [b for b in x.blocks if not any(b.strides[b.ndim - nd:])]
     blocks = inputs.everything(inputs.distinct(common), shape).blocks
     rest = tuple(b for b in x.blocks if any(b.strides[b.ndim - nd:]))
     if rest:
-        if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * x.size > LIMIT:
-            return inputs.everything(x.members(), shape)
-        table = np.sort(merge(rest, nd).reshape(-1, x.size), axis=0)
+        if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * size > LIMIT:
+            return inputs.everything(x.members(), x.shape)
+        table = np.sort(merge(rest, nd).reshape(-1, size), axis=0)
         table[1:][table[1:] == table[:-1]] = -1
         table.sort(axis=0)
         table = table[(table < 0).all(axis=1).sum():]
         blocks += (table.reshape(-1, *shape),)
-    return Dependence(inputs, blocks, shape)
+    return Dependence(inputs, blocks, x.shape, x.levels)
 
 
 def flat(*xs: Any) -> Any:
     """A function without a derivative: a constant."""
     out = union(*xs)
-    return Dependence(out.inputs, (), out.shape)
+    return Dependence(out.inputs, (), out.shape, out.levels)
 
 
 def smooth(*xs: Any) -> Any:
@@ -367,7 +339,7 @@ def taken(x: Dependence, places: np.ndarray) -> Dependence:
             if math.prod(found.shape) > LIMIT:
                 holes = None
         blocks.append(found if holes is None else np.where(holes, -1, found))
-    return Dependence(inputs, tuple(blocks), shape)
+    return Dependence(inputs, tuple(blocks), shape, x.levels)
 
 
 def getitem(x: Dependence, index: Any) -> Dependence:
@@ -388,4 +360,4 @@ def getitem(x: Dependence, index: Any) -> Dependence:
         found = b[(slice(None),) * lead + parts]
         shape = found.shape[lead:]
         blocks.append(found)
-    return Dependence(x.inputs, tuple(blocks), np.broadcast_to(0, x.shape)[parts].shape if shape is None else shape)
+    return Dependence(x.inputs, tuple(blocks), np.broadcast_to(0, x.shape)[parts].shape if shape is None else shape, x.levels)

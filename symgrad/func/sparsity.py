@@ -233,6 +233,11 @@ def _batched(index: Any) -> bool:
     return type(index) is Batched or isinstance(index, tuple) and any(type(part) is Batched for part in index)
 
 
+def _where(x: Dependence, factor: Any) -> Dependence:
+    """The sets where a factor is not 0; all of them where it is one of a batch."""
+    return x if type(factor) is Batched else x.masked(np.asarray(factor) != 0)
+
+
 def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     """How elementwise ops are read at their values: an argument counts where its partial derivative is not 0, and what meets there counts
     where the function changes with the value at all."""
@@ -244,7 +249,7 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
         weight = None if weights is None else weights.get(node)
         silent = weights is not None and weight is None
         if not silent:
-            seen = [d.masked(np.asarray(weight) != 0) if type(d) is Dependence and weight is not None else d for d in filled]
+            seen = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
             if read is None:
                 _unread(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in seen], shape)
             else:
@@ -255,7 +260,7 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
                 partial = op.partials[i]
                 if type(d) is Dependence and (callable(partial) or partial not in (None, 0)):
                     slope = op.vjp(numeric, ones, node.value, args, tuple(p if k == i else None for k, p in enumerate(node.parents)))[i]  # type: ignore[misc]
-                    depends.append(d if slope is None else d.masked(np.asarray(slope) != 0))
+                    depends.append(d if slope is None else _where(d, slope))
         return union(*depends) if depends else None
 
     return locally
