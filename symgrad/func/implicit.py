@@ -10,6 +10,7 @@ Blondel et al., Efficient and Modular Implicit Differentiation, NeurIPS 2022.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -146,7 +147,7 @@ class _System:
             right = [unbatch(v, 0, level, count) for v in right]
         lead = tuple(reversed(levels.values()))
         rows = np.concatenate([np.reshape(v, (*lead, -1)) for v in right], -1).astype(np.float64)
-        found = self.each(rows.reshape(-1, rows.shape[-1]), transpose).reshape(rows.shape)
+        found = self.each(rows.reshape(math.prod(lead), rows.shape[-1]), transpose).reshape(rows.shape)
         ends = np.cumsum([x.numel() for x in self.unknowns])[:-1]
         out: list[Any] = [part.reshape((*lead, *x.shape)).astype(x._value.dtype)[()] for part, x in zip(np.split(found, ends, -1), self.unknowns)]
         for level in reversed(levels):
@@ -210,7 +211,8 @@ class _System:
             return np.asarray(self.method(product, row), np.float64).reshape(row.shape)
         operator = LinearOperator((row.size, row.size), matvec=product, dtype=np.float64)
         solve = cg if self.method == "cg" else gmres
-        out, failed = solve(operator, row, rtol=1e-13, atol=0.0)
+        with np.errstate(all="ignore"):  # what breaks down is told from its residual
+            out, _ = solve(operator, row, rtol=1e-13, atol=0.0)
         residual = np.linalg.norm(product(out) - row) / max(np.linalg.norm(row), np.finfo(float).tiny)
         if not residual <= 1e-8:
             raise RuntimeError(f"implicit differentiation: {self.method} did not solve the linear system (relative residual {residual:.0e}); cg "

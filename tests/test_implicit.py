@@ -1,0 +1,402 @@
+"""Implicit differentiation: derivatives of solutions of every order, against closed forms and SymPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.optimize
+import sympy
+
+import symgrad
+from symgrad import nn
+from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vmap
+from symgrad.func.custom import custom_vjp
+from symgrad.func.implicit import implicit_argmin, implicit_fixed_point, implicit_root
+from symgrad.trees import flatten
+
+T = symgrad.tensor
+
+
+def numbers(tree):
+    return np.concatenate([np.ravel(leaf.detach().numpy()) for leaf in flatten(tree)[0]])
+
+
+def close(found, expected, tolerance=1e-10):
+    found, expected = (numbers(t) if not isinstance(t, np.ndarray) else t.ravel() for t in (found, expected))
+    assert found.shape == expected.shape and np.all(np.abs(found - expected) <= tolerance * np.maximum(1, np.abs(expected)))
+
+
+def square_root(**options):
+    return implicit_root(lambda x, a: x**2 - a, lambda a: float(a) ** 0.5, **options)
+
+
+def single(matvec, b):
+    return b / matvec(np.ones_like(b))
+
+
+ROOTS = [float(sympy.diff(sympy.sqrt(sympy.Symbol("a")), "a", k).subs("a", 3).evalf(30)) for k in range(5)]
+
+
+# Roots
+
+
+@pytest.mark.parametrize("solve", ["dense", "cg", "gmres", single])
+def test_a_square_root_to_the_fourth_order(solve):
+    found = square_root(solve=solve)
+    assert float(found(T(3.0))) == ROOTS[0]
+    for k in range(1, 5):
+        found = grad(found)
+        assert float(found(3.0)) == pytest.approx(ROOTS[k], rel=2e-15), k
+
+
+def test_every_route_and_mode():
+    root = square_root()
+    assert float(jvp(root, (3.0,), (2.0,))[1]) == pytest.approx(2 * ROOTS[1], rel=1e-15)
+    assert float(jacfwd(jacfwd(jacfwd(root)))(3.0)) == pytest.approx(ROOTS[3], rel=1e-14)
+    assert float(jacrev(jacfwd(root))(3.0)) == pytest.approx(ROOTS[2], rel=1e-14)
+    assert float(jacfwd(jacrev(root))(3.0)) == pytest.approx(ROOTS[2], rel=1e-14)
+    assert float(hessian(root)(3.0)) == pytest.approx(ROOTS[2], rel=1e-14)
+    assert float(grad(hessian(root))(3.0)) == pytest.approx(ROOTS[3], rel=1e-14)
+    assert float(hvp(root, T(3.0), T(2.0))) == pytest.approx(2 * ROOTS[2], rel=1e-14)
+    a = T(3.0, requires_grad=True)
+    x = root(a)
+    assert x.grad_fn.name() == "ImplicitRootBackward"
+    for k in range(1, 5):
+        (x,) = symgrad.autograd.grad(x, a, create_graph=True)
+        assert float(x) == pytest.approx(ROOTS[k], rel=1e-14), k
+
+
+def test_a_solution_in_a_larger_computation():
+    root = square_root()
+    at = T([0.7, 1.3])
+    close(hessian(lambda v: (root(v[0] * v[1]) * v[1]).sin())(at), hessian(lambda v: ((v[0] * v[1]) ** 0.5 * v[1]).sin())(at), 1e-13)
+
+
+def test_batches():
+    root, a = square_root(), T([1.0, 3.0, 4.0])
+    close(vmap(root)(a), np.sqrt([1, 3, 4]))
+    close(vmap(grad(grad(root)))(a), -0.25 * np.array([1.0, 3, 4]) ** -1.5)
+    close(grad(lambda a: vmap(root)(a).sum())(a), 0.5 * np.array([1.0, 3, 4]) ** -0.5)
+    close(vmap(lambda x, a: grad(root)(a) * x, (0, None))(a, T(4.0)), 0.25 * np.array([1.0, 3, 4]))
+    close(hessian(lambda a: vmap(root)(a).prod())(a), hessian(lambda a: (a**0.5).prod())(a))
+
+
+def system(x, p):
+    """Two coupled equations whose unknowns and parameters are trees."""
+    return {"u": x["u"] ** 3 + x["v"].sum() - p[0], "v": x["v"] * symgrad.exp(x["u"]) - p[1]["b"] * x["v"].flip(0) * 0.1 - p[1]["c"]}
+
+
+def newton(p, start=None):
+    b, c = p[1]["b"].numpy(), p[1]["c"].numpy()
+
+    def residual(z):
+        return np.concatenate([[z[0] ** 3 + z[1:].sum() - float(p[0])], z[1:] * np.exp(z[0]) - b * z[:0:-1] * 0.1 - c])
+
+    z = scipy.optimize.fsolve(residual, np.ones(3) if start is None else start, xtol=1e-13)
+    return {"u": z[0], "v": z[1:]}
+
+
+POINT = (T(2.0), {"b": T([0.5, 1.0]), "c": T([0.7, 0.2])})
+
+
+@pytest.mark.parametrize("solve", ["dense", "gmres", lambda matvec, b: np.linalg.solve(np.stack([matvec(e) for e in np.eye(3)], 1), b)])
+def test_trees_of_unknowns_and_parameters(solve):
+    root = implicit_root(system, newton, solve=solve)
+    assert root(POINT, start=np.full(3, 0.5))["u"] < 0  # another solution
+    x = root(POINT)
+    assert x["u"].shape == () and x["v"].shape == (2,)
+    close(system(x, POINT), np.zeros(3), 1e-13)
+
+    def unrolled(p):
+        """Newton's method, recorded: three steps from the solution are exact to the third derivative."""
+        z = symgrad.cat([x["u"].detach().reshape(1), x["v"].detach()])
+        def flat(z):
+            found = system({"u": z[0], "v": z[1:]}, p)
+            return symgrad.cat([found["u"].reshape(1), found["v"]])
+
+        for _ in range(3):
+            z = z - eliminated(jacrev(flat)(z), flat(z))
+        return {"u": z[0], "v": z[1:]}
+
+    close(jacrev(root)(POINT), jacrev(unrolled)(POINT), 1e-12)
+    close(jacfwd(root)(POINT), jacrev(unrolled)(POINT), 1e-12)
+
+    def scalar(f):
+        return lambda p: f(p)["u"] * f(p)["v"].prod()
+
+    close(hessian(scalar(root))(POINT), jacrev(jacrev(scalar(unrolled)))(POINT), 1e-11)
+    close(jacrev(jacrev(scalar(root)))(POINT), jacrev(jacrev(scalar(unrolled)))(POINT), 1e-11)
+
+
+def eliminated(a, b):
+    """a⁻¹ b by elimination."""
+    rows, n = [[*row, right] for row, right in zip(a, b)], len(b)
+    for i in range(n):
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for j in set(range(n)) - {i}:
+            rows[j] = [x - rows[j][i] * y for x, y in zip(rows[j], rows[i])]
+    return symgrad.stack([row[n] for row in rows])
+
+
+# Minimisers
+
+
+def ridge():
+    rng = np.random.default_rng(0)
+    return T(rng.normal(size=(50, 10))), T(rng.normal(size=50))
+
+
+@pytest.mark.parametrize("solve", ["dense", "cg"])
+def test_ridge_regression_against_the_closed_form(solve):
+    features, targets = ridge()
+    X, y, theta = features.numpy(), targets.numpy(), 10.0
+    solution = implicit_argmin(lambda w, theta: 0.5 * ((features @ w - targets) ** 2).sum() + 0.5 * theta * (w**2).sum(),
+                               lambda theta: np.linalg.solve(X.T @ X + float(theta) * np.eye(10), X.T @ y), solve=solve)
+    matrix = X.T @ X + theta * np.eye(10)
+    w = np.linalg.solve(matrix, X.T @ y)
+    jacobian = -np.linalg.solve(matrix, w)
+    second = -2 * np.linalg.solve(matrix, jacobian)
+    third = -3 * np.linalg.solve(matrix, second)
+    for route in (jacrev, jacfwd):
+        assert np.abs(route(solution)(theta).numpy() - jacobian).max() <= 1e-10 * np.abs(jacobian).max()
+    for route in (lambda f: jacrev(jacrev(f)), lambda f: jacfwd(jacrev(f)), lambda f: jacfwd(jacfwd(f)), hessian):
+        assert np.abs(route(solution)(theta).numpy() - second).max() <= 1e-10 * np.abs(second).max()
+    assert np.abs(jacrev(hessian(solution))(theta).numpy() - third).max() <= 1e-10 * np.abs(third).max()
+
+
+def test_a_minimiser_in_two_parameters_against_sympy():
+    a, b, x = sympy.symbols("a b x", positive=True)
+    objective = sympy.exp(x) * a - b * x + x**2 * a * b  # convex in x
+    equation = sympy.diff(objective, x)
+    at = {a: 0.7, b: 1.9}
+    point = float(sympy.nsolve(equation.subs(at), x, 0.3, prec=30))
+
+    def along(*names):
+        """The derivative of x(a, b) by the names, by differentiating the equation once for each."""
+        solution = sympy.Function("x")(a, b)
+        implicit = equation.subs(x, solution)
+        known = {}
+        for k in range(1, len(names) + 1):
+            for some in {tuple(sorted(c, key=str)) for c in itertools.combinations(names, k)}:
+                derivative = sympy.diff(solution, *some)
+                (known[derivative],) = sympy.solve(sympy.diff(implicit, *some), derivative)
+        value = sympy.diff(solution, *names)
+        for derivative in sorted(known, key=lambda d: -d.derivative_count):
+            value = value.subs(derivative, known[derivative])
+        return float(value.subs(solution, sympy.Float(str(sympy.nsolve(equation.subs(at), x, 0.3, prec=40)), 40)).subs(at).evalf(25))
+
+    def solver(a, b):
+        return scipy.optimize.brentq(lambda x: float(a) * np.exp(x) - float(b) + 2 * x * float(a) * float(b), -5, 5, xtol=1e-15)
+
+    argmin = implicit_argmin(lambda x, a, b: symgrad.exp(x) * a - b * x + x**2 * a * b, solver)
+    values = T(0.7), T(1.9)
+    assert float(argmin(*values)) == pytest.approx(point, rel=1e-14)
+    (faa, fab), (fba, fbb) = hessian(argmin, (0, 1))(*values)
+    for found, names in ((faa, (a, a)), (fab, (a, b)), (fba, (a, b)), (fbb, (b, b))):
+        assert float(found) == pytest.approx(along(*names), rel=1e-12), names
+    assert float(grad(grad(argmin, 0), 1)(*values)) == pytest.approx(along(a, b), rel=1e-12)
+    assert float(grad(grad(grad(argmin, 0), 1), 0)(*values)) == pytest.approx(along(a, a, b), rel=1e-11)
+
+
+def test_scipy_finds_the_minimum():
+    def objective(x, p):
+        return (x[0] - p) ** 2 + 10 * (x[1] - x[0] ** 2) ** 2 + x[1] ** 4
+
+    def solver(p):
+        return scipy.optimize.minimize(lambda x: float(objective(T(x), p)), np.zeros(2), method="trust-exact", options={"gtol": 1e-12},
+                                       jac=lambda x: grad(objective)(T(x), p).numpy(), hess=lambda x: hessian(objective)(T(x), p).numpy()).x
+
+    argmin = implicit_argmin(objective, solver)
+    p, h = 0.8, 1e-3
+    numeric = (solver(T(p + h)) - solver(T(p - h))) / (2 * h)
+    close(jacrev(argmin)(p), numeric, 1e-6)
+    close(jacfwd(jacrev(argmin))(p), (solver(T(p + h)) - 2 * solver(T(p)) + solver(T(p - h))) / h**2, 1e-5)
+
+
+# Fixed points
+
+
+def kepler(mean, eccentricity):
+    x = mean
+    for _ in range(200):
+        x = mean + eccentricity * symgrad.sin(x)
+    return x
+
+
+def test_keplers_equation_to_the_third_order():
+    """E = M + e sin E, whose derivatives follow from (1 - e cos E) dE = dM + sin E de."""
+    m, e, x = sympy.symbols("m e x")
+    anomaly = implicit_fixed_point(lambda x, mean, eccentricity: mean + eccentricity * symgrad.sin(x), kepler)
+    values = 0.9, 0.4
+    point = float(anomaly(*map(T, values)))
+    assert point == pytest.approx(0.9 + 0.4 * np.sin(point), rel=1e-15)
+
+    def total(f, by):
+        """The derivative of f(x(m, e), m, e)."""
+        slope = (1 if by == m else sympy.sin(x)) / (1 - e * sympy.cos(x))
+        return sympy.diff(f, by) + sympy.diff(f, x) * slope
+
+    for order in (1, 2, 3):
+        for names in itertools.product((m, e), repeat=order):
+            exact, found = x, anomaly
+            for name in names:
+                exact, found = total(exact, name), grad(found, 0 if name == m else 1)
+            assert float(found(*values)) == pytest.approx(float(exact.subs({m: values[0], e: values[1], x: point})), rel=1e-12), names
+
+
+# Captured tensors
+
+
+def test_captured_parameters_get_gradients_and_hessians():
+    a = T(3.0, requires_grad=True)
+    root = implicit_root(lambda x: x**2 - a, lambda: a.item() ** 0.5)
+    x = root()
+    (first,) = symgrad.autograd.grad(x, a, create_graph=True)
+    (second,) = symgrad.autograd.grad(first, a, create_graph=True)
+    (third,) = symgrad.autograd.grad(second, a)
+    assert [float(t) for t in (x, first, second, third)] == pytest.approx(ROOTS[:4], rel=1e-14)
+
+    def outer(a):
+        return implicit_root(lambda x, b: x**2 - a * b, lambda b: float(a * b) ** 0.5)(T(1.0)) * a
+
+    expected = [float(sympy.diff(sympy.Symbol("a") ** 1.5, "a", k).subs("a", 3).evalf(20)) for k in range(4)]
+    assert float(hessian(outer)(3.0)) == pytest.approx(expected[2], rel=1e-14)
+    assert float(jacfwd(outer)(3.0)) == pytest.approx(expected[1], rel=1e-14)
+    assert float(grad(grad(grad(outer)))(3.0)) == pytest.approx(expected[3], rel=1e-14)
+
+
+def test_captured_tensors_that_depend_on_each_other():
+    a = T(0.8, requires_grad=True)
+    b = a.sin()
+    c = b * a
+    x = implicit_root(lambda x, c: x**3 + x * b - a - c,
+                      lambda c: scipy.optimize.brentq(lambda x: x**3 + x * np.sin(0.8) - 0.8 - float(c), 0, 3, xtol=1e-15))(c)
+    (first,) = symgrad.autograd.grad(x, a, create_graph=True)
+    (second,) = symgrad.autograd.grad(first, a)
+    s, y = sympy.Symbol("a"), sympy.Function("x")(sympy.Symbol("a"))
+    equation = y**3 + y * sympy.sin(s) - s - s * sympy.sin(s)
+    (slope,) = sympy.solve(sympy.diff(equation, s), y.diff(s))
+    curvature = sympy.diff(slope, s).subs(y.diff(s), slope)
+    at = {y: sympy.Float(float(x)), s: 0.8}
+    assert float(first) == pytest.approx(float(slope.subs(at)), rel=1e-13)
+    assert float(second) == pytest.approx(float(curvature.subs(at)), rel=1e-13)
+
+
+def test_a_layer_defined_by_its_fixed_point():
+    symgrad.manual_seed(0)
+    inner, rng = nn.Linear(3, 3), np.random.default_rng(0)
+    with symgrad.no_grad():
+        inner.weight.mul_(0.5)
+
+    def step(z, x):
+        return (inner(z) + x).tanh()
+
+    def iterated(x, steps=200):
+        z = symgrad.zeros(3)
+        for _ in range(steps):
+            z = step(z, x)
+        return z
+
+    layer = implicit_fixed_point(step, lambda x: iterated(x).detach())
+    x = T(rng.normal(size=3), requires_grad=True)
+    leaves = [x, *inner.parameters()]
+    found = symgrad.autograd.grad(layer(x).square().sum(), leaves, create_graph=True)
+    unrolled = symgrad.autograd.grad(iterated(x).square().sum(), leaves, create_graph=True)
+    close(list(found), list(unrolled), 1e-12)
+    again = symgrad.autograd.grad(sum((g.square().sum() for g in found), T(0.0)), leaves)
+    close(list(again), list(symgrad.autograd.grad(sum((g.square().sum() for g in unrolled), T(0.0)), leaves)), 1e-11)
+
+
+def test_an_equation_with_a_pullback_of_its_own():
+    f = custom_vjp(lambda x: x**2)
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (g * 2 * x,))
+    root = implicit_root(lambda x, a: f(x) - a, lambda a: float(a) ** 0.5, solve="gmres")
+    assert [float(g(3.0)) for g in (grad(root), grad(grad(root)), jacfwd(root))] == pytest.approx([ROOTS[1], ROOTS[2], ROOTS[1]], rel=1e-13)
+
+
+# What a solver may return, and what is refused
+
+
+def test_options_go_to_the_solver_and_dtypes_stay():
+    seen = []
+    root = implicit_root(lambda x, a: x - 2 * a, lambda a, **options: seen.append(options) or 2 * a)
+    x = root(T([1.0, 2.0], dtype=symgrad.float32, requires_grad=True), start=3, rtol=1e-9)
+    assert seen == [{"start": 3, "rtol": 1e-9}] and x.dtype == symgrad.float32
+    assert not root(T(1.0)).requires_grad
+    with symgrad.no_grad():
+        assert not root(T(1.0, requires_grad=True)).requires_grad
+    empty = implicit_root(lambda x, a: x * a, lambda a: np.zeros(0))(T(1.0, requires_grad=True))
+    empty.sum().backward()
+
+
+def test_a_singular_jacobian():
+    root = implicit_root(lambda x, a: x**2 * a, lambda a: 0.0)
+    a = T(2.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="the Jacobian of the residual in the unknowns is singular at the solution"):
+        root(a).backward()
+    several = implicit_root(lambda x, a: symgrad.stack([x.sum() - a, 2 * x.sum() - 2 * a]), lambda a: np.full(2, float(a) / 2))
+    with pytest.raises(RuntimeError, match="singular"):
+        several(a).sum().backward()
+    with pytest.raises(RuntimeError, match="not finite"):
+        implicit_root(lambda x, a: x**0.5 * a, lambda a: 0.0)(a).backward()
+
+
+def test_a_linear_solver_that_fails():
+    a = T(2.0, requires_grad=True)
+    root = implicit_root(lambda x, a: symgrad.stack([x[1] - a, 1 - x[0]]), lambda a: np.array([1.0, float(a)]), solve="cg")
+    with pytest.raises(RuntimeError, match="cg did not solve the linear system"):
+        root(a).sum().backward()
+
+
+def test_a_residual_that_is_not_zero():
+    with pytest.raises(RuntimeError, match=r"the residual is not zero at what the solver <lambda> returned: its largest element is 0.75, above "
+                                           r"tolerance=0.0001"):
+        implicit_root(lambda x, a: x**2 - a, lambda a: float(a) / 2)(T(3.0))
+    with pytest.raises(RuntimeError, match="implicit_argmin: the residual is not zero"):
+        implicit_argmin(lambda x, a: (x - a) ** 2, lambda a: 0.0)(T(3.0))
+    with pytest.raises(RuntimeError, match="largest element is nan"):
+        implicit_root(lambda x, a: x - a, lambda a: float("nan"))(T(3.0))
+    assert float(implicit_root(lambda x, a: x**2 - a, lambda a: float(a) / 2, tolerance=None)(T(3.0))) == 1.5
+
+
+def test_shapes_that_differ():
+    with pytest.raises(RuntimeError, match=r"it has \[\[3\]\], and the solution \[\[2\]\]"):
+        implicit_root(lambda x, a: a * symgrad.ones(3), lambda a: np.zeros(2))(T(0.0))
+    with pytest.raises(RuntimeError, match="must return a scalar"):
+        implicit_argmin(lambda x, a: x * a, lambda a: np.zeros(2))(T(0.0))
+
+
+def test_a_solver_that_returns_a_tracked_tensor():
+    w = T(2.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"returned a tensor that is tracked in a graph.*return x.detach\(\)"):
+        implicit_root(lambda x, a: x - a * w, lambda a: a * w)(T(3.0))
+
+
+def test_values_of_other_kinds():
+    result = scipy.optimize.OptimizeResult(x=np.zeros(2))
+    with pytest.raises(TypeError, match="must return tensors, arrays or numbers, not OptimizeResult, whose x is the solution"):
+        implicit_root(lambda x, a: x, lambda a: result)(T(1.0))
+    with pytest.raises(TypeError, match="real floating-point values"):
+        implicit_root(lambda x, a: x, lambda a: np.zeros(2, complex))(T(1.0))
+    with pytest.raises(TypeError, match="a parameter is complex"):
+        implicit_root(lambda x, a: x, lambda a: 0.0)(T(1.0 + 1j))
+    with pytest.raises(ValueError, match="solve must be 'dense', 'cg', 'gmres' or a function"):
+        implicit_root(lambda x: x, lambda: 0.0, solve="lu")
+    with pytest.raises(TypeError, match="the solver must be a function"):
+        implicit_root(lambda x: x, 3)
+
+
+def test_a_solution_that_was_written():
+    a = T([4.0, 9.0], requires_grad=True)
+    x = implicit_root(lambda x, a: x**2 - a, lambda a: a.sqrt())(a)
+    total = x.sum()
+    x.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+
+
+def test_it_has_no_formula():
+    a = T(4.0, requires_grad=True, symbol="a")
+    with pytest.raises(RuntimeError, match="a solution that a solver found has no formula"):
+        _ = square_root()(a).expr
+    assert symgrad.check(square_root(), 4.0).verdict == "not checkable"
