@@ -85,6 +85,8 @@ COMPOSITIONS = {
     "logsumexp": (lambda t: symgrad.stack([t, t * t, symgrad.sin(t)]).logsumexp(0),
                   sympy.log(sympy.exp(x) + sympy.exp(x**2) + sympy.exp(sympy.sin(x))), (0.7,)),
     "softmax": (lambda t: symgrad.stack([t, t * t]).softmax(0)[1], 1 / (1 + sympy.exp(x - x**2)), (0.7,)),
+    "softmax in its tail": (lambda t: symgrad.stack([60 * t, -60 * t]).softmax(0)[1], 1 / (1 + sympy.exp(120 * x)), (0.7, -0.7)),
+    "softmax next to 1": (lambda t: symgrad.stack([60 * t, -60 * t]).softmax(0)[0], 1 / (1 + sympy.exp(-120 * x)), (0.7,)),
     "products": (lambda t: symgrad.stack([t, symgrad.cos(t), 1 + t]).cumprod(0)[2], x * sympy.cos(x) * (1 + x), (0.7,)),
     "a determinant": (lambda t: symgrad.einsum("i,i,i->", *(symgrad.stack([t.exp(), t]),) * 3), sympy.exp(3 * x) + x**3, (0.7,)),
 }
@@ -113,6 +115,8 @@ def test_a_path_that_bends():
     y, series = jet(lambda z: symgrad.exp(symgrad.sin(z)), (0.5,), ([1.0, -2.0, 2.0, 0.0],))
     expected = [sympy.exp(sympy.sin(path)).diff(t, k).subs(t, 0).evalf(40) for k in range(5)]
     assert close([y.item(), *(s.item() for s in series)], [mpmath.mpf(e) for e in expected], 1e-14)
+    _, traced = jet(lambda z: symgrad.exp(symgrad.sin(z)), (tensor(0.5, requires_grad=True),), ([1.0, -2.0, 2.0, 0.0],))
+    np.testing.assert_allclose([s.item() for s in traced], [s.item() for s in series], rtol=1e-15)
     _, plain = jet(lambda z: symgrad.exp(symgrad.sin(z)), (0.5,), ([1.0, -1.0, 1 / 3, 0.0],), factorial_scaled=False)
     np.testing.assert_allclose([s.item() for s in series], [s.item() * f for s, f in zip(plain, (1, 2, 6, 24))], rtol=1e-15)
 
@@ -306,6 +310,13 @@ def test_trees_dtypes_and_shapes():
     wave = derivatives(symgrad.exp, 2)(tensor(1j))
     np.testing.assert_allclose([t.item() for t in wave], np.exp(1j), rtol=1e-15)
     assert jet(symgrad.sin, (0.0,), ([],))[1] == [] and len(derivatives(symgrad.sin, 0)(0.0)) == 1
+
+
+def test_what_is_stretched_moves_everywhere():
+    """The pushforward of addcmul is that of its first argument, smaller than the result."""
+    wide = np.ones((3, 1))
+    found = derivatives(lambda t: symgrad.addcmul(t * t, tensor(wide), tensor(wide)).sum() + 0 * t, 2)(np.array([1.0, 2.0]))
+    assert [y.tolist() for y in found] == [[21.0, 21.0], [18.0, 18.0], [12.0, 12.0]]
 
 
 def test_results_are_nobody_elses_memory():
