@@ -415,12 +415,11 @@ def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: C
     stack = [root for root in roots if root is not None]
     while stack:
         node = stack.pop()
-        if node in seen or node in stop or (differentiable and not node.flags & GRADIENT):
+        if node in seen or stop and node in stop or differentiable and not node.flags & GRADIENT:
             continue
         seen.add(node)
-        stack.extend(p for p in node.parents if p is not None and p not in seen)
-    return sorted(seen, key=_by_sequence)
+        stack += [p for p in node.parents if p is not None and p not in seen]
+    return sorted(seen, key=_sequence)
 
 
-def _by_sequence(node: Node) -> int:
-    return node.sequence_nr
+_sequence = operator.attrgetter("sequence_nr")

@@ -94,6 +94,8 @@ def base_of(t: Tensor) -> Tensor | None:
 def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
     kin = KIN.get(id(source))
+    if kin is None and view._place is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
+        return view  # nobody can write through either, as in an argument of a transform
     if board.paused and not mode.grad:
         made = INFERRED if mode.inference else NO_GRAD
     if kin is None:
