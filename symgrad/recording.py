@@ -231,7 +231,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
     return function
 
 
-LARGE = 64  # elements from which a shared exponential is worth more than a call
+LARGE = 256  # elements from which a shared exponential is worth more than a call
 
 
 def _node_with_residual(op: Op, slope: Lifted) -> type[Node]:

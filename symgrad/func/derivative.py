@@ -36,7 +36,19 @@ from symgrad.tensor import Tensor, wrap
 
 __all__ = ["Derivative", "Program", "gradient"]
 
+_ONE = np.float64(1.0)
 _dual = DualCarrier(numeric)
+
+
+def one(like: Any) -> Any:
+    """The cotangent of a scalar itself."""
+    return _ONE if type(like) is np.float64 else np.ones_like(like)[()]
+
+
+def unwatched() -> bool:
+    """Whether nobody looks at cotangents on their way, or at what is recorded."""
+    return not (DETOURS.data or board.anomaly is not None or board.observer is not None  # type: ignore[attr-defined]
+                or board.paused and (mode.watcher is not None or mode.observers))
 
 
 def _constant(x: Any) -> Any:
@@ -46,11 +58,11 @@ def _constant(x: Any) -> Any:
 Direction = Sequence[Any]  # a vector for each end, None for zero
 
 
-def _read(node: Node) -> tuple[Any, tuple]:
+def read(node: Node) -> tuple[Any, tuple]:
     """A node's value and arguments, as they were when it was recorded."""
     if node.args is None:
         raise RuntimeError(FREED)
-    if board.written > node.sequence_nr:
+    if node.sequence_nr < board.written and node.protects:
         verify(node, node.parents)
     return node.value, node.args
 
@@ -68,7 +80,7 @@ class Program:
         self._grown: tuple[Any, ...] | None = None
 
     def _seed(self) -> dict[Node, Any]:
-        return {self.root: np.ones_like(self.root.value)[()]}
+        return {self.root: one(self.root.value)}
 
     def _between(self, needs: Sequence[int]) -> set[Node]:
         """The nodes on the way to some of the ends."""
@@ -80,7 +92,7 @@ class Program:
 
     def gradient(self, needs: Sequence[int]) -> list[Any]:
         """The derivatives by some of the ends, None for zero."""
-        found = pullback_along(numeric, self.path, self._between(needs), self._seed(), _read)
+        found = pullback_along(numeric, self.path, self._between(needs), self._seed(), read)
         return [found.get(self.ends[i]) for i in needs]
 
     def replayed(self, tensors: Tensors) -> Tensor:
@@ -107,15 +119,15 @@ class Program:
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
         """The first derivative: a pullback with dual values."""
-        moved = pushforward(numeric, (), {end: t for end, t in zip(self.ends, direction) if t is not None}, _read, self.path)
+        moved = pushforward(numeric, (), {end: t for end, t in zip(self.ends, direction) if t is not None}, read, self.path)
 
-        def read(node: Node) -> tuple[Any, tuple]:
-            value, args = _read(node)
+        def dual(node: Node) -> tuple[Any, tuple]:
+            value, args = read(node)
             parents = node.parents
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = pullback_along(_dual, self.path, self._between(needs), self._seed(), read)
+        found = pullback_along(_dual, self.path, self._between(needs), self._seed(), dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
 
     def _series(self, direction: Direction, needs: Sequence[int]) -> tuple[list[Any], Any]:
@@ -127,15 +139,15 @@ class Program:
             return tuple([known[p] if p in known else a for p, a in zip(node.parents, args)])
 
         for node in self.path:
-            value, args = _read(node)
+            value, args = read(node)
             if any([p in known for p in node.parents]):
                 tensors = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in moving(node, args)]
                 known[node] = carrier.apply(node.op, tensors, args[len(tensors):], value)
 
-        def read(node: Node) -> tuple[Any, tuple]:
+        def series(node: Node) -> tuple[Any, tuple]:
             return known.get(node, node.value), moving(node, node.args) + node.args[len(node.parents):]  # type: ignore[arg-type, index]
 
-        found = pullback_along(carrier, self.path, self._between(needs), self._seed(), read)
+        found = pullback_along(carrier, self.path, self._between(needs), self._seed(), series)
         return [found.get(self.ends[i]) for i in needs], carrier.schedule()
 
 
@@ -234,7 +246,7 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
 
     It is recorded where hooks, anomaly mode, names or tangents look on, and where an op of the program has no pushforward of its own.
     """
-    if DETOURS.data or board.anomaly is not None or board.observer is not None or mode.watcher is not None or mode.observers:  # type: ignore[attr-defined]
+    if not unwatched():
         return None
     root, since = y._node, ev.nodes[0].sequence_nr
     assert root is not None

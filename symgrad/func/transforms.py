@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import read_traced, run
+from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
-from symgrad.func.derivative import gradient
+from symgrad.func.derivative import gradient, one, read, unwatched
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.graph import Link, record
 from symgrad.lift import traced
-from symgrad.passes import pushforward
+from symgrad.passes import pullback_along, pushforward
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import Spec, flatten, transpose
 
@@ -29,6 +30,9 @@ Function = Callable[..., Any]
 def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = False) -> list[Tensor]:
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
+    if not ev.tracked and len(pairs) == 1 and unwatched() and all([node.op.kind != "function" for node in ev.path]):
+        out = pullback_along(numeric, ev.path, ev.between, dict(pairs), read)
+        return [wrap(out[node]) if node in out else finished(ev, x, None) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
@@ -76,7 +80,7 @@ def _gradient(ev: Evaluation, y: Tensor) -> list[Tensor]:
     """The gradient of a scalar by the inputs: remembered where somebody outside differentiates by it, if it can be."""
     found = gradient(ev, y) if ev.tracked and y._node in ev.between else None
     if found is None:
-        return pulled(ev, [(y, wrap(np.ones_like(y._value)))])
+        return pulled(ev, [(y, wrap(one(y._value)))])
     return [finished(ev, x, None) if g is None else g for x, g in zip(ev.inputs, found)]
 
 

@@ -28,12 +28,12 @@ def axes(dim, ndim):
 
 def spread(xp, y, shape, dim, keepdim):
     """A reduced value laid out again over the shape it was reduced from."""
-    return xp.broadcast_to(unsqueezed(xp, y, shape, dim, keepdim), shape)
+    return xp.broadcast_to(unsqueezed(xp, y, shape, dim, keepdim), shape) if shape else y
 
 
 def unsqueezed(xp, y, shape, dim, keepdim):
     """A reduced value with its reduced axes put back as ones."""
-    return y if keepdim else xp.reshape(y, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+    return y if keepdim or len(dim) == len(shape) else xp.reshape(y, tuple(1 if i in dim else n for i, n in enumerate(shape)))
 
 
 def count(shape, dim):
