@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from symgrad.domains import REAL
+from symgrad.domains import COMPLEX, REAL
 
 # No two of them have a whole ratio, and none is a whole number or half of one: there steps and kinks are.
 SIZES = (1e-300, 1e-100, 1e-20, 1e-8, 1.3e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e100, 1e300)
@@ -13,6 +13,11 @@ WHOLE = 2.0**52  # beyond it every float is a whole number
 STEPPED = {"frac", "fmod_number"}  # which have a step at every whole number, or half of one
 NEAR = tuple(2.0**-k for k in (4, 10, 26, 52))
 DEFAULT_SHAPE = (3, 4)
+
+
+def of_numbers(op):
+    """Whether an op takes real numbers to numbers: complex ones are in test_complex.py, those in and out of a batch in test_vmap.py."""
+    return COMPLEX not in op.domain and op.name not in ("batch", "unbatch")
 
 
 def domain(op, i):

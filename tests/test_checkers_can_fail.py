@@ -16,20 +16,19 @@ from checkers import (
     check_replay,
     check_second_order,
 )
-from points import arrays, domain, examples, points
+from points import arrays, domain, examples, of_numbers, points
 from proofs import check_partials, proved, regions, whole
 from test_registry import BROADCASTING
 from truth import Truth
 
 from symgrad.autograd import engine
 from symgrad.carriers import numeric, precise, symbolic
-from symgrad.domains import COMPLEX
 from symgrad.lift import traced
 from symgrad.op import REGISTRY, elementwise
 
 FACTOR = 1 + 1e-6
 EVERYWHERE = (numeric, precise, symbolic, traced)
-OPS = [pytest.param(op, id=op.name) for op in REGISTRY.values() if op.kind != "composite" and COMPLEX not in op.domain]
+OPS = [pytest.param(op, id=op.name) for op in REGISTRY.values() if op.kind != "composite" and of_numbers(op)]
 DIFFERENTIABLE = [case for case in OPS if case.values[0].differentiable]
 ELEMENTWISE = [case for case in DIFFERENTIABLE if case.values[0].kind == "elementwise"]
 SHAPED = [case for case in DIFFERENTIABLE if case.values[0].kind != "elementwise"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -45,9 +46,11 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     try:
         found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else _read, wrap(seed) if ev.tracked else seed)
     except NotImplementedError:  # a function that states a pullback only
-        return _second_of_functions(ev, y, tangents)
+        found = None
     finally:
         record(before)
+    if found is None:
+        return _second_of_functions(ev, y, tangents)
     return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
 
 
@@ -123,7 +126,8 @@ def _parts(ev: Evaluation, rows: Any) -> list[Batched]:
 
 
 def _whole(found: Sequence[Any], count: int) -> np.ndarray:
-    return found[0].reshape(count, -1) if len(found) == 1 else np.concatenate([t.reshape(count, -1) for t in found], 1)
+    rows = [t.reshape(count, math.prod(t.shape[1:])) for t in found]
+    return rows[0] if len(rows) == 1 else np.concatenate(rows, 1)
 
 
 ROOM = 200_000  # elements that the steps of a program may hold at a time
