@@ -1,12 +1,13 @@
 """Laue, Mitterreiter and Giesen's Hessians of matrix expressions: x'Ax, logistic regression, and a factorisation whose Hessian compresses.
 
-Every Hessian is compared with its formula. That of the factorisation, nk by nk, is also found from k products: sparse, and as its one k by k block.
+Every Hessian is compared with its formula. Those of the last two are found in the factors of the formula, too: X' D X, and I ⊗ A with A of k by k.
 """
 
 import numpy as np
 
 import symgrad
 from symgrad import func
+from symgrad.func.factors import hessian_factors
 
 ROWS, FEATURES = 200, 20
 N, M, K = 50, 40, 5  # T is n by m, U is n by k, V is m by k
@@ -28,38 +29,44 @@ def factorization(u, v, target):
     return symgrad.sum((target - symgrad.matmul(u, v.T)) ** 2)
 
 
-def show(name, formula, found, true, products):
-    """Print a row, and assert that the Hessian found is the true one, up to rounding."""
+def agree(found, true):
+    """Assert that a matrix is the true one, up to rounding."""
     assert found.shape == true.shape
     assert np.abs(found - true).max() < 1e-14 * np.abs(true).max()
-    rows, columns = found.shape
-    print(f"| {name} | {formula} | {rows} by {columns} | {np.count_nonzero(found)} | {products} |")
 
 
 def main():
-    """Print the Hessians found beside the formulas, and assert that they agree."""
-    print("| f | Hessian | size | elements that are not 0 | products with it |")
+    """Print the Hessians and what was found of them, and assert that they agree with the formulas."""
+    print("| f | Hessian | size | found as | numbers |")
     x, a = RNG.normal(size=FEATURES), RNG.normal(size=(FEATURES, FEATURES))
-    show("x'Ax", "A' + A", func.hessian(quadratic)(x, a).numpy(), a + a.T, FEATURES)
+    agree(func.hessian(quadratic)(x, a).numpy(), a + a.T)
+    print(f"| x'Ax | A' + A | {FEATURES} by {FEATURES} | dense | {FEATURES**2} |")
 
     features, labels, w = RNG.normal(size=(ROWS, FEATURES)), RNG.choice([-1.0, 1.0], ROWS), RNG.normal(size=FEATURES)
     s = 1.0 / (1.0 + np.exp(-features @ w))
-    show("logistic regression", "X' diag(s(1 - s)) X", func.hessian(logistic)(w, features, labels).numpy(),
-         features.T @ ((s * (1.0 - s))[:, None] * features), FEATURES)
+    true = features.T @ ((s * (1.0 - s))[:, None] * features)
+    agree(func.hessian(logistic)(w, features, labels).numpy(), true)
+    found = hessian_factors(logistic)(w, features, labels)
+    agree(found.todense(), true)
+    agree(found.factors["X"], features)
+    agree(found.factors["D"], s * (1.0 - s))
+    assert (found.report.form, found.report.numbers) == ("X' D X", ROWS * FEATURES + ROWS)
+    print(f"| logistic regression | X' diag(s(1 - s)) X | {FEATURES} by {FEATURES} | {found.report.form} | {found.report.numbers} |")
 
     u, v, target = RNG.normal(size=(N, K)), RNG.normal(size=(M, K)), RNG.normal(size=(N, M))
     block = 2.0 * v.T @ v
+    true = np.kron(np.eye(N), block)
     hessian = func.hessian(factorization, structure="auto")
     sparse = hessian(u, v, target)
-    assert (sparse.nnz, hessian.report.products) == (N * K * K, K)
-    dense = func.hessian(factorization)(u, v, target).numpy().reshape(N * K, N * K)
-    assert np.abs(sparse.toarray() - dense).max() < 1e-14 * np.abs(block).max()
-    show("‖T - UV'‖²", "I ⊗ 2V'V", sparse.toarray(), np.kron(np.eye(N), block), K)
+    agree(sparse.toarray(), true)
+    assert (sparse.nnz, hessian.report.products) == (N * K**2, K)
+    print(f"| ‖T - UV'‖² | I ⊗ 2V'V | {N * K} by {N * K} | {hessian.report.pattern} | {sparse.nnz} |")
 
-    # A product with directions that are the same in every row of U has that row of 2V'V in every row.
-    products = func.vmap(lambda row: func.hvp(lambda u: factorization(u, v, target), u, symgrad.ones(N, 1) * row))(symgrad.eye(K)).numpy()
-    assert np.abs(products - products[:, :1]).max() < 1e-14 * np.abs(block).max()
-    show("‖T - UV'‖², one block", "2V'V", products[:, 0], block, K)
+    found = hessian_factors(factorization)(u, v, target)
+    agree(found.todense(), true)
+    agree(found.factors["A"], block)
+    assert (found.report.form, found.report.numbers) == ("I kron A", K**2)
+    print(f"| ‖T - UV'‖² | I ⊗ 2V'V | {N * K} by {N * K} | {found.report.form} | {found.report.numbers} |")
 
 
 if __name__ == "__main__":
