@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
 from symgrad.dtypes import dtype_of
 from symgrad.inplace import augmented, in_place
 from symgrad.lift import FUNCTIONS
@@ -22,7 +23,8 @@ __all__ = ["bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitw
 
 
 def _of(value: Any) -> Tensor:
-    return wrap(value if value.ndim else value[()])
+    value = value if type(value) is Batched else np.asarray(value)
+    return wrap(value if value.ndim or type(value) is Batched else value[()])
 
 
 def _axis(dim: int, ndim: int) -> int:
@@ -127,9 +129,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not zero, of all or along one or several dimensions."""
-    value = np.asarray(input._value)
+    value = input._value
     dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
-    return _of(np.asarray(np.count_nonzero(value, axis=dims)))
+    return _of(np.add.reduce(value != 0, axis=dims, dtype=np.int64))
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -170,7 +172,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if side not in (None, "left", "right") or side == "left" and right:
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}" if side not in ("left", "right") else
                            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
-    rows, values = np.asarray(as_value(sorted_sequence)), np.asarray(as_value(input))
+    rows, values = (x if type(x) is Batched else np.asarray(x) for x in map(as_value, (sorted_sequence, input)))
     if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
                            f"input value "
@@ -183,7 +185,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     else:
         pairs = zip(rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]))
         out = np.stack([np.searchsorted(row, wanted, where_equal) for row, wanted in pairs]).reshape(values.shape)
-    return _of(np.asarray(out).astype(np.int32 if out_int32 else np.int64))
+    return _of(out.astype(np.int32 if out_int32 else np.int64))
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -222,28 +224,28 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     >>> symgrad.isin(symgrad.tensor([1, 2, 3]), symgrad.tensor([2, 3]))
     tensor([False,  True,  True])
     """
-    return _of(np.asarray(np.isin(as_value(elements), as_value(test_elements), invert=invert)))
+    return _of(np.isin(as_value(elements), as_value(test_elements), invert=invert))
 
 
 def isposinf(input: Tensor) -> Tensor:
     """Whether inf, elementwise."""
-    return _of(np.asarray(input._value == np.inf))
+    return _of(input._value == np.inf)
 
 
 def isneginf(input: Tensor) -> Tensor:
     """Whether -inf, elementwise."""
-    return _of(np.asarray(input._value == -np.inf))
+    return _of(input._value == -np.inf)
 
 
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0, elementwise."""
-    return _of(np.asarray(np.isreal(input._value)))
+    return _of(np.isreal(input._value))
 
 
 def signbit(input: Tensor) -> Tensor:
     """Whether the sign is minus, of -0.0 too, elementwise."""
     value = input._value
-    return _of(np.asarray(np.signbit(value) if value.dtype.kind == "f" else value < 0))
+    return _of(np.signbit(value) if value.dtype.kind == "f" else value < 0)
 
 
 # Integers
@@ -256,7 +258,7 @@ def _integer_function(name: str, ufunc: Any, what: str, booleans: bool = True) -
             if value.dtype.kind not in "biu":
                 raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype_of(value.dtype).words}'")
         a, b = (x._value if isinstance(x, Tensor) else int(x) if not isinstance(x, (bool, np.ndarray)) else x for x in (input, other))
-        return _of(np.asarray(ufunc(a, b)))
+        return _of(ufunc(a, b))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{what}, elementwise, of integers{' or booleans' if booleans else ''}."
@@ -276,7 +278,7 @@ def bitwise_not(input: Tensor) -> Tensor:
     """The bits turned over, elementwise, of integers; of booleans the logical not."""
     if input._value.dtype.kind not in "biu":
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.words}'")
-    return _of(np.asarray(np.invert(input._value)))
+    return _of(np.invert(input._value))
 
 
 FUNCTIONS_HERE = {name: globals()[name] for name in __all__}

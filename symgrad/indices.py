@@ -6,18 +6,25 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "inside", "integers", "largest", "masked", "most_frequent", "order",
-           "plain", "positions", "repeated", "running", "slices", "windows"]
+__all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "first_outside", "inside", "integers", "largest", "masked", "most_frequent",
+           "order", "plain", "positions", "repeated", "running", "single", "slices", "windows"]
 
 Places = tuple[Any, ...]
 
 
-def plain(x: Any) -> np.ndarray:
-    """An index given as a tensor, an array or a sequence, as an array."""
+def _is_batched(x: Any) -> bool:
+    """Whether an array is one of each member of a batch."""
+    return hasattr(x, "level")
+
+
+def plain(x: Any) -> Any:
+    """An index given as a tensor, an array or a sequence, as an array; one that differs between members of a batch as it is."""
+    if _is_batched(value := getattr(x, "value", x)):
+        return value
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 
 
-def integers(index: Any, message: str, error: type[Exception] = RuntimeError) -> np.ndarray:
+def integers(index: Any, message: str, error: type[Exception] = RuntimeError) -> Any:
     """An index of integers, as an array of its own: what is written into the index later changes no derivative.
 
     Raises the error where it is of another kind.
@@ -36,7 +43,10 @@ def masked(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, 
     array = plain(mask)
     if array.dtype != bool:
         raise RuntimeError(message)
-    whole = broadcast(array.shape, shape)
+    whole = broadcast(tuple(array.shape), shape)
+    if _is_batched(array):
+        raise RuntimeError("vmap: a mask that differs between the members of the batch depends on the data of each and selects different numbers of "
+                           "elements; use symgrad.where")
     return whole, np.broadcast_to(array, whole).nonzero() if whole else (np.broadcast_to(array, ()).copy(),)
 
 
@@ -49,15 +59,24 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return np.broadcast_shapes(a, b)
 
 
-def inside(index: np.ndarray, size: int, dim: int) -> np.ndarray:
+def first_outside(index: Any, low: int, high: int) -> Any:
+    """The first number of an index that is not from `low` to `high` - 1; None where all are."""
+    array = index
+    while _is_batched(array):
+        array = array.data
+    wrong = array[(array < low) | (array >= high)]
+    return wrong.flat[0] if wrong.size else None
+
+
+def inside(index: Any, size: int, dim: int) -> Any:
     """The index, if all of it is from 0 to size - 1. Raises RuntimeError otherwise."""
-    wrong = index[(index < 0) | (index >= size)]
-    if wrong.size:
-        raise RuntimeError(f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {size}")
+    wrong = first_outside(index, 0, size)
+    if wrong is not None:
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
     return index
 
 
-def along(index: np.ndarray, dim: int, keepdim: bool = True) -> Places:
+def along(index: Any, dim: int, keepdim: bool = True) -> Places:
     """The places that an index with all dimensions names: its own numbers along `dim`, everywhere else where it stands.
 
     Without `keepdim` the places have that dimension, which must be of size 1, no more.
@@ -69,14 +88,19 @@ def along(index: np.ndarray, dim: int, keepdim: bool = True) -> Places:
     return tuple(grid) if keepdim else tuple(place.squeeze(dim) for place in grid)
 
 
+def single(places: Places) -> Places:
+    """The place of one element, as numbers where it is the same for all members of a batch."""
+    return tuple(place.reshape(()) if _is_batched(place) else place.item() for place in places)
+
+
 def slices(index: Any, dim: int) -> Places:
     """The places of slices along a dimension."""
     return (*(slice(None),) * dim, index)
 
 
-def positions(flat: np.ndarray, shape: tuple[int, ...]) -> Places:
+def positions(flat: Any, shape: tuple[int, ...]) -> Places:
     """The places of elements that are named by their position in the flattened array."""
-    return np.unravel_index(flat, shape) if shape else (np.zeros(flat.shape, np.int64),)
+    return tuple(np.unravel_index(flat, shape)) if shape else (np.zeros_like(flat),)
 
 
 def _array(value: Any) -> Any:
@@ -87,7 +111,7 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
     """The indices that sort an array along a dimension, equal elements as they stood; NaN is the largest."""
     array = _array(value)
     if not array.ndim:
-        return np.zeros((), np.int64)
+        return np.zeros_like(array, dtype=np.int64)
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
     if not descending:
@@ -99,7 +123,7 @@ def running(value: Any, dim: int, largest: bool) -> np.ndarray:
     """Where the extreme of the elements so far stands along a dimension, for each element: the last of several; NaN is the extreme."""
     array = _array(value)
     if not array.ndim:
-        return np.zeros((), np.int64)
+        return np.zeros_like(array, dtype=np.int64)
     best = (np.maximum if largest else np.minimum).accumulate(array, axis=dim)
     new = (array == best) | np.isnan(array) if array.dtype.kind in "fc" else array == best
     steps = np.arange(array.shape[dim]).reshape((-1,) + (1,) * (array.ndim - dim - 1))
@@ -110,12 +134,12 @@ def most_frequent(value: Any, dim: int) -> np.ndarray:
     """Where the last of the most frequent element (of the smallest, if there are several) stands along a dimension."""
     array = _array(value)
     if not array.ndim:
-        return np.zeros((), np.int64)
+        return np.zeros_like(array, dtype=np.int64)
     by = np.moveaxis(order(array, dim), dim, 0)
     rows = np.take_along_axis(np.moveaxis(array, dim, 0), by, 0)
-    often = np.ones(rows.shape, np.int64)
+    often = np.ones_like(rows, dtype=np.int64)
     for i in range(1, len(rows)):
-        often[i] += np.where(rows[i] == rows[i - 1], often[i - 1], 0)
+        often[i] = 1 + np.where(rows[i] == rows[i - 1], often[i - 1], 0)
     return np.take_along_axis(by, np.argmax(often, 0)[None], 0)[0]
 
 
@@ -136,11 +160,11 @@ def diagonal_positions(shape: tuple[int, ...], offset: int, dim1: int, dim2: int
     return np.unravel_index(np.arange(int(np.prod(shape))).reshape(shape).diagonal(offset, dim1, dim2), shape)
 
 
-def repeated(counts: np.ndarray) -> np.ndarray:
+def repeated(counts: Any) -> np.ndarray:
     """The indices 0, 1, ..., each as often as its count says."""
     return np.repeat(np.arange(len(counts)), counts)
 
 
 def largest(x: Any) -> float:
     """The largest number of a tensor's dtype."""
-    return float(np.finfo(np.asarray(x.value).dtype).max)
+    return float(np.finfo(x.value.dtype).max)

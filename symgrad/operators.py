@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
 from symgrad.carriers.structure import is_basic
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY
@@ -127,7 +128,7 @@ def plain_index(index: Any) -> Any:
         value = index._value
         if value.dtype.kind not in "biu":
             raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}")
-        return value if value.ndim or value.dtype.kind == "b" else int(value)
+        return value if value.ndim or value.dtype.kind == "b" or type(value) is Batched else int(value)
     if isinstance(index, (list, np.ndarray)):
         value = np.asarray(as_value(index))
         return value.astype(int) if not value.size and value.dtype.kind == "f" else value

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched, batches
 from symgrad.dtypes import DTYPES, get_default_dtype
-from symgrad.tensor import Tensor
+from symgrad.tensor import Tensor, wrap
 
 __all__ = ["get_printoptions", "set_printoptions", "text"]
 
@@ -154,6 +155,13 @@ def _dtype_is_implied(t: Tensor) -> bool:
     return t.dtype in (default, complex_default, DTYPES["int64"], DTYPES["bool"])
 
 
+def _batch(value: Batched) -> str:
+    """All members of a batch at once, with its depth among the batches that are being computed."""
+    depth = next((i for i, (level, *_) in enumerate(batches.entered, 1) if level == value.level), value.level)
+    inner = text(wrap(value.data)).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {inner}\n)"
+
+
 def text(t: Tensor, name: str | None = None) -> str:
     """The tensor as PyTorch prints it; `name` goes in front of the bracket (a subclass's own name, else "tensor").
 
@@ -161,6 +169,8 @@ def text(t: Tensor, name: str | None = None) -> str:
     >>> text(symgrad.tensor([1.0, 2.5], requires_grad=True))
     'tensor([1.0000, 2.5000], requires_grad=True)'
     """
+    if type(t._value) is Batched:
+        return _batch(t._value)
     head = f"{name or ('tensor' if type(t) is Tensor else type(t).__name__)}("
     value = np.asarray(t.value)
     notes = []

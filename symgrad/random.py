@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, batches
+from symgrad.carriers.batched import Batched, batches, raw
 from symgrad.devices import CPU, device, on_cpu
 from symgrad.dtypes import DType, dtype_of, numpy_dtype
 from symgrad.making import finished, into, like, maker, sizes_of
@@ -284,7 +284,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     """
     on_cpu(device)
     mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
-    if np.any(sigma < 0):
+    if np.any(raw(sigma) < 0):
         raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
     if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise TypeError("normal(): two numbers need a size, as in normal(0.0, 1.0, (2, 3))")
@@ -315,10 +315,10 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tenso
     x = as_value(input)
     if p is None and x.dtype.kind in "biu":
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype_of(x.dtype).words}'")
-    chance = x if p is None else as_value(p)
-    if not np.all((chance >= 0) & (chance <= 1)):
+    chance, source = x if p is None else as_value(p), numbers(generator)
+    if not np.all((raw(chance) >= 0) & (raw(chance) <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities are numbers from 0 to 1")
-    value = np.asarray(numbers(generator).random(x.shape) < chance).astype(x.dtype)
+    value = _array(source.random(tuple(x.shape)) < chance).astype(x.dtype)
     return finished(value if value.ndim else value[()]) if out is None else into("bernoulli", out, value)
 
 
@@ -328,7 +328,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Raises RuntimeError for a negative rate.
     """
     x = as_value(input)
-    if np.any(x < 0):
+    if np.any(raw(x) < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     value = np.asarray(numbers(generator).poisson(x.astype(np.float64))).astype(x.dtype)
     return finished(value if value.ndim else value[()])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
 from symgrad.dtypes import dtype_of
 from symgrad.graph import DETACHED, FREED, RELEASED, Leaf, Node, board, record
 from symgrad.op import Op
@@ -93,7 +94,7 @@ def keeps_old(op: Op, i: int) -> bool:
     return "input" in read[i] or "result" in read[i] and "result" not in saved[i]
 
 
-VALUES = (np.ndarray, np.generic)
+VALUES = (np.ndarray, np.generic, Batched)
 
 
 class Changed(RuntimeError):
@@ -158,13 +159,13 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
         if place >= 0 and source is not None and source.flags & DETACHED:
             raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
                                "out-of-place `.detach()` instead")
-        if isinstance(value, (np.ndarray, np.generic)) and (found := first_write_after(value, node.sequence_nr)) is not None:
+        if isinstance(value, VALUES) and (found := first_write_after(value, node.sequence_nr)) is not None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
         node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
     read = read_by(node.op)
     reads_result = read is None or any("result" in read[min(i, len(read) - 1)] for i, p in enumerate(parents) if p is not None)
-    if not result_needed and reads_result and isinstance(node.value, np.ndarray) and first_write_after(node.value, node.sequence_nr) is not None:
+    if not result_needed and reads_result and isinstance(node.value, (np.ndarray, Batched)) and first_write_after(node.value, node.sequence_nr):
         count = len(node.parents)
         tensors = node.args[:count]
         node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])

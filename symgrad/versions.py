@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched, raw
 from symgrad.geometry import address
 from symgrad.graph import board, next_sequence
 
@@ -70,6 +71,8 @@ class Alias:
 
         Where the memory is one block, the new owner has all of it, so that views of it reach as far as before.
         """
+        if type(array) is Batched:  # which nobody writes to
+            return array
         root = owner(array)
         block = root.flags.c_contiguous or root.flags.f_contiguous
         out = np.asarray(cls(root if block else array))
@@ -146,6 +149,7 @@ def stamp(array: np.ndarray, operation: str) -> None:
 
 
 def _known(value: Any) -> _Storage | None:
+    value = raw(value)
     if isinstance(value, np.ndarray):
         return _storages.get(id(value if value.base is None else owner(value)))
     entry = _scalars.get(id(value))
@@ -186,4 +190,6 @@ def written_since(value: Any, sequence_nr: int) -> bool:
     if type(value) is np.ndarray:
         storage = _storages.get(id(value if value.base is None else owner(value)))
         return storage is not None and storage.last > sequence_nr
+    if type(value) is Batched:
+        return written_since(raw(value), sequence_nr)
     return bool(_scalars) and (entry := _scalars.get(id(value))) is not None and entry[1].last > sequence_nr

@@ -27,8 +27,7 @@ def check_target(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype
     unless `repeated` says that all of them get the same.
     """
     if type(target) is Batched or type(shape) is Shape:
-        raise RuntimeError(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
-                           f"new tensor, such as add for add_ and index_put or where for an assignment")
+        raise _in_batch(name)
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
                            f"tensor itself, which cannot grow")
@@ -39,6 +38,11 @@ def check_target(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
                            "clone() the tensor before performing the operation." if overlaps(target) else
                            f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
+
+
+def _in_batch(name: str) -> RuntimeError:
+    return RuntimeError(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
+                        f"new tensor, such as add for add_ and index_put or where for an assignment")
 
 
 class InferenceError(RuntimeError):
@@ -76,6 +80,8 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 def write(target: np.ndarray, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
+    if type(target) is Batched or type(value) is Batched:
+        raise _in_batch(name)
     if board.paused and mode.writing is not None:
         mode.writing(target)
     try:

@@ -13,44 +13,58 @@ from symgrad.carriers.batched import batches, levels_of, new_level
 from symgrad.func.evaluation import named
 from symgrad.lift import traced
 from symgrad.tensor import Tensor, wrap
-from symgrad.trees import Spec, flatten, names
+from symgrad.trees import LEAF, NOTHING, Spec, flatten, names
 
 __all__ = ["vmap"]
 
+Dims = list[int | None]
 
-def _dims(given: Any, form: Spec, what: str, asking: str) -> list[int | None]:
-    """One dimension for each leaf, from a tree that may be cut short: what stands for a branch holds for all of it."""
-    if given is None or isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        return [None if given is None else int(given)] * form.count
+
+def _is_int(dim: Any) -> bool:
+    return isinstance(dim, (int, np.integer)) and not isinstance(dim, bool)
+
+
+def _spread(given: Any, form: Spec) -> list[Any] | None:
+    """What is given for each leaf, by a tree that may be cut short: what stands for a branch holds for all of it. None where it does not fit."""
+    if not isinstance(given, (tuple, list, dict)):
+        return [given] * form.count
+    if isinstance(given, dict) != (isinstance(form.kind, type) and issubclass(form.kind, dict)) or form.kind is None or len(given) != len(form.parts):
+        return None
+    if isinstance(given, dict):
+        if set(given) != set(form.keys[:len(form.parts)]):
+            return None
+        given = [given[key] for key in form.keys[:len(form.parts)]]
+    parts = [_spread(d, part) for d, part in zip(given, form.parts)]
+    return None if any(part is None for part in parts) else list(itertools.chain.from_iterable(parts))  # type: ignore[arg-type]
+
+
+def _leaves(given: Any) -> list[Any]:
+    """The leaves of a tree of dimensions, None among them."""
     if isinstance(given, (tuple, list, dict)):
-        leaves = given.values() if isinstance(given, dict) else given
-        fits = isinstance(given, dict) == (form.kind is dict) and form.kind is not None and len(given) == len(form.parts)
-        if fits and (not isinstance(given, dict) or set(given) == set(form.keys)):
-            ordered = [given[key] for key in form.keys] if isinstance(given, dict) else leaves
-            return list(itertools.chain.from_iterable(_dims(d, part, what, asking) for d, part in zip(ordered, form.parts)))
-    raise ValueError(f"vmap({asking}): {what}={given!r} does not fit the structure {form!r}; give an int or None for each of its tensors, or one "
-                     f"for a whole branch")
+        return [leaf for part in (given.values() if isinstance(given, dict) else given) for leaf in _leaves(part)]
+    return [given]
 
 
-def _within(dim: int, ndim: int, word: str, what: str, asking: str) -> int:
-    if not -ndim <= dim < ndim:
-        raise ValueError(f"vmap({asking}): got {what}={dim} for {word}, which has {ndim} dimension{'s' * (ndim != 1)}; it must be from {-ndim} to "
-                         f"{ndim - 1}" if ndim else f"vmap({asking}): got {what}={dim} for {word}, which has no dimensions; use None for what all "
-                         f"members of the batch share")
-    return dim % ndim
+def _lacks(given: Any, form: Spec) -> bool:
+    """Whether there is nothing where a dimension is given."""
+    if form.kind is NOTHING:
+        return given is not None
+    parts = given.values() if isinstance(given, dict) else given if isinstance(given, (tuple, list)) else [given] * len(form.parts)
+    return any(_lacks(d, part) for d, part in zip(parts, form.parts))
 
 
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None, **words: Any,
-         ) -> Callable[..., Any]:
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None,
+         **words: Any) -> Callable[..., Any]:
     """The function applied to every member of a batch at once: f(x)[i] = func(x[i]).
 
-    `in_dims` says along which dimension of each argument the members lie, None for what they share; `out_dims` where they are to lie in the
-    results. Both may be trees like the arguments and the results. Keyword arguments are batched along dimension 0. `randomness` says what random
-    numbers inside are: refused ("error"), the "same" for all members, or "different". `chunk_size` bounds how many members are computed at a time.
-    `in_axes` and `out_axes` are accepted for `in_dims` and `out_dims`. A vmap may stand inside another one, and inside and around derivatives.
+    `in_dims` says along which dimension of each positional argument the members lie, None for what they share; `out_dims` where they are to lie in
+    the results, None for a result that is the same for all. Both may be trees like the arguments and the results. Keyword arguments are shared.
+    `randomness` says what random numbers inside are: refused ("error"), the "same" for all members, or "different". `chunk_size` bounds how many
+    members are computed at a time. `in_axes` and `out_axes` are accepted for `in_dims` and `out_dims`. A vmap may stand inside another one, and inside
+    and around derivatives.
 
-    Raises ValueError for dimensions that do not fit and for arguments of different sizes, RuntimeError where the function asks for the data of a
-    member, as `if x > 0` and `x.item()` do.
+    Raises ValueError for dimensions that do not fit and for arguments of different sizes, IndexError for `out_dims` out of range, RuntimeError where
+    the function asks for the data of a member, as `if x > 0` and `x.item()` do, or writes in place.
 
     >>> import symgrad
     >>> symgrad.func.vmap(symgrad.dot)(symgrad.ones(2, 3), symgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -64,73 +78,109 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     asking = named(func)
+    if not all(d is None or _is_int(d) for d in _leaves(out_dims)):
+        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where "
+                         f"in the outputs the vmapped dimension should appear.")
 
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        dims_given = list(in_dims) if isinstance(in_dims, list) else in_dims
-        leaves, form = flatten((args, kwargs))
-        if isinstance(dims_given, (tuple, list)) and len(dims_given) != len(args):
-            raise ValueError(f"vmap({asking}): in_dims={in_dims!r} has {len(dims_given)} entries, but the function was called with {len(args)} positional "
-                             f"argument{'s' * (len(args) != 1)}")
-        dims = _dims(tuple(dims_given) if isinstance(dims_given, list) else dims_given, form.parts[0], "in_dims", asking) + [0] * form.parts[1].count
-        labels = [word for i, a in enumerate(args) for word in names(a, f"argument {i}")] + names(kwargs, "kwargs")
-        tensors, size = _batch(leaves, dims, labels, asking)
+        tensors, form, dims, size = _inputs(args, in_dims, asking)
         step = size if chunk_size is None else chunk_size
-        parts = [_one(func, form, tensors, dims, at, min(step, size - at), size, out_dims, randomness, asking) for at in range(0, size, step or 1)] or [
-            _one(func, form, tensors, dims, 0, 0, size, out_dims, randomness, asking)]
-        shape, where = parts[0][1:]
-        found = [parts[0][0][k] if len(parts) == 1 or d is None else traced.cat([part[0][k] for part in parts], d) for k, d in enumerate(where)]
-        return shape.unflatten(found)
+        parts = [_one(func, form, tensors, dims, kwargs, at, min(step, size - at), size, out_dims, randomness, asking)
+                 for at in range(0, max(size, 1), step or 1)]
+        first, shape, where = parts[0]
+        if len(parts) == 1:
+            return shape.unflatten(first)
+        return shape.unflatten([y if d is None else traced.cat([part[0][k] for part in parts], d) for k, (y, d) in enumerate(zip(first, where))])
 
     return batched
 
 
-def _batch(leaves: Sequence[Any], dims: list[int | None], labels: Sequence[str], asking: str) -> tuple[list[Any], int]:
-    """The leaves that are batched as tensors, their dimensions made positive, and how many members there are."""
-    out, sizes = list(leaves), {}
-    for i, (leaf, dim) in enumerate(zip(leaves, dims)):
-        if dim is None:
+def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Dims, int]:
+    """The leaves of the arguments, those that are batched as tensors, with their form and dimensions, and how many members there are."""
+    call = f"vmap({asking}, in_dims={in_dims}, ...)(<inputs>)"
+    if not args:
+        raise ValueError(f"vmap({asking})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
+                         f"inputs. The latter is unsupported.")
+    if not _is_int(in_dims) and not isinstance(in_dims, (tuple, list)):
+        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}.")
+    leaves, form = flatten(args)
+    found = _spread(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
+    if found is None:
+        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r} but inputs has structure "
+                         f"{form!r}: give a dimension or None for each tensor, or one for a whole branch")
+
+    def word(i: int) -> str:
+        return [word for k, a in enumerate(args) for word in names(a, f"argument {k}")][i]
+
+    dims: Dims = [None] * len(leaves)
+    sizes = {}
+    for i, (leaf, d) in enumerate(zip(leaves, found)):
+        if d is None:
             continue
+        if not _is_int(d):
+            raise ValueError(f"{call}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if not isinstance(leaf, Tensor):
             if not isinstance(leaf, np.ndarray):
-                raise ValueError(f"vmap({asking}): {labels[i]} is {type(leaf).__name__}, which has no members; use None in in_dims for what all members "
-                                 f"share")
-            out[i] = leaf = wrap(leaf)
-        dims[i] = _within(dim, leaf.ndim, labels[i], "in_dims", asking)
-        sizes.setdefault(leaf.shape[dims[i]], labels[i])
+                raise ValueError(f"{call}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
+                                 f"please use None as the respective in_dim: {word(i)} is the same for all members of the batch")
+            leaves[i] = leaf = wrap(leaf)
+        n = leaf.ndim
+        if not -n <= d < n:
+            raise ValueError(f"{call}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim to satisfy "
+                             f"-{n} <= in_dim < {n}. It is {word(i)}; use None for what all members of the batch share")
+        dims[i] = int(d) % n
+        sizes[i] = leaf.shape[dims[i]]
     if not sizes:
-        raise ValueError(f"vmap({asking}): no argument is batched: give at least one tensor a dimension in in_dims")
-    if len(sizes) > 1:
-        told = ", ".join(f"{label} has {n}" for n, label in sizes.items())
-        raise ValueError(f"vmap({asking}): Expected all tensors to have the same size in the mapped dimension, got sizes {list(sizes)} for the mapped "
-                         f"dimension: {told}")
-    return out, next(iter(sizes))
+        raise ValueError("vmap: Expected at least one Tensor to vmap over, but in_dims is None for all of them")
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {list(sizes.values())} for the mapped "
+                         f"dimension of {', '.join(map(word, sizes))}")
+    return leaves, form, dims, next(iter(sizes.values()))
 
 
-def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Sequence[int | None], start: int, count: int, size: int, out_dims: Any,
-         randomness: str, asking: str) -> tuple[list[Tensor], Spec, list[int | None]]:
+def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict[str, Any], start: int, count: int, size: int, out_dims: Any,
+         randomness: str, asking: str) -> tuple[list[Any], Spec, Dims]:
     """The function on some members: its results, their form and their dimensions."""
     level = new_level()
     given = [x if d is None else traced.batch(x if count == size else traced.narrow(x, d, start, count), d, level) for x, d in zip(tensors, dims)]
-    args, kwargs = form.unflatten(given)
     before = batches.entered
     batches.entered = (*before, (level, count, randomness))
     try:
-        output = func(*args, **kwargs)
+        output = func(*form.unflatten(given), **kwargs)
     finally:
         batches.entered = before
     leaves, shape = flatten(output)
-    where = _dims(out_dims, shape, "out_dims", asking)
+    if shape is LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]
+    where = _spread(out_dims, shape)
+    if where is None:
+        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
+                         f"structure {out_dims!r} but outputs has structure {shape!r}: give a dimension or None for each, or one for a whole branch")
+    if _lacks(out_dims, shape):
+        raise _not_a_tensor(asking, None)
     found = []
     for i, (y, d) in enumerate(zip(leaves, where)):
-        if not isinstance(y, Tensor):
-            raise ValueError(f"vmap({asking}): the function must only return Tensors, got type {type(y).__name__} as {names(output, 'output')[i]}")
         if d is None:
-            if level in levels_of(y._value):
-                raise ValueError(f"vmap({asking}): out_dims is None for {names(output, 'output')[i]}, but it differs between the members of the batch; "
-                                 f"give it a dimension")
+            if isinstance(y, Tensor) and level in levels_of(y._value):
+                raise ValueError(f"vmap({asking}, ...): `{asking}` can not return a BatchedTensor when out_dim is None: {names(output, 'the output')[i]} "
+                                 f"differs between the members of the batch; give it a dimension")
             found.append(y)
             continue
-        where[i] = _within(d, y.ndim + 1, names(output, "output")[i], "out_dims", asking)
+        if not isinstance(y, Tensor):
+            raise _not_a_tensor(asking, y)
+        n = y.ndim + 1
+        if not -n <= d < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d}): out_dims of "
+                             f"{names(output, 'the output')[i]}")
+        where[i] = d % n
         found.append(traced.unbatch(y, where[i], level, count))
+    if not before:  # a result of its own, which does not show the memory of an argument
+        memory = [x._value for x, d in zip(tensors, dims) if d is not None]
+        found = [traced.clone(y) if d is not None and y._value.size and any(np.may_share_memory(y._value, x) for x in memory) else y
+                 for y, d in zip(found, where)]
     return found, shape, where
+
+
+def _not_a_tensor(asking: str, y: Any) -> ValueError:
+    return ValueError(f"vmap({asking}, ...): `{asking}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None for output?")

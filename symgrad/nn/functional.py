@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import raw
 from symgrad.lift import traced
 from symgrad.nn.likelihood import cross_entropy, nll_loss
 from symgrad.nn.reductions import legacy, reduced, same_size, valid
@@ -146,7 +147,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
                          f"they have the same size.")
     for name, values in (("input", input), ("target", target)):
-        if not np.all((values.value >= 0) & (values.value <= 1)):
+        if not np.all(raw((values.value >= 0) & (values.value <= 1))):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     return _entropy(input, target, 1.0 if weight is None else weight.expand(np.broadcast_shapes(target.shape, weight.shape)), reduction)
 

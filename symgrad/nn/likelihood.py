@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched, raw
 from symgrad.lift import traced
 from symgrad.nn.reductions import legacy, valid
 from symgrad.op import REGISTRY
@@ -33,6 +34,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     """
     reduction = valid(legacy(size_average, reduce, reduction))
     _check(input, target, weight)
+    if type(target.value) is Batched or weight is not None and type(weight.value) is Batched:
+        return _of_members(input, target, weight, ignore_index, reduction)
     index, at, chosen = _picks(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
     loss = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
     given = (input,) if weight is None else (input, wrap(weight.value[chosen]))
@@ -40,6 +43,28 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
         return loss(*given, index, None, (at, target.shape))
     total = len(chosen) if weight is None else weight.value[chosen].sum()
     return loss(*given, index, float(total) if reduction == "mean" else 1.0, None)
+
+
+def _of_members(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
+    """The loss where the true classes, or the weights, differ between the members of a batch."""
+    axis = _class_axis(input)
+    target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)  # type: ignore[attr-defined]
+    at, weights = _counted(target, weight, ignore_index)
+    truth = raw(at.value)
+    outside = (truth < 0) | (truth >= input.shape[axis])
+    if outside.any():
+        raise IndexError(f"Target {truth[outside][0]} is out of bounds.")
+    each = -traced.gather(input, axis, at) * (weights if weight is not None else weights.to(input.dtype))  # type: ignore[attr-defined]
+    if reduction == "none":
+        return traced.squeeze(each, axis)
+    return each.sum() if reduction == "sum" else each.sum() / weights.sum()  # type: ignore[attr-defined]
+
+
+def _counted(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """The true classes, any for those that do not count, and the weight of each, which is 0 for these."""
+    counts = traced.ne(target, ignore_index)
+    at = traced.where(counts, target, traced.zeros_like(target))
+    return at, counts if weight is None else traced.where(counts, weight[at], 0.0)
 
 
 def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
@@ -154,9 +179,12 @@ def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None,
     weights = _laid_out(weight, logs)
     spread = -(logs if weights is None else logs * weights).sum(axis)
     ignored = target == ignore_index
-    if ignored.any():
+    batched = type(target.value) is Batched or weight is not None and type(weight.value) is Batched
+    if batched or ignored.any():
         spread = spread.masked_fill(ignored.reshape(spread.shape), 0.0)
-    if reduction == "mean":
+    if reduction == "mean" and batched:
+        spread = spread.sum() / _counted(target, weight, ignore_index)[1].sum()  # type: ignore[attr-defined]
+    elif reduction == "mean":
         counted = target.value[~ignored.value]
         spread = spread.sum() / float(len(counted) if weight is None else weight.value[counted].sum())
     elif reduction == "sum":

@@ -1,6 +1,6 @@
 """Reading and writing through an index: two linear ops, each the transpose of the other; and the views of slices and diagonals."""
 
-from symgrad.indices import diagonal, windows
+from symgrad.indices import diagonal, plain, windows
 from symgrad.op import composite, linear
 from symgrad.ops.rules import axis
 
@@ -33,7 +33,7 @@ linear("put", _write, _kept, _written, public=False, node_name="IndexPut", shape
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
-    index = tuple(i.numpy() if hasattr(i, "numpy") else i for i in indices)
+    index = tuple(plain(i) if hasattr(i, "numpy") else i for i in indices)
     return xp.put(input, values, index, bool(accumulate))
 
 

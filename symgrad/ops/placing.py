@@ -46,7 +46,7 @@ def _along(name, input, dim, index, src):
 
 def _part(xp, src, index):
     """The elements of `src` that stand where an index does."""
-    shape = plain(index).shape
+    shape = tuple(plain(index).shape)
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
 

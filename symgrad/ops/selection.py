@@ -3,7 +3,7 @@
 import math
 
 from symgrad import return_types
-from symgrad.indices import along, inside, integers, masked, most_frequent, order, plain, positions, running, slices
+from symgrad.indices import along, first_outside, inside, integers, masked, most_frequent, order, plain, positions, running, single, slices
 from symgrad.op import composite, linear, primitive
 from symgrad.ops.rules import axis
 
@@ -35,9 +35,9 @@ def _elements(xp, input, dim, index, keepdim=True):
 
 def _taken(xp, input, index):
     index, count = integers(index, f"take(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}"), input.numel()
-    wrong = index[(index < -count) | (index >= count)]
-    if wrong.size:
-        raise IndexError(f"out of range: tried to access index {wrong.flat[0]} on a tensor of {count} elements.")
+    wrong = first_outside(index, -count, count)
+    if wrong is not None:
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
     return input if input.ndim else xp.reshape(input, (1,)), positions(index % max(count, 1), tuple(input.shape) or (1,))
 
 
@@ -47,8 +47,9 @@ def _selected(xp, input, dim, index):
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     size = input.shape[dim] if input.ndim else 1
-    if index.size and not 0 <= index.min() <= index.max() < size:
-        raise IndexError(f"index out of range in self: the indices are {index.min()} to {index.max()} and dimension {dim} has size {size}")
+    wrong = first_outside(index, 0, size)
+    if wrong is not None:
+        raise IndexError(f"index out of range in self: {wrong} is not from 0 to {size - 1}, where dimension {dim} has size {size}")
     return input if input.ndim else xp.reshape(input, (1,)), slices(index.reshape(-1), dim)
 
 
@@ -156,7 +157,7 @@ def _middle(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
         if not input.numel():
             return input.new_tensor(math.nan)
         at = _median_places(input.value.reshape(-1), 0, missing)
-        return pick_of_all(input, tuple(place.item() for place in positions(at, tuple(input.shape) or (1,)))[:input.ndim])
+        return pick_of_all(input, single(positions(at, tuple(input.shape) or (1,)))[:input.ndim])
     dim = axis(dim, input.ndim)
     if input.ndim and not input.shape[dim]:
         raise IndexError(f"{kind.__name__}(): Expected reduction dim {dim} to have non-zero size.")

@@ -329,8 +329,17 @@ linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, sh
 linear("batch", lambda xp, input, dim, level: xp.batch(input, dim, level),
        lambda xp, g, shape, dim, level: xp.unbatch(g, dim, level, shape[dim]), public=False, examples=((0, 0), (1, 0)),
        doc="The slices along `dim` as members of a batch, of which everything else speaks as of one.")
+
+
+def _members(xp, input, dim, level, count):
+    """The arguments of `unbatch`, or the input repeated where all members share it."""
+    if level in getattr(input.value.shape, "levels", ()):
+        return input, dim, level, count
+    return xp.expand(xp.unsqueeze(input, dim), (*input.shape[:dim], count, *input.shape[dim:]))
+
+
 linear("unbatch", lambda xp, input, dim, level, count: xp.unbatch(input, dim, level, count),
-       lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), public=False, examples=((0, 0, 2), (1, 0, 3)),
+       lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), prepare=_members, public=False, examples=((0, 0, 2), (1, 0, 3)),
        doc="The members of a batch along a dimension of their own.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
           jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), saves=False, public=False, node_name="ToCopyBackward0", examples=(("float64",),),
