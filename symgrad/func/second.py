@@ -14,9 +14,9 @@ from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, TapingCarrier
-from symgrad.func.evaluation import Evaluation, Input
+from symgrad.func.evaluation import Evaluation, Input, _between
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph import Node, record, upstream
+from symgrad.graph import Node, record
 from symgrad.op import REGISTRY
 from symgrad.passes import pullback_along, pushforward
 from symgrad.recording import NUMBERS
@@ -100,8 +100,8 @@ def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | 
     """The same by a second pullback, where a custom Function says only how cotangents are pulled back: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
     tracked = dataclasses.replace(ev, tracked=True)
     gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
-    on_the_way = (frozenset(upstream([g._node], differentiable=True)) for g in gradient)
-    first = dataclasses.replace(ev, outputs=gradient, between=tracked.between.union(*on_the_way))
+    between, path, _ = _between([g._node for g in gradient], ev.nodes)
+    first = dataclasses.replace(ev, outputs=gradient, between=between, path=path)
     return pulled(first, [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
 
 
