@@ -60,8 +60,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     `in_dims` says along which dimension of each positional argument the members lie, None for what they share; `out_dims` where they are to lie in
     the results, None for a result that is the same for all. Both may be trees like the arguments and the results. Keyword arguments are shared.
     `randomness` says what random numbers inside are: refused ("error"), the "same" for all members, or "different". `chunk_size` bounds how many
-    members are computed at a time. `in_axes` and `out_axes` are accepted for `in_dims` and `out_dims`. A vmap may stand inside another one, and inside
-    and around derivatives.
+    members are computed at a time. `in_axes` and `out_axes` are accepted for `in_dims` and `out_dims`. A vmap may stand inside another one, and
+    inside and around derivatives.
 
     Raises ValueError for dimensions that do not fit and for arguments of different sizes, IndexError for `out_dims` out of range, RuntimeError where
     the function asks for the data of a member, as `if x > 0` and `x.item()` do, or writes in place.
@@ -79,8 +79,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     asking = named(func)
     if not all(d is None or _is_int(d) for d in _leaves(out_dims)):
-        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing where "
-                         f"in the outputs the vmapped dimension should appear.")
+        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
+                         f"where in the outputs the vmapped dimension should appear.")
 
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
@@ -100,15 +100,16 @@ def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Di
     """The leaves of the arguments, those that are batched as tensors, with their form and dimensions, and how many members there are."""
     call = f"vmap({asking}, in_dims={in_dims}, ...)(<inputs>)"
     if not args:
-        raise ValueError(f"vmap({asking})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
-                         f"inputs. The latter is unsupported.")
+        raise ValueError(f"vmap({asking})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
+                         f"no inputs. The latter is unsupported.")
     if not _is_int(in_dims) and not isinstance(in_dims, (tuple, list)):
-        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}.")
+        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+                         f"{type(in_dims)}.")
     leaves, form = flatten(args)
     found = _spread(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
     if found is None:
-        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r} but inputs has structure "
-                         f"{form!r}: give a dimension or None for each tensor, or one for a whole branch")
+        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r} but inputs has "
+                         f"structure {form!r}: give a dimension or None for each tensor, or one for a whole branch")
 
     def word(i: int) -> str:
         return [word for k, a in enumerate(args) for word in names(a, f"argument {k}")][i]
@@ -122,8 +123,8 @@ def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Di
             raise ValueError(f"{call}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if not isinstance(leaf, Tensor):
             if not isinstance(leaf, np.ndarray):
-                raise ValueError(f"{call}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
-                                 f"please use None as the respective in_dim: {word(i)} is the same for all members of the batch")
+                raise ValueError(f"{call}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                                 f"arguments, please use None as the respective in_dim: {word(i)} is the same for all members of the batch")
             leaves[i] = leaf = wrap(leaf)
         n = leaf.ndim
         if not -n <= d < n:
@@ -155,16 +156,17 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
         out_dims = out_dims[0]
     where = _spread(out_dims, shape)
     if where is None:
-        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
-                         f"structure {out_dims!r} but outputs has structure {shape!r}: give a dimension or None for each, or one for a whole branch")
+        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
+                         f"out_dims has structure {out_dims!r} but outputs has structure {shape!r}: give a dimension or None for each, or "
+                         f"one for a whole branch")
     if _lacks(out_dims, shape):
         raise _not_a_tensor(asking, None)
     found = []
     for i, (y, d) in enumerate(zip(leaves, where)):
         if d is None:
             if isinstance(y, Tensor) and level in levels_of(y._value):
-                raise ValueError(f"vmap({asking}, ...): `{asking}` can not return a BatchedTensor when out_dim is None: {names(output, 'the output')[i]} "
-                                 f"differs between the members of the batch; give it a dimension")
+                raise ValueError(f"vmap({asking}, ...): `{asking}` can not return a BatchedTensor when out_dim is None: "
+                                 f"{names(output, 'the output')[i]} differs between the members of the batch; give it a dimension")
             found.append(y)
             continue
         if not isinstance(y, Tensor):
@@ -183,4 +185,5 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
 
 
 def _not_a_tensor(asking: str, y: Any) -> ValueError:
-    return ValueError(f"vmap({asking}, ...): `{asking}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None for output?")
+    return ValueError(f"vmap({asking}, ...): `{asking}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None for "
+                      f"output?")
