@@ -45,11 +45,16 @@ class Traced:
         return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # so that its formula keeps the condition
 
     @staticmethod
+    def copy(x: Tensor, order: Any = "K") -> Tensor:
+        return _clone(x, order)
+
+    @staticmethod
     def astype(x: Tensor, dtype: Any) -> Tensor:
         return convert(x, dtype)
 
 
 traced: Any = Traced()
+_clone = core(REGISTRY["clone"])
 
 @functools.cache
 def public_signature(op: Op) -> inspect.Signature:

@@ -1,0 +1,379 @@
+"""Laplacians, divergences and curls: against SymPy, against traces of Hessians and Jacobians, for batches, and differentiated again."""
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad.func import grad, hessian, jacfwd, jacrev, vmap
+from symgrad.func.calculus import curl, divergence, laplacian, value_and_laplacian
+from symgrad.func.custom import custom_jvp, custom_vjp
+
+sg = symgrad
+ULP = 2.0**-52
+
+
+def near(got, wanted, ulps=64):
+    """Whether numbers agree to some units of the largest of those wanted."""
+    got, wanted = (np.asarray(x.numpy() if isinstance(x, symgrad.Tensor) else x, float) for x in (got, wanted))
+    assert got.shape == wanted.shape
+    assert np.all(np.isfinite(got)) and abs(got - wanted).max(initial=0.0) <= ulps * ULP * max(abs(wanted).max(initial=0.0), 1.0), (got, wanted)
+
+
+def point(n, seed=0):
+    return symgrad.tensor(np.random.default_rng(seed).uniform(0.3, 1.5, n))
+
+
+WEIGHTS = [symgrad.tensor(np.random.default_rng(i).normal(size=shape)) for i, shape in enumerate([(4, 6), (6,), (6, 6), (6,), (6, 2), (2,)])]
+
+
+def network(x):
+    h = symgrad.tanh(symgrad.matmul(x, WEIGHTS[0]) + WEIGHTS[1])
+    h = symgrad.tanh(symgrad.matmul(h, WEIGHTS[2]) + WEIGHTS[3])
+    return symgrad.matmul(h, WEIGHTS[4]) + WEIGHTS[5]
+
+
+# A function of four numbers for each kind of op, and for ops that meet in each other's arguments.
+FUNCTIONS = {
+    "elementwise": lambda x: (x.exp() * x.sin()).sum(),
+    "an elementwise op of two arguments": lambda x: symgrad.atan2(x[0], x[1] * x[2]) + symgrad.hypot(x[1], x[3]),
+    "a quotient": lambda x: x[0] / x[1] + x[2] / (x[3] * x[0] + 3.0) + 2.0 / x[1],
+    "powers": lambda x: (x**3 / (x + 1.0) ** x).sum() + (x**0.5).sum() + (x**2).sum() + 2.0 ** x[0],
+    "a product with itself": lambda x: (x * x * x).sum() * x[0],
+    "linear": lambda x: symgrad.cat([x[1:], x[:1]]).reshape(2, 2).t().flip(0).sum(0).square().sum(),
+    "dot": lambda x: symgrad.dot(x, x.sin()) * symgrad.dot(x, x),
+    "matrices": lambda x: (symgrad.outer(x, x) @ symgrad.outer(x.sin(), x)).sum(),
+    "einsum": lambda x: symgrad.einsum("i,j,k->", x, x.exp(), x.sin()),
+    "three matrices": lambda x: symgrad.einsum("ij,jk,kl->", x.reshape(2, 2), x.reshape(2, 2).exp(), x.reshape(2, 2)),
+    "prod": lambda x: x.prod() + (x.reshape(2, 2).prod(0)).sin().sum(),
+    "norm": lambda x: x.norm() ** 3 + (x * x).norm(),
+    "logsumexp": lambda x: symgrad.logsumexp(x * x, 0) * x[0],
+    "softmax": lambda x: (symgrad.softmax(x, 0) ** 2).sum() + symgrad.log_softmax(x, 0)[0],
+    "var and std": lambda x: x.std() + x.var() * x[0],
+    "where": lambda x: symgrad.where(x > 0.8, x**3, x.exp()).sum(),
+    "max": lambda x: x.max() ** 3 + symgrad.maximum(x[0] ** 2, x[1]),
+    "cumsum and cumprod": lambda x: x.cumprod(0).sum() + (x.cumsum(0) ** 3).sum(),
+    "indices": lambda x: (x[[0, 2, 0]] ** 3).sum() * x[3],
+    "in place": lambda x: _written(x).sum(),
+    "losses": lambda x: symgrad.nn.functional.mse_loss(x.sin(), x) + symgrad.nn.functional.cross_entropy(x.reshape(2, 2), symgrad.tensor([0, 1])),
+    "addmm": lambda x: symgrad.addmm(x.reshape(2, 2), x.reshape(2, 2), x.exp().reshape(2, 2), beta=0.5, alpha=2.0).square().sum(),
+    "a network": lambda x: network(x).sum(),
+    "a constant": lambda x: symgrad.tensor(2.0),
+    "no numbers of the argument": lambda x: (x.detach() ** 2).sum() + x.sum(),
+}
+
+
+def _written(x):
+    y = x.clone()
+    y[1:] *= x[:-1]
+    y += x.sin()
+    return y
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_it_is_the_trace_of_the_hessian(name):
+    f, x = FUNCTIONS[name], point(4)
+    near(laplacian(f)(x), np.trace(hessian(f)(x).numpy()))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_its_gradient_is_that_of_the_trace(name):
+    f, x = FUNCTIONS[name], point(4)
+    near(grad(laplacian(f))(x), grad(lambda z: symgrad.trace(jacfwd(jacrev(f))(z)))(x), 256)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_along_directions_with_weights(name):
+    f, x, rng = FUNCTIONS[name], point(4), np.random.default_rng(1)
+    v, w, h = rng.normal(size=(3, 4)), np.array([1.0, -2.0, 0.5]), hessian(f)(x).numpy()
+    near(laplacian(f, directions=v, weights=w)(x), np.einsum("d,di,ij,dj->", w, v, h, v), 512)
+    near(laplacian(f, directions=v)(x), np.einsum("di,ij,dj->", v, h, v), 512)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_asked_again_it_takes_the_same_steps_on_other_numbers(name):
+    f, operator = FUNCTIONS[name], laplacian(FUNCTIONS[name])
+    for seed in range(4):
+        x = point(4, seed)
+        near(operator(x), np.trace(jacfwd(jacrev(f))(x).numpy()))
+
+
+# The symbolic truth
+
+X, Y, Z = sympy.symbols("x y z", positive=True)
+EXPRESSIONS = [sympy.exp(X * Y) * sympy.sin(Z) + X**3 / Y, sympy.tanh(X * Z - Y) ** 2, sympy.log(X**2 + Y * Z) * sympy.sqrt(X), 1 / (X**2 + Y**2 + Z**2),
+               sympy.sin(X) ** sympy.cos(Y) + sympy.atan(Z / X)]
+PLACE = {X: sympy.Rational(7, 10), Y: sympy.Rational(6, 5), Z: sympy.Rational(9, 10)}
+NUMBERS = [float(PLACE[s]) for s in (X, Y, Z)]
+
+
+def written(expression):
+    """The expression as a function of a vector, by walking its tree."""
+    functions = {sympy.exp: sg.exp, sympy.sin: sg.sin, sympy.cos: sg.cos, sympy.tanh: sg.tanh, sympy.log: sg.log, sympy.atan: sg.atan}
+
+    def value(e, x):
+        if e in (X, Y, Z):
+            return x[(X, Y, Z).index(e)]
+        if e.is_Number:
+            return float(e)
+        args = [value(a, x) for a in e.args]
+        if e.is_Add or e.is_Mul or e.is_Pow:
+            out = args[0]
+            for a in args[1:]:
+                out = out + a if e.is_Add else out * a if e.is_Mul else out**a
+            return out
+        return functions[e.func](*args)
+
+    return lambda x: value(expression, x)
+
+
+def exact(expression):
+    return float(expression.subs(PLACE).evalf(30))
+
+
+def symbolic_laplacian(e):
+    return sum(sympy.diff(e, s, 2) for s in (X, Y, Z))
+
+
+@pytest.mark.parametrize("e", EXPRESSIONS, ids=str)
+def test_sympy_agrees_on_the_laplacian_and_on_derivatives_of_it(e):
+    f, x = written(e), symgrad.tensor(NUMBERS)
+    first = symbolic_laplacian(e)
+    near(laplacian(f)(x), exact(first))
+    near(grad(laplacian(f))(x), [exact(sympy.diff(first, s)) for s in (X, Y, Z)], 256)
+    near(laplacian(laplacian(f))(x), exact(symbolic_laplacian(first)), 1024)  # the biharmonic operator: fourth derivatives
+
+
+def test_sympy_agrees_on_divergence_and_curl():
+    field = [X * Y * Z, sympy.sin(X) * Z**2, sympy.exp(Y) / X]
+    f = lambda x: symgrad.stack([written(e)(x) for e in field])  # noqa: E731
+    x = symgrad.tensor(NUMBERS)
+    div = sum(sympy.diff(e, s) for e, s in zip(field, (X, Y, Z)))
+    turned = [sympy.diff(field[2], Y) - sympy.diff(field[1], Z), sympy.diff(field[0], Z) - sympy.diff(field[2], X),
+              sympy.diff(field[1], X) - sympy.diff(field[0], Y)]
+    near(divergence(f)(x), exact(div))
+    near(curl(f)(x), [exact(e) for e in turned])
+    near(grad(divergence(f))(x), [exact(sympy.diff(div, s)) for s in (X, Y, Z)])
+    near(jacrev(curl(f))(x), [[exact(sympy.diff(e, s)) for s in (X, Y, Z)] for e in turned])
+
+
+def test_identities_of_vector_calculus():
+    f, x = FUNCTIONS["an elementwise op of two arguments"], point(3)
+
+    def potential(z):
+        return symgrad.exp(z[0] * z[1]) * z[2].sin()
+
+    def field(z):
+        return symgrad.stack([z[1] * z[2] ** 2, z[0].exp() * z[2], z[0] * z[1].sin()])
+
+    near(divergence(curl(field))(x), 0.0)
+    near(curl(grad(potential))(x), np.zeros(3))
+    near(divergence(grad(potential))(x), laplacian(potential)(x))
+    near(grad(divergence(field))(x) - curl(curl(field))(x), laplacian(field)(x))
+    near(divergence(grad(f))(point(4)), laplacian(f)(point(4)))
+
+
+# Points, trees and outputs
+
+
+def test_points_one_by_one():
+    x = symgrad.tensor(np.random.default_rng(2).normal(size=(5, 4)))
+    wanted = np.array([[np.trace(hessian(lambda z, k=k: network(z)[k])(x[i]).numpy()) for k in range(2)] for i in range(5)])
+    near(laplacian(network, dim=-1)(x), wanted)
+    near(laplacian(network, dim=(1,))(x), wanted)
+    near(vmap(laplacian(network))(x), wanted)
+    near(laplacian(vmap(network), dim=-1)(x), wanted)
+    near(laplacian(lambda z: network(z.t()), dim=0)(x.t()), wanted)
+    for _ in range(3):  # the steps of the first call
+        near(laplacian(network, dim=-1)(x * 2.0), vmap(laplacian(network))(x * 2.0).numpy())
+
+
+def test_many_points_by_the_steps_that_large_layers_take():
+    x = symgrad.tensor(np.random.default_rng(3).normal(size=(50, 4)))
+    operator = laplacian(network, dim=-1)
+    for scale in (1.0, 0.5, 2.0, -1.0):
+        near(operator(x * scale), vmap(laplacian(network))(x * scale).numpy())
+
+
+def test_coordinates_as_arguments_of_their_own():
+    t, x, y = (point(6, seed) for seed in range(3))
+
+    def heat(t, x, y):
+        return symgrad.exp(-t) * symgrad.sin(x) * symgrad.sin(2.0 * y)
+
+    near(laplacian(heat, argnums=(1, 2), dim=())(t, x, y), -5.0 * heat(t, x, y).numpy())
+    near(laplacian(heat, argnums=1, dim=())(t, x, y), -heat(t, x, y).numpy())
+    near(vmap(laplacian(heat, argnums=(1, 2)))(t, x, y), -5.0 * heat(t, x, y).numpy())
+    near(divergence(lambda x, y: (x * y, y.sin()), argnums=(0, 1), dim=())(x, y), y.numpy() + np.cos(y.numpy()))
+
+
+def test_trees_of_arguments_and_outputs():
+    tree = {"a": point(2), "b": (point(3), 0.5)}
+
+    def f(p):
+        return {"s": (p["a"] ** 3).sum() * p["b"][1], "v": p["b"][0].exp(), "c": 1.0}
+
+    found = laplacian(f)(tree)
+    near(found["s"], 0.5 * 6.0 * tree["a"].numpy().sum())
+    near(found["v"], np.exp(tree["b"][0].numpy()))
+    assert found["c"].item() == 0.0
+
+
+def test_value_and_aux():
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return (x**3).sum(), "aux"
+
+    x = symgrad.tensor([1.0, 2.0])
+    value, second = value_and_laplacian(f, has_aux=True)(x)
+    assert (value[0].item(), value[1], second.item()) == (9.0, "aux", 18.0)
+    assert laplacian(f, has_aux=True)(x)[1] == "aux"
+    assert len(calls) == 2  # the function runs once
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_dtype_stays(dtype):
+    x = symgrad.tensor(np.random.default_rng(0).normal(size=(3, 4)).astype(dtype))
+    operator, field = laplacian(lambda z: (z.tanh() ** 2 / (z.exp() + 1.0)).sum(-1), dim=-1), divergence(lambda z: z.sin() * z, dim=-1)
+    for _ in range(3):
+        assert operator(x).numpy().dtype == field(x).numpy().dtype == dtype
+
+
+def test_one_function_with_arguments_of_several_forms():
+    operator = laplacian(lambda z: (z**3).sum() if z.sum() > 0 else (z.exp()).sum())
+    for _ in range(3):
+        for values in ([1.0, 2.0], [-1.0, -2.0], [0.5, 0.25, 3.0]):
+            near(operator(symgrad.tensor(values)), 6.0 * sum(values) if sum(values) > 0 else np.exp(values).sum())
+    single = operator(symgrad.tensor(np.array([1.0, 2.0], np.float32)))
+    assert single.numpy().dtype == np.float32 and single.item() == 18.0
+
+
+def test_constants_of_a_function_may_change_between_calls():
+    scale = [2.0]
+    operator = laplacian(lambda x: symgrad.tensor(scale[0]) * (x**3).sum() * scale[0])
+    for s in (2.0, 3.0, 4.0, 5.0):
+        scale[0] = s
+        near(operator(symgrad.tensor([1.0, 2.0])), 18.0 * s * s)
+
+
+def test_by_weights_and_directions_it_is_differentiable():
+    x, v, w = point(3), symgrad.tensor(np.eye(3)[:2] + 0.5), symgrad.tensor([1.0, -0.5])
+
+    def f(z):
+        return z.prod() + (z**4).sum()
+
+    h = hessian(f)(x).numpy()
+    near(grad(lambda w: laplacian(f, directions=v, weights=w)(x))(w), np.einsum("di,ij,dj->d", v.numpy(), h, v.numpy()))
+    near(grad(lambda v: laplacian(f, directions=v, weights=w)(x))(v), 2.0 * w.numpy()[:, None] * (v.numpy() @ h))
+
+
+def test_a_loss_with_a_laplacian_has_gradients_in_the_weights():
+    x = symgrad.tensor(np.random.default_rng(4).uniform(-1, 1, (7, 1)))
+    w = [symgrad.tensor(np.random.default_rng(i).normal(size=s), requires_grad=True) for i, s in enumerate([(1, 5), (5,), (5, 1)])]
+
+    def u(z):
+        return symgrad.tanh(z @ w[0] + w[1]) @ w[2]
+
+    loss = (laplacian(u, dim=-1)(x) ** 2).mean()
+    z = symgrad.tensor(x.numpy(), requires_grad=True)
+    (first,) = symgrad.autograd.grad(u(z).sum(), z, create_graph=True)
+    (second,) = symgrad.autograd.grad(first.sum(), z, create_graph=True)
+    wanted = symgrad.autograd.grad((second**2).mean(), w)
+    for got, right in zip(symgrad.autograd.grad(loss, w), wanted):
+        near(got, right.numpy(), 512)
+
+
+# Functions with derivatives of their own
+
+
+class Cube(symgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+@custom_jvp
+def forwards(x):
+    return x**3
+
+
+@forwards.defjvp
+def _(primals, tangents):
+    return primals[0] ** 3, 3 * primals[0] ** 2 * tangents[0]
+
+
+@custom_vjp
+def backwards(x):
+    return x**3
+
+
+backwards.defvjp(lambda x: (x**3, x), lambda x, g: (3 * x * x * g,))
+
+
+@pytest.mark.parametrize("cube", [Cube.apply, forwards, backwards], ids=["Function", "custom_jvp", "custom_vjp"])
+def test_custom_derivatives(cube):
+    x = symgrad.tensor([[0.5, 2.0], [1.5, -1.0]])
+    near(laplacian(lambda z: (cube(z) * z[0]).sum())(x[0]), np.trace(hessian(lambda z: (z**3 * z[0]).sum())(x[0]).numpy()))
+    near(laplacian(lambda z: cube(z).sum(-1), dim=-1)(x), 6.0 * x.numpy().sum(-1))
+    near(grad(lambda s: laplacian(lambda z: (cube(z * s)).sum())(x[0]))(symgrad.tensor(2.0)), 6.0 * 3 * 4.0 * x.numpy()[0].sum())
+    weights = np.array([1.0, -2.0])
+    near(laplacian(lambda z: cube(z).sum(), directions=np.eye(2), weights=weights)(x[0]), 6.0 * (weights * x.numpy()[0]).sum())
+
+
+# Edges
+
+
+def test_what_was_not_chosen_leaves_no_trace():
+    x = symgrad.tensor([-1.0, 4.0])
+    near(laplacian(lambda z: symgrad.where(z > 0, z.sqrt(), 0.0 * z).sum())(x), -0.25 * 4.0**-1.5)
+
+
+@pytest.mark.parametrize("f, wanted", [(lambda x: (x**2).sum(), 6.0), (lambda x: (x**1.0).sum(), 0.0), (lambda x: (x**3).sum(), 0.0),
+                                       (lambda x: x.sinc().sum(), -np.pi**2), (lambda x: x.abs().sum(), 0.0), (lambda x: (x * x).sum(), 6.0)])
+def test_at_zero(f, wanted):
+    near(laplacian(f)(symgrad.zeros(3)), wanted)
+
+
+def test_numbers_and_arrays():
+    near(laplacian(lambda x: x**3)(2.0), 12.0)
+    near(laplacian(lambda x: np.sin(x).sum())(np.array([1.0, 2.0])), -np.sin([1.0, 2.0]).sum())
+    near(laplacian(lambda x: (x**2).sum())(symgrad.zeros(0)), 0.0)
+
+
+def test_the_plane_has_a_scalar_curl():
+    x = symgrad.tensor(np.random.default_rng(5).normal(size=(4, 2)))
+    near(curl(lambda z: symgrad.stack([-z[..., 1] ** 2, z[..., 0] * z[..., 1]], -1))(x), 3.0 * x.numpy()[:, 1])
+    space = symgrad.tensor(np.random.default_rng(6).normal(size=(4, 3)))
+    field = lambda z: symgrad.stack([z[..., 1] * z[..., 2], z[..., 0].sin(), z[..., 0] * z[..., 1]], -1)  # noqa: E731
+    near(curl(field)(space), vmap(curl(field))(space).numpy())
+    near(curl(lambda z: field(z.t()).t(), dim=0)(space.t()), curl(field)(space).numpy().T)
+    near(divergence(field, dim=-1)(space), vmap(divergence(field))(space).numpy())
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: laplacian(lambda x: x.sum(), dim=2)(symgrad.ones(3)), IndexError, "dim=2"),
+    (lambda: laplacian(lambda x: x.sum(), dim="x")(symgrad.ones(3)), TypeError, "dim"),
+    (lambda: laplacian(lambda x: x.sum(), dim=(0, -1))(symgrad.ones(3)), RuntimeError, "twice"),
+    (lambda: laplacian(lambda x: x.sum(), dim=0, directions=np.eye(3)), ValueError, "not both"),
+    (lambda: laplacian(lambda x: x.sum(), weights=[1.0]), ValueError, "directions"),
+    (lambda: laplacian(lambda x: x.sum(), directions=np.eye(2))(symgrad.ones(3)), RuntimeError, r"\[2, 2\]"),
+    (lambda: laplacian(lambda x: x.sum(), directions=np.eye(3), weights=[1.0])(symgrad.ones(3)), RuntimeError, "weights"),
+    (lambda: laplacian(lambda x: x.sum(), directions=(np.eye(3),))(symgrad.ones(3)), RuntimeError, "form"),
+    (lambda: laplacian(lambda x: x.sum())(symgrad.tensor([1, 2])), RuntimeError, "int64"),
+    (lambda: laplacian(lambda x: "no")(symgrad.ones(3)), RuntimeError, "Tensors"),
+    (lambda: laplacian(lambda x: x.sum(), argnums=1)(symgrad.ones(3)), RuntimeError, "argnums"),
+    (lambda: divergence(lambda x: x.sum())(symgrad.ones(3)), RuntimeError, "vector"),
+    (lambda: curl(lambda x: x)(symgrad.ones(4)), RuntimeError, "2 or 3"),
+    (lambda: curl(lambda x, y: (x, y), argnums=(0, 1))(symgrad.ones(3), symgrad.ones(3)), RuntimeError, "stack"),
+])
+def test_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
