@@ -43,6 +43,27 @@ def test_all_routes_give_the_same_numbers(problem, route):
 
 
 @small
+def test_a_structure_changes_no_number(problem):
+    f, x = problem.of(symgrad, symgrad.tensor)
+    n = x.numel()
+    for structure in ("auto", "local"):
+        found = hessian(f, structure=structure)(x)
+        agree(found if isinstance(found, symgrad.Tensor) else found.todense(), hand_hessian(problem)().reshape(n, n), 1e-11)
+
+
+def test_a_sparse_result_may_be_changed_in_place():
+    transform = hessian(lambda x: rosenbrock(symgrad, x), structure="auto")
+    at_zero, at_one = symgrad.zeros(40), symgrad.ones(40)
+    expected = [transform(x).todense() for x in (at_zero, at_one)]
+    changed = transform(at_zero)
+    changed.eliminate_zeros()
+    changed.data[:] = 7.0
+    assert changed.nnz == 40
+    for x, value in zip((at_zero, at_one), expected):
+        np.testing.assert_array_equal(transform(x).todense(), value)
+
+
+@small
 def test_a_problem_is_the_same_function_in_numpy(problem):
     f, x = problem.of(symgrad, symgrad.tensor)
     agree(f(x), problem.function(np, problem.point, *problem.constants), 1e-13)

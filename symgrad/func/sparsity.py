@@ -6,6 +6,7 @@ zeros and ones to multiply by, and puts the entries together from the products.
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import operator
@@ -88,6 +89,16 @@ class Plan:
         return self._pattern.columns.astype(starts.dtype, copy=False), starts
 
     @functools.cached_property
+    def _empty(self) -> Any:
+        """The sparse matrix without its numbers."""
+        from scipy.sparse import csr_array
+
+        assert self._pattern is not None
+        out = csr_array((np.zeros(self._pattern.nonzeros), *self._layout), shape=self.shape)
+        out.has_canonical_format = True
+        return out
+
+    @functools.cached_property
     def report(self) -> Structure:
         """What was found."""
         if self._pattern is None or self._colouring is None:
@@ -101,15 +112,13 @@ class Plan:
 
         Raises ValueError for products of another number.
         """
-        from scipy.sparse import csr_array
-
         flat = np.asarray(compressed).reshape(-1)
         if self._pattern is None:
             raise ValueError("recover: the matrix is dense; compute it as a whole")
         if flat.size != self.colours * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
-        out = csr_array((flat.take(self._places), *self._layout), shape=self.shape)
-        out.has_canonical_format = True
+        out = copy.copy(self._empty)  # SciPy's constructor would look through the indices again
+        out.data, out.indices, out.indptr = flat.take(self._places), out.indices.copy(), out.indptr.copy()  # for SciPy's methods change them in place
         return out
 
     def filled(self, compressed: Any) -> np.ndarray:
