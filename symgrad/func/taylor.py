@@ -18,6 +18,7 @@ import numpy as np
 from symgrad.autograd.bundles import Output, Values
 from symgrad.autograd.engine import read_traced
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.func.evaluation import Evaluation, evaluate, named
@@ -27,7 +28,7 @@ from symgrad.op import Op
 from symgrad.recording import NUMBERS, core
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import LEAF, flatten
+from symgrad.trees import LEAF
 
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 
@@ -36,11 +37,9 @@ __all__ = ["derivatives", "directional_derivatives", "jet"]
 
 
 def _read(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments, as they were when it was recorded."""
+    """A node's value and arguments."""
     if node.args is None:
         raise RuntimeError(FREED)
-    if node.sequence_nr < board.written:
-        verify(node, node.parents)
     return node.value, node.args
 
 
@@ -74,9 +73,14 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if type(node) is Link:
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
+        written = node.sequence_nr < board.written
+        if written:
+            verify(node, tuple(p if p in known else None for p in parents))
         y, args = read(node)
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
+        if written:  # what a parent computed may have been written over, but the node has kept what it was
+            tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)
         else:
@@ -127,6 +131,13 @@ def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i
     if given._value.dtype.kind == "c" and primal._value.dtype.kind != "c":
         raise TypeError(f"{asking}: {name} is complex and {primal_name} is real; make {primal_name} complex, too")
     return given if given._value.dtype == primal._value.dtype else given.to(primal.dtype)
+
+
+def _single(x: Any, name: str, asking: str) -> None:
+    """Raise for an argument that is a tree."""
+    if not isinstance(x, (Tensor, np.ndarray, np.generic, float, int, complex, Batched)):
+        raise TypeError(f"{asking}: {name} must be a Tensor, an array or a number, not {type(x).__name__}; make the parts of a tree arguments of "
+                        f"their own")
 
 
 def _trimmed(path: list[Any]) -> list[Any]:
@@ -208,9 +219,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
             raise TypeError(f"jet: series[{i}] must be a list of coefficients [x', x'', ...], not {type(row).__name__}")
         if len(row) != len(series[0]):
             raise ValueError(f"jet: series[{i}] has {len(row)} coefficients and series[0] has {len(series[0])}; fill the shorter one up with zeros")
-        if not isinstance(x, (Tensor, np.ndarray, np.generic, float)) and flatten(x)[1] != LEAF:
-            raise TypeError(f"jet: primals[{i}] must be a Tensor, an array or a number, not {type(x).__name__}; make its parts arguments of their "
-                            f"own")
+        _single(x, f"primals[{i}]", "jet")
     if not primals:
         raise ValueError("jet: give at least one primal")
     ev, rows = _carried(func, primals, series, len(series[0]), factorial_scaled,
@@ -246,6 +255,8 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
         def words(i: int, k: int) -> str:
             return ("x" if k < 0 else "v") + (f"[{i}]" if several else "")
 
+        for i, each in enumerate(points):
+            _single(each, words(i, -1), asking)
         ev, rows = _carried(func, points, [[each][:order] for each in along], order, True, words, asking)
         return (ev.free(ev.shape.unflatten(ev.outputs)), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
 
@@ -269,6 +280,7 @@ def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
 
     @functools.wraps(func)
     def transformed(x: Any) -> tuple[Tensor, ...]:
+        _single(x, "x", asking)
         ones = wrap(np.ones_like(as_value(x)))
         ev, rows = _carried(func, (x,), [[ones][:order]], order, True, lambda i, k: "x", asking)
         if ev.shape != LEAF or ev.outputs[0].shape != ev.inputs[0].shape:
