@@ -177,32 +177,40 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
     return out
 
 
-def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seeds: Mapping[Node, Any], read: Read) -> dict[Node, Any]:
+def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seeds: Mapping[Node, Any], read: Read | None = None) -> dict[Node, Any]:
     """A pullback through the nodes of a path, oldest first, which is known already: without hooks, and without freeing anything.
 
     Cotangents of the nodes that `between` has and the path has not, the inputs, are returned.
     """
     pending: dict[Node, Any] = dict(seeds)
-    guarded = False
+    guarded, written = False, board.written
     for node in reversed(path):
-        g = pending.pop(node, None)
-        if g is None:
+        if node not in pending:
             continue
-        y, args = read(node)
-        kind = getattr(g.dtype, "kind", None)  # a Tensor's dtype has none
-        if kind == "c" or kind is None and g.dtype.is_complex:
-            y, args = _conjugated(xp.conj, y, args)
+        g = pending.pop(node)
+        parents: Sequence[Node | None] = [p if p in between else None for p in node.parents]
+        if read is not None:
+            y, args = read(node)
+        else:
+            if node.args is None:
+                raise RuntimeError(FREED)
+            if node.sequence_nr < written and node.protects:
+                verify(node, parents)
+            y, args = node.value, node.args  # type: ignore[assignment]
+        if type(g) is not float64:
+            kind = getattr(g.dtype, "kind", None)  # a Tensor's dtype has none
+            if kind == "c" or kind is None and g.dtype.is_complex:
+                y, args = _conjugated(xp.conj, y, args)
         if node.chooses:
             guarded = True
-        parents = node.parents
         for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
-            if c is None or p not in between:
+            if p is None or c is None:
                 continue
             if guarded:
                 c = _chosen(xp, c, g)
-            if node.broadcasts and c.shape != p.value.shape:  # type: ignore[union-attr]
-                c = _fitted(xp, c, y, p.value)  # type: ignore[union-attr]
-            pending[p] = pending[p] + c if p in pending else c  # type: ignore[index]
+            if node.broadcasts and type(c) is not float64 and c.shape != p.value.shape:
+                c = _fitted(xp, c, y, p.value)
+            pending[p] = pending[p] + c if p in pending else c
     return pending
 
 

@@ -28,9 +28,11 @@ class Spec:
 
         Raises ValueError where their number differs.
         """
+        if self.kind is None and len(leaves) == 1:
+            return leaves[0]
         if len(leaves) != self.count:
             raise ValueError(f"a tree of {self.count} leaves cannot be made of {len(leaves)}")
-        return leaves[0] if self.kind is None else self._grown(iter(leaves))
+        return self._grown(iter(leaves))
 
     def _grown(self, leaves: Iterator[Any]) -> Any:
         if self.kind is None:
@@ -54,6 +56,7 @@ class Spec:
 
 NOTHING = type(None)
 LEAF = Spec(None)
+LEAVES: set[type] = {bool, int, float, complex}  # types known to be no branch; those of tensors and arrays are added where they are known
 
 
 def _branches(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
@@ -79,6 +82,8 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     >>> leaves, form.unflatten([leaf * 10 for leaf in leaves])
     ([1, 2, 3], {'a': (10, 20), 'b': [30]})
     """
+    if type(tree) in LEAVES:
+        return [tree], LEAF
     found = _branches(tree)
     if found is None:
         return [tree], LEAF

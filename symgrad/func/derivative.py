@@ -92,7 +92,7 @@ class Program:
 
     def gradient(self, needs: Sequence[int]) -> list[Any]:
         """The derivatives by some of the ends, None for zero."""
-        found = pullback_along(numeric, self.path, self._between(needs), self._seed(), read)
+        found = pullback_along(numeric, self.path, self._between(needs), self._seed())
         return [found.get(self.ends[i]) for i in needs]
 
     def replayed(self, tensors: Tensors) -> Tensor:

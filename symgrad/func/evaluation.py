@@ -16,9 +16,11 @@ from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, r
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import Spec, flatten, names
+from symgrad.trees import LEAVES, Spec, flatten, names
 
 __all__ = ["Evaluation", "Input", "as_tensors", "evaluate", "freed", "named", "scalar"]
+
+LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
 
 
 class Input(Node):
@@ -89,6 +91,8 @@ def named(func: Callable[..., Any]) -> str:
 
 def _places(argnums: Any, count: int, asking: str) -> tuple[tuple[int, ...], bool]:
     """The positions of the differentiated arguments, and whether it was one alone."""
+    if type(argnums) is int and 0 <= argnums < count:
+        return (argnums,), True
     alone = isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool)
     if not alone and not (isinstance(argnums, (tuple, list)) and argnums and all(isinstance(n, (int, np.integer)) for n in argnums)):
         raise RuntimeError(f"{asking}: argnums must be an int or a tuple of ints, not {argnums!r}")
@@ -211,13 +215,15 @@ def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[froz
     """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
     wanted: set[Node] = set(inputs)
     seen, found, path = set(inputs), [], []
-    stack = [root for root in roots if root is not None and root.flags & GRADIENT]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            found.append(node)
-            stack += [p for p in node.parents if p is not None and p.flags & GRADIENT]
+    for root in roots:
+        if root is not None and root.flags & GRADIENT and root not in seen:
+            seen.add(root)
+            found.append(root)
+    for node in found:  # which grows meanwhile
+        for p in node.parents:
+            if p is not None and p not in seen and p.flags & GRADIENT:
+                seen.add(p)
+                found.append(p)
     found.sort(key=_by_sequence)
     foreign = any([node.parents for node in inputs])
     for node in found:

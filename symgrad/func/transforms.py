@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import read_traced, run
+from symgrad.autograd.engine import _own, read_traced, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
-from symgrad.func.derivative import gradient, one, read, unwatched
+from symgrad.func.derivative import gradient, one, unwatched
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.graph import Link, record
 from symgrad.lift import traced
@@ -31,8 +31,8 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if not ev.tracked and len(pairs) == 1 and unwatched() and all([node.op.kind != "function" for node in ev.path]):
-        out = pullback_along(numeric, ev.path, ev.between, dict(pairs), read)
-        return [wrap(out[node]) if node in out else finished(ev, x, None) for x, node in zip(ev.inputs, ev.nodes)]
+        out = pullback_along(numeric, ev.path, ev.between, dict(pairs))  # type: ignore[arg-type]
+        return [wrap(_own(out.pop(node), 2)) if node in out else finished(ev, x, None) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
@@ -119,12 +119,11 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     >>> grad(lambda x: x**3)(2.0), grad(grad(lambda x: x**3))(2.0)
     (tensor(12.), tensor(12.))
     """
-    both = grad_and_value(func, argnums, has_aux)
-
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        found, value = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
+        found = ev.form.unflatten(_gradient(ev, scalar(ev, func, "grad")))
+        return (found, ev.free(ev.aux)) if has_aux else found
 
     return transformed
 
