@@ -12,6 +12,7 @@ from symgrad import nn
 from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vmap
 from symgrad.func.custom import custom_vjp
 from symgrad.func.implicit import implicit_argmin, implicit_fixed_point, implicit_root
+from symgrad.func.taylor import jet
 from symgrad.trees import flatten
 
 T = symgrad.tensor
@@ -399,4 +400,10 @@ def test_it_has_no_formula():
     a = T(4.0, requires_grad=True, symbol="a")
     with pytest.raises(RuntimeError, match="a solution that a solver found has no formula"):
         _ = square_root()(a).expr
+    square_root()(a).backward()
+    assert float(a.grad) == 0.25
+    with pytest.raises(RuntimeError, match="no formula"):
+        _ = a.grad.expr
+    with pytest.raises(NotImplementedError, match="no Taylor series of its own"):
+        jet(square_root(), (T(4.0),), ([T(1.0), T(0.0)],))
     assert symgrad.check(square_root(), 4.0).verdict == "not checkable"

@@ -34,6 +34,14 @@ Residual = Callable[[Tensors, Tensors], Sequence[Tensor]]  # of the unknowns and
 OP = rule_op("ImplicitRoot", reads_result=True)
 
 
+class NoFormula(Refused, NotImplementedError):
+    """A solution where more is asked for than its value and its derivatives."""
+
+    def __init__(self) -> None:
+        super().__init__("implicit differentiation: a solution that a solver found has no formula and no Taylor series of its own, only derivatives; "
+                         "nest grad, jvp or hessian for higher ones")
+
+
 class _Root(Rule):
     """A solution of F(x, θ) = 0: the residual, and the linear system of its Jacobian in x."""
 
@@ -62,10 +70,16 @@ class _Root(Rule):
         return found, gates
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        raise Refused("a solution that a solver found has no formula")
+        raise NoFormula
+
+    def known(self, outputs: Tensors) -> None:
+        """Raise where the solution is not known as Tensors, or was written since."""
+        if not outputs:
+            raise NoFormula
+        unwritten([wrap(y._value) for y in outputs], self.since)
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        unwritten([wrap(y._value) for y in outputs], self.since)
+        self.known(outputs)
         gs = [wrap(np.zeros_like(x._value)) if g is None else g for g, x in zip(cotangents, outputs)]
         us = self.linear(True, outputs, tensors, gs)
         found, gates = self.recorded(outputs, tensors)
@@ -74,7 +88,7 @@ class _Root(Rule):
         return out
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        unwritten([wrap(y._value) for y in outputs], self.since)
+        self.known(outputs)
         found, gates = self.recorded(outputs, tensors)
         moved = _pushed(found, gates[len(outputs):], tangents)
         closed(gates)
@@ -132,10 +146,6 @@ class _System:
         with recording(True, True):
             return root.recorded(root.solution, [wrap(v) for v in root.values])
 
-    @property
-    def unknowns(self) -> Tensors:
-        return self.root.solution
-
     def solved(self, right: Sequence[Any], transpose: bool) -> list[Any]:
         """The solution for right-hand sides, one for each unknown and each member of a batch."""
         levels: dict[int, int] = {}
@@ -148,8 +158,8 @@ class _System:
         lead = tuple(reversed(levels.values()))
         rows = np.concatenate([np.reshape(v, (*lead, -1)) for v in right], -1).astype(np.float64)
         found = self.each(rows.reshape(math.prod(lead), rows.shape[-1]), transpose).reshape(rows.shape)
-        ends = np.cumsum([x.numel() for x in self.unknowns])[:-1]
-        out: list[Any] = [part.reshape((*lead, *x.shape)).astype(x._value.dtype)[()] for part, x in zip(np.split(found, ends, -1), self.unknowns)]
+        parts = np.split(found, np.cumsum([x.numel() for x in self.root.solution])[:-1], -1)
+        out: list[Any] = [part.reshape((*lead, *x.shape)).astype(x._value.dtype)[()] for part, x in zip(parts, self.root.solution)]
         for level in reversed(levels):
             out = [batch(v, 0, level) for v in out]
         return out
@@ -172,15 +182,15 @@ class _System:
         from scipy.linalg import lapack
 
         found, gates = self.recording
-        count, n = len(self.unknowns), sum(x.numel() for x in self.unknowns)
+        count, n = len(self.root.solution), sum(x.numel() for x in self.root.solution)
         level, at, units = new_level(), 0, []
-        for x in self.unknowns:
+        for x in self.root.solution:
             units.append(wrap(Batched(np.eye(n, x.numel(), -at).reshape((n, *x.shape)), level)))
             at += x.numel()
         with recording(False, True):
             rows = _pulled(found, gates[:count], units)
         jacobian = np.concatenate([np.zeros((n, x.numel())) if r is None else np.reshape(unbatch(r._value, 0, level, n), (n, -1))
-                                   for r, x in zip(rows, self.unknowns)], 1)
+                                   for r, x in zip(rows, self.root.solution)], 1)
         if not np.isfinite(jacobian).all():
             raise RuntimeError("implicit differentiation: the Jacobian of the residual in the unknowns is not finite at the solution, so that the "
                                "solution has no derivative there")
@@ -197,7 +207,7 @@ class _System:
         from scipy.sparse.linalg import LinearOperator, cg, gmres
 
         found, gates = self.recording
-        unknowns = self.unknowns
+        unknowns = self.root.solution
         ends = np.cumsum([x.numel() for x in unknowns])[:-1]
 
         def product(v: np.ndarray) -> np.ndarray:
