@@ -28,7 +28,7 @@ from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, reco
 from symgrad.graph import FREED, GRADIENT, TRACKED, Node, board, mode
 from symgrad.hooks import DETOURS
 from symgrad.lift import traced
-from symgrad.op import REGISTRY
+from symgrad.op import REGISTRY, Op
 from symgrad.passes import arguments, call_rule, pullback_along, pushforward
 from symgrad.recording import NUMBERS
 from symgrad.saved import verify
@@ -276,7 +276,7 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
 def _plain(node: Node) -> bool:
     """Whether a node's op is one of the tables', with both rules, that looks at no sign or order of its arguments."""
     op = getattr(type(node), "op", None)
-    return op is not None and not op.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
+    return isinstance(op, Op) and not op.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
 
 def _depth(nodes: Sequence[Node]) -> int:
