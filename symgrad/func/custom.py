@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from symgrad.func.rules import (
     Tensors,
     attached,
     boundary,
+    chance,
     inside,
     is_tracked,
     repeated,
@@ -29,8 +31,7 @@ from symgrad.func.rules import (
     transposed,
     unwritten,
 )
-from symgrad.graph import GRADIENT, SHADOW, mode, next_sequence
-from symgrad.random import default_generator
+from symgrad.graph import GRADIENT, SHADOW, Released, mode, next_sequence
 from symgrad.recording import core
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import Spec, _branches, flatten, names, tree_map
@@ -68,6 +69,11 @@ class _Custom:
         functools.update_wrapper(self, fun)
         self.fun, self.nondiff_argnums = fun, tuple(nondiff_argnums)
         self.op = rule_op(named(fun))
+        self.signature: inspect.Signature | None = None
+        with contextlib.suppress(ValueError, TypeError):
+            self.signature = inspect.signature(fun)
+        kinds = [p.kind for p in self.signature.parameters.values()] if self.signature else []
+        self.plain = len(kinds) if {*kinds} <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD} else -1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._ready()
@@ -84,11 +90,9 @@ class _Custom:
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """All arguments by position, with defaults."""
-        try:
-            signature = inspect.signature(self.fun)
-        except ValueError:
+        if self.signature is None or not kwargs and len(args) == self.plain:
             return args
-        bound = signature.bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(f"{named(self.fun)}: the keyword arguments {', '.join(bound.kwargs)} cannot be resolved to positions, which the rules "
@@ -124,15 +128,15 @@ class _Call(Rule):
 
     def begun(self, tensors: Tensors) -> Any:
         """The output of the call, at its node."""
-        self.state, before, since = None, default_generator.get_state(), next_sequence()
+        self.state, before, since = None, chance(), next_sequence()
         self.asks = any(t._node is not None and t._node.flags & (GRADIENT | SHADOW) for t in tensors)
         output = self.owner._first(self, [wrap(t._value) for t in tensors])
-        self.state = None if np.array_equal(default_generator.get_state()._value, before._value) else before
+        self.state = None if chance() == before else before
         leaves, self.output_form = flatten(output)
         leaves = [wrap(as_value(x)) if isinstance(x, (np.ndarray, np.inexact)) else x for x in leaves]
         self.output_places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and y._value.dtype.kind in "fcV"]
         outputs = [leaves[i] for i in self.output_places]
-        self.shapes = [np.broadcast_to(y._value.dtype.type(), tuple(y.shape)) for y in outputs]
+        self.shapes = [Released(y._value) for y in outputs]
         self.captured = tuple(boundary(outputs, since))
         parents = [*tensors, *map(standing, self.captured)]
         self.values = tuple(t._value for t in parents)
@@ -154,13 +158,16 @@ class _Call(Rule):
 
     def words(self) -> list[str]:
         """What a person calls the tensor arguments."""
-        try:
-            known = [p for i, p in enumerate(inspect.signature(self.owner.fun).parameters) if i not in self.fixed]
-        except ValueError:
-            known = []
+        signature = self.owner.signature
+        known = [p for i, p in enumerate(signature.parameters) if i not in self.fixed] if signature else []
         parts = self.form.unflatten(range(self.form.count))
         found = [word for i, part in enumerate(parts) for word in names(part, known[i] if i < len(known) else f"argument {i}")]
         return [found[i] for i in self.places]
+
+    def output_words(self) -> list[str]:
+        """What a person calls the tensors of the output."""
+        found = names(self.output_form.unflatten(range(self.output_form.count)), "the output")
+        return [found[i] for i in self.output_places]
 
     def refuse_captured(self, moving: Sequence[Any]) -> None:
         if any(c is not None for c in moving[len(self.places):]):
@@ -180,7 +187,9 @@ UNKNOWN = object()
 
 
 def _zeros(x: Any) -> Any:
-    """The zero tangent of a leaf; other things than numbers have none."""
+    """The zero tangent of a leaf, or of its shape and dtype; other things than numbers have none."""
+    if isinstance(x, Released):
+        return wrap(np.zeros(tuple(x.shape), x.dtype)[()])
     if isinstance(x, Tensor):
         return wrap(np.zeros_like(x._value if x._value.dtype.kind in "fcV" else x._value * 1.0))
     return wrap(np.zeros(np.shape(x))[()]) if isinstance(x, (float, int, complex, np.ndarray, np.generic)) else None
@@ -200,19 +209,19 @@ def _matched(tree: Any, form: Spec, what: str) -> list[Any]:
     return [leaf for part, below in zip(parts, form.parts) for leaf in _matched(part, below, what)]
 
 
-def _suited(found: Sequence[Any], like: Sequence[Any], words: Sequence[str], what: str) -> list[Tensor | None]:
+def _suited(found: Sequence[Any], like: Sequence[Any], words: Callable[[], Sequence[str]], what: str) -> list[Tensor | None]:
     """What a rule returned as tensors of the shapes and dtypes they belong to."""
     out: list[Tensor | None] = []
-    for c, x, word in zip(found, like, words):
+    for i, (c, x) in enumerate(zip(found, like)):
         if c is None:
             out.append(None)
             continue
         t = c if isinstance(c, Tensor) else wrap(as_value(c))
         if tuple(t.shape) != tuple(x.shape):
-            raise TypeError(f"{what} for {word} has shape {list(t.shape)}, but {word} has shape {list(x.shape)}")
+            raise TypeError(f"{what} for {words()[i]} has shape {list(t.shape)}, but {words()[i]} has shape {list(x.shape)}")
         if t._value.dtype != x.dtype:
             if t._value.dtype.kind == "c" and x.dtype.kind != "c":
-                raise TypeError(f"{what} for {word} is complex, but {word} is real; return its real part")
+                raise TypeError(f"{what} for {words()[i]} is complex, but {words()[i]} is real; return its real part")
             t = t.to(dtype_of(x.dtype))  # type: ignore[attr-defined]
         out.append(t)
     return out
@@ -282,7 +291,7 @@ class custom_vjp(_Custom):
             raise TypeError(f"{name}: the rule must return a tuple with a cotangent for each of the {count} differentiable arguments, but it "
                             f"returned {given}")
         leaves = _matched(tuple(found), call.form, f"{name}: what the rule returns")
-        return _suited([leaves[i] for i in call.places], call.values, call.words(), f"{name}: the cotangent")
+        return _suited([leaves[i] for i in call.places], call.values, call.words, f"{name}: the cotangent")
 
     def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
         if not call.reversed:
@@ -349,8 +358,7 @@ class custom_jvp(_Custom):
             found = self.rule(*call.fixed.values(), call.filled(tensors), call.filled(moving, _zeros))  # type: ignore[misc]
         name = named(self.rule)  # type: ignore[arg-type]
         leaves = _matched(_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
-        words = names(call.output_form.unflatten(range(call.output_form.count)), "the output")
-        return _suited([leaves[i] for i in call.output_places], call.shapes, [words[i] for i in call.output_places], f"{name}: the tangent")
+        return _suited([leaves[i] for i in call.output_places], call.shapes, call.output_words, f"{name}: the tangent")
 
     def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         return transposed(lambda ts: self._pushed(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)], cotangents)

@@ -31,7 +31,7 @@ from symgrad.saved import changed
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
 
-__all__ = ["Rule", "attached", "boundary", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
+__all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
            "restored", "rule_op", "standing", "transposed", "unwritten"]
 
 Tensors = Sequence[Tensor]
@@ -107,18 +107,25 @@ def recording(enabled: bool, alone: bool = False) -> Iterator[None]:
         record(before)
 
 
+def chance() -> tuple[int, dict[str, Any]]:
+    """The state of the random numbers, for `restored`."""
+    return default_generator._seed, default_generator._bits.state  # type: ignore[return-value]
+
+
 @contextlib.contextmanager
-def restored(state: Tensor | None) -> Iterator[None]:
+def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
     """Draw the random numbers that were drawn from a state, and leave the generator as it was."""
     if state is None:
         yield
         return
-    now = default_generator.get_state()
-    default_generator.set_state(state)
+    g = default_generator
+    before, now = (g._seed, g._bits, g.numpy), g._bits.state
+    g._seed, g._bits.state = state  # type: ignore[assignment]
     try:
         yield
     finally:
-        default_generator.set_state(now)
+        g._seed, g._bits, g.numpy = before  # which the function may have seeded anew
+        g._bits.state = now
 
 
 @contextlib.contextmanager
