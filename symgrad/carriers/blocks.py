@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["LIMIT", "alone", "compact", "keys", "merge", "same", "spread"]
+__all__ = ["BITS", "LIMIT", "alone", "compact", "holds", "keys", "mask_of", "merge", "same", "spread", "tight"]
 
 Blocks = tuple[np.ndarray, ...]
 Shape = tuple[int, ...]
 LIMIT = 1 << 22  # entries that a block may have; beyond it a larger set that takes less room stands in
+BITS = 1 << 24  # truth values that one array may have
 
 
 def compact(b: np.ndarray) -> np.ndarray:
@@ -63,8 +65,44 @@ def outer(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray
     return a.reshape((*a.shape[:la], *(1,) * lb, *a.shape[la:])), b
 
 
-def keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> np.ndarray:
-    """The keys of the pairs of two blocks."""
+def keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> Iterator[np.ndarray]:
+    """The keys row * count + column of the pairs of two blocks, a part of the elements at a time."""
     rows, columns = np.broadcast_arrays(*outer(a, b, nd))
-    kept = (rows >= 0) & (columns >= 0)
-    return rows[kept] * count + columns[kept]
+    axis = rows.ndim - nd + int(np.argmax(rows.shape[rows.ndim - nd:])) if nd else 0
+    parts = min(-(-rows.size // LIMIT), rows.shape[axis]) if rows.ndim else 1
+    for some, others in zip(np.array_split(rows, parts, axis), np.array_split(columns, parts, axis)) if parts > 1 else [(rows, columns)]:
+        out = some * count
+        out += others
+        yield out[(some >= 0) & (others >= 0)]
+
+
+def mask_of(table: np.ndarray, size: int, count: int) -> np.ndarray:
+    """A block for `size` elements as truth values: which inputs each element depends on; -1, in the last place, is always there."""
+    out = np.zeros((size, count + 1), bool)
+    out[np.arange(size), table.reshape(-1, size)] = True
+    out[:, -1] = True
+    return out
+
+
+def holds(mask: np.ndarray, table: np.ndarray, size: int) -> bool:
+    """Whether all members of a block are there."""
+    return bool(mask[np.arange(size), table.reshape(-1, size)].all())
+
+
+def tight(block: np.ndarray, nd: int, count: int) -> np.ndarray:
+    """The same sets with every member named once, and one axis of members that is as short as can be."""
+    shape = block.shape[block.ndim - nd:]
+    size = math.prod(shape)
+    if size * count > min(BITS, 256 * block.size):
+        table = np.sort(block.reshape(-1, size), axis=0)
+        table[1:][table[1:] == table[:-1]] = -1
+        table.sort(axis=0)
+        return table[(table < 0).all(axis=1).sum():].reshape(-1, *shape)
+    mask = mask_of(block, size, count)
+    mask[:, -1] = False
+    (places,) = mask.reshape(-1).nonzero()
+    at = places // (count + 1)
+    counts = np.bincount(at, minlength=size)
+    table = np.full((counts.max(initial=0), size), -1)
+    table[np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts), at] = places - at * (count + 1)
+    return table.reshape(-1, *shape)

@@ -317,7 +317,8 @@ DIRECT: dict[str, Callable[..., Any]] = {
     **{name: RULES[name] for name in (*FLAT, *KINKED, *SMOOTH, "mul", "div", "pow", "where", "sum", "reshape", "view", "permute", "broadcast_to",
                                       "getitem", "mm", "mv", "dot")},
     **dict.fromkeys(("select_item", "slice_item", "unsqueeze_item", "alias_item", "gather", "index_select"), getitem),
-    **dict.fromkeys(("transpose", "t", "movedim"), permute), "expand": stretched, "batched_matmul": matmul, "mean": reduced, "unsqueeze": reshape,
+    **dict.fromkeys(("transpose", "t", "movedim"), permute), "expand": stretched,
+    "batched_matmul": matmul, "vm": matmul, "mean": reduced, "unsqueeze": reshape,
 }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.blocks import LIMIT, Blocks, Shape, alone, compact, keys, merge, same, spread
+from symgrad.carriers.blocks import BITS, LIMIT, Blocks, Shape, alone, compact, holds, keys, mask_of, merge, same, spread, tight
 
 __all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "divide", "flat", "getitem", "levelled", "multiply", "numbered", "power", "smooth",
            "stretched", "taken", "union"]
@@ -38,8 +38,8 @@ class Dense(Exception):
 class Inputs:
     """The inputs 0, ..., count - 1 that sets are made of, and the pairs of them that were found to meet.
 
-    `affine` describes pairs whose blocks are both views of `numbers`, by first elements, shapes and strides; `loose` holds the other blocks.
-    `second` says whether pairs are asked for. `room` is how far the numbers go, if not to `count`.
+    `affine` describes pairs whose blocks are both views of `numbers`, by first elements, shapes and strides; the others become `keys`, which are
+    row * count + column. `second` says whether pairs are asked for. `room` is how far the numbers go, if not to `count`.
     """
 
     most = 2  # a set that holds more than one half of the inputs needs more colours than a sparse matrix may have
@@ -48,9 +48,11 @@ class Inputs:
         self.count, self.second = count, second
         self.numbers = NUMBERS if max(count, room) <= len(NUMBERS) else np.arange(max(count, room), dtype=np.int64)
         self.affine: dict[tuple, None] = {}
+        self.cliques: dict[Shape, tuple[np.ndarray, np.ndarray]] = {}  # the last for arrays of a shape, as a table and as truth values
         self.loose: list[tuple[np.ndarray, np.ndarray, int]] = []
-        self.weight = 0  # how many pairs the loose ones are
-        self.keys: list[np.ndarray] = []
+        self.weight = self.spent = 0  # how many pairs the loose ones are, and all together
+        self.seen: np.ndarray | None = None  # the keys noted so far as truth values, where there is room
+        self.found: list[np.ndarray] = []  # and where there is not
         self.general = True  # whether nothing was concluded from the numbers that constants hold
 
     def leaf(self, start: int, shape: Shape) -> Dependence:
@@ -91,8 +93,22 @@ class Inputs:
                 for b in blocks[i:]:
                     self.affine[a.item(0), b.item(0), a.shape, a.strides, b.shape, b.strides, nd] = None
             return
-        merged = merge(blocks, nd)
-        self._loosely(merged, merged, nd)
+        table = merge(blocks, nd)
+        table, _ = alone(table, table, nd)
+        if len(table) > MANY:
+            table = tight(table, nd, self.count)
+            if self.most * len(table) > self.count:
+                raise Dense
+        shape, size = table.shape[1:], math.prod(table.shape[1:])
+        if size * self.count <= BITS:  # in a loop sets grow: of one that is contained in another nothing needs to be noted
+            mask, before = mask_of(table, size, self.count), self.cliques.get(shape)
+            if before is not None and not holds(mask, before[0], size):
+                if holds(before[1], table, size):
+                    return
+                self._loosely(before[0], before[0], nd)
+            self.cliques[shape] = table, mask
+        else:
+            self._loosely(table, table, nd)
 
     def cross(self, x: Dependence, y: Dependence) -> None:
         """Note that the members of two sets meet, element by element."""
@@ -116,12 +132,28 @@ class Inputs:
             self.settle()
 
     def settle(self) -> None:
-        """Bring the loose pairs down to keys row * count + column, each once. Raises Dense where they would not fit in memory."""
-        if self.weight > 16 * LIMIT:
+        """Bring the loose pairs down to keys, each once. Raises Dense where there are too many."""
+        self.spent += self.weight
+        if self.spent > 64 * LIMIT:
             raise Dense
-        if self.loose:
-            self.keys.append(np.unique(np.concatenate([keys(*pair, self.count) for pair in self.loose])))
+        for pair in self.loose:
+            for found in keys(*pair, self.count):
+                size = len(self.numbers) * self.count
+                if size <= BITS:
+                    if self.seen is None:
+                        self.seen = np.zeros(size, bool)
+                    self.seen[found] = True
+                else:
+                    self.found.append(np.unique(found))
         self.loose, self.weight = [], 0
+
+    def keys(self) -> list[np.ndarray]:
+        """The keys of all pairs that are not affine, in arrays of distinct ones. Raises Dense where there are too many."""
+        for table, _ in self.cliques.values():
+            self._loosely(table, table, table.ndim - 1)
+        self.cliques = {}
+        self.settle()
+        return self.found if self.seen is None else [*self.found, self.seen.nonzero()[0]]
 
 
 class Dependence:
@@ -269,11 +301,7 @@ def packed(x: Dependence) -> Dependence:
     if rest:
         if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * size > LIMIT:
             return inputs.everything(x.members(), x.shape)
-        table = np.sort(merge(rest, nd).reshape(-1, size), axis=0)
-        table[1:][table[1:] == table[:-1]] = -1
-        table.sort(axis=0)
-        table = table[(table < 0).all(axis=1).sum():]
-        blocks += (table.reshape(-1, *shape),)
+        blocks += (tight(merge(rest, nd), nd, inputs.count),)
     return Dependence(inputs, blocks, x.shape, x.levels)
 
 

@@ -298,13 +298,12 @@ def _remembered(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool)
 
 
 def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
-    inputs.settle()
+    keys, n = inputs.keys(), shape[1]
     found = grids(inputs, symmetric)
-    if not inputs.keys and inputs.general:
+    if not keys and inputs.general:
         return _remembered(found, shape, symmetric)
-    keys, n = list(inputs.keys), shape[1]
     if symmetric:
-        keys += [key % n * n + key // n for key in inputs.keys]
+        keys = keys + [key % n * n + key // n for key in keys]
     plan = _plan(found, keys, shape, symmetric)
     plan.general = inputs.general
     return plan
