@@ -2,109 +2,22 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from points import arrays, examples
+from sparse import check_hessian, check_jacobian, dense_hessian, mask, points, recorded, rosenbrock
 
 import symgrad
-from symgrad.autograd import Function, functional
+from symgrad.autograd import Function
 from symgrad.carriers import PROTOCOL
 from symgrad.carriers.dependence import dependence
-from symgrad.carriers.sets import Dense, Inputs
+from symgrad.carriers.sets import Dense
 from symgrad.domains import COMPLEX
 from symgrad.extending import BUILT_IN
-from symgrad.func import patterns, sparsity
+from symgrad.func import patterns
 from symgrad.func.sparsity import plan_hessian, plan_jacobian
 from symgrad.lift import core
 from symgrad.op import REGISTRY
 
-
-def recorded(f, xs):
-    """The node of f at some arrays (None where it is constant), and those of the arrays."""
-    inputs = [symgrad.tensor(x, requires_grad=True) for x in xs]
-    y = f(*inputs)
-    return y._node if isinstance(y, symgrad.Tensor) else None, [x._node for x in inputs], y
-
-
-def blocks(parts, xs, rows=None):
-    """Blocks of derivatives as one matrix."""
-    sizes = [np.size(x) for x in xs]
-    return np.block([[np.asarray(b.numpy()).reshape(rows if rows is not None else n, m) for b, m in zip(row, sizes)] for row, n in zip(parts, sizes)])
-
-
-def dense_hessian(f, xs):
-    return blocks(functional.hessian(f, tuple(map(symgrad.tensor, xs))), xs)
-
-
-def dense_jacobian(f, xs, rows):
-    return blocks([functional.jacobian(f, tuple(map(symgrad.tensor, xs)))], xs, rows)
-
-
-def seen(colour, found):
-    """A function that colours, which notes the pattern it is given."""
-    def coloured(pattern, width):
-        found.update(p=pattern, w=width)
-        return colour(pattern, width)
-
-    return coloured
-
-
-def mask(monkeypatch, make, *args, **kwargs):
-    """The pattern of a plan as truth values, however dense it is."""
-    with monkeypatch.context() as m:
-        m.setattr(sparsity, "TINY", 10**9)
-        m.setattr(patterns, "TINY", 10**9)
-        m.setattr(Inputs, "most", 0)
-        m.setattr(sparsity, "_remembered", sparsity._remembered.__wrapped__)
-        found = {}
-        for name in ("colour_symmetric", "colour_columns"):
-            m.setattr(sparsity, name, seen(getattr(sparsity, name), found))
-        plan = make(*args, **kwargs)
-    out = np.zeros(plan.shape, bool)
-    if not found:  # a clique of more than half of the inputs
-        return ~out
-    out[found["p"].rows, found["p"].columns] = True
-    assert found["p"].nonzeros == out.sum()
-    assert found["p"].nonzeros == 0 or found["w"] >= 1
-    return out
-
-
-def check_hessian(monkeypatch, f, *xs, local=False):
-    """The plan of a Hessian and its pattern, held to the dense one."""
-    node, nodes, _ = recorded(f, xs)
-    truth = dense_hessian(f, xs)
-    there = mask(monkeypatch, plan_hessian, node, nodes, local=local)
-    assert (truth[~there] == 0).all(), "a wrong zero"
-    plan = plan_hessian(node, nodes, local=local)
-    if not plan.dense:
-        found = plan.recover((truth @ plan.seeds.T).T)
-        scale = np.abs(truth).max(initial=0)  # the dense one is symmetric but for rounding
-        np.testing.assert_allclose(found.toarray(), truth, rtol=1e-12, atol=1e-12 * scale)
-        assert found.nnz == plan.report.nonzeros == there.sum()
-        assert plan.seeds.shape == (plan.colours, len(truth))
-    return plan, there
-
-
-def check_jacobian(monkeypatch, f, *xs, local=False):
-    node, nodes, y = recorded(f, xs)
-    truth = dense_jacobian(f, xs, y.numel())
-    there = mask(monkeypatch, plan_jacobian, node, nodes, local=local, shape=tuple(y.shape))
-    assert (truth[~there] == 0).all(), "a wrong zero"
-    plan = plan_jacobian(node, nodes, local=local, shape=tuple(y.shape))
-    if not plan.dense:
-        np.testing.assert_allclose(plan.recover(plan.seeds @ truth.T).toarray(), truth, rtol=1e-12, atol=0)
-    return plan, there
-
-
 # What people know
-
-
-def rosenbrock(x):
-    return symgrad.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
-
-
-def points(*shape, seed=0):
-    return np.random.default_rng(seed).uniform(0.5, 1.5, shape)
 
 
 KNOWN = [
@@ -200,63 +113,6 @@ def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
 
         check_jacobian(monkeypatch, alone, free[i])
         check_hessian(monkeypatch, lambda x, alone=alone: (weights * alone(x)).sin().sum(), free[i])
-
-
-# Programs
-
-
-N = 12
-ELEMENTS = [
-    lambda a: a.sin(), lambda a: a * a, lambda a: a.abs(), lambda a: a.relu(), lambda a: symgrad.clamp(a, 0.2, 0.9), lambda a: a.floor() * a,
-    lambda a: a.sign(), lambda a: 2.0 - a, lambda a: (a > 0.5) * a, lambda a: a.detach() * a,
-    lambda a: symgrad.where(a > 0.6, a * a, 1 / (2 + a * a))]
-SHAPED = [
-    lambda a: a.flip(0), lambda a: a.roll(3, 0), lambda a: a[[2, 0, 2, *range(3, N)]], lambda a: a.cumsum(0), lambda a: a.sort().values,
-    lambda a: a.gather(0, symgrad.tensor([5] * 4 + [1] * (N - 4))), lambda a: symgrad.cat([a[4:], a[:4] ** 2]),
-    lambda a: a.reshape(3, 4).t().reshape(N), lambda a: symgrad.stack([a[0] * a[k] for k in range(N)]), lambda a: a[:, None].expand(N, 2).sum(1),
-    lambda a: symgrad.tril(a.reshape(3, 4)).reshape(N), lambda a: symgrad.cat([a[1:], symgrad.zeros(1)]),
-    lambda a: a.index_put((symgrad.tensor([1, 3]),), a[:2] * a[2:4])]
-GATHERED = [
-    lambda a: a.sum().expand(N), lambda a: a.reshape(4, 3).mean(1).repeat(3), lambda a: symgrad.softmax(a.reshape(3, 4), 1).reshape(N),
-    lambda a: symgrad.logsumexp(a.reshape(4, 3), 1).repeat_interleave(3), lambda a: a.reshape(3, 4).amax(0).repeat(3),
-    lambda a: symgrad.einsum("ij,kj->ik", a.reshape(4, 3), a.reshape(4, 3)).reshape(16)[:N], lambda a: a.reshape(3, 4).norm(dim=1).repeat(4),
-    lambda a: (a.reshape(3, 4) @ a.reshape(4, 3)).reshape(9).repeat(2)[:N], lambda a: symgrad.tensor(np.eye(N, k=2) + np.eye(N)) @ a,
-    lambda a: symgrad.tensor(points(N, N)) @ a, lambda a: a.var() * a, lambda a: a.reshape(3, 4).cumprod(1).reshape(N)]
-JOINED = [
-    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (2 + b * b), lambda a, b: symgrad.maximum(a, b),
-    lambda a, b: symgrad.where(a > b, a, b * b), lambda a, b: symgrad.atan2(a, 2 + b.abs()), lambda a, b: symgrad.dot(a, b) + b,
-    lambda a, b: symgrad.outer(a[:3], b[:4]).reshape(N), lambda a, b: (2 + a.abs()) ** b.sin()]
-STEPS = st.lists(st.one_of(st.tuples(st.sampled_from(ELEMENTS + SHAPED * 2 + GATHERED), st.integers(0, 3)),
-                           st.tuples(st.sampled_from(JOINED), st.integers(0, 3), st.integers(0, 3))), min_size=1, max_size=7)
-
-
-def program(steps, inputs):
-    """The last of a few vectors, each computed from some of those before."""
-    found = list(inputs)
-    for rule, *places in steps:
-        found.append(rule(*(found[-1 - min(k, len(found) - 1)] for k in places)))
-    return found[-1]
-
-
-@given(STEPS, st.sampled_from([(N,), (3, 4)]), st.booleans(), st.integers(0, 5))
-def test_no_zero_of_a_random_program_is_wrong(steps, shape, two, seed):
-    xs = [points(*shape, seed=seed), *([points(N, seed=seed + 10) - 0.7] if two else [])]
-
-    def f(*xs):
-        return program(steps, [x.reshape(N) for x in xs])
-
-    with pytest.MonkeyPatch.context() as m:
-        for local in (False, True):
-            check_jacobian(m, lambda *xs: f(*xs) + 0.0 * xs[0].reshape(N)[0], *xs, local=local)
-            check_hessian(m, lambda *xs: (f(*xs) * symgrad.tensor(points(N))).sum() + 0.0 * xs[0].sum(), *xs, local=local)
-
-
-def test_the_hessian_of_one_step_is_as_sparse_as_it_can_be(monkeypatch):
-    for rule in [lambda a: symgrad.stack([a[k] * a[k + 1] for k in range(N - 1)]), lambda a: symgrad.cat([a[4:], a[:4] ** 2]),
-                 lambda a: a[1:] * a[:-1], lambda a: symgrad.dot(a[1:], a[:-1]), lambda a: symgrad.einsum("i,i->", a, a.flip(0)),
-                 lambda a: a.index_put((symgrad.tensor([1]),), a[:1] ** 2)]:
-        _, there = check_hessian(monkeypatch, lambda x, rule=rule: rule(x).sum(), points(N))
-        assert (there == (dense_hessian(lambda x, rule=rule: rule(x).sum(), [points(N)]) != 0)).all()
 
 
 # Where the ends of programs are
