@@ -101,7 +101,8 @@ def test_asked_again_it_takes_the_same_steps_on_other_numbers(name):
 # The symbolic truth
 
 X, Y, Z = sympy.symbols("x y z", positive=True)
-EXPRESSIONS = [sympy.exp(X * Y) * sympy.sin(Z) + X**3 / Y, sympy.tanh(X * Z - Y) ** 2, sympy.log(X**2 + Y * Z) * sympy.sqrt(X), 1 / (X**2 + Y**2 + Z**2),
+EXPRESSIONS = [sympy.exp(X * Y) * sympy.sin(Z) + X**3 / Y, sympy.tanh(X * Z - Y) ** 2, sympy.log(X**2 + Y * Z) * sympy.sqrt(X),
+               1 / (X**2 + Y**2 + Z**2),
                sympy.sin(X) ** sympy.cos(Y) + sympy.atan(Z / X)]
 PLACE = {X: sympy.Rational(7, 10), Y: sympy.Rational(6, 5), Z: sympy.Rational(9, 10)}
 NUMBERS = [float(PLACE[s]) for s in (X, Y, Z)]

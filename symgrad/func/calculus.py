@@ -20,8 +20,7 @@ from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.func.plans import KEPT
-from symgrad.func.plans import _form as form_of
+from symgrad.func.forms import form_of
 from symgrad.func.transforms import finished
 from symgrad.graph import record
 from symgrad.lift import traced
@@ -32,6 +31,7 @@ from symgrad.trees import flatten
 __all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
 
 Function = Callable[..., Any]
+KEPT = 8  # forms of graphs whose steps are remembered
 Dim = int | Sequence[int] | None
 
 
@@ -78,8 +78,8 @@ def _given(ev: Evaluation, directions: Any, weights: Any, asking: str) -> tuple[
         v = leaf if isinstance(leaf, Tensor) else wrap(as_value(leaf, x.dtype))
         shape = tuple(x.shape)
         if v.ndim != len(shape) + 1 or any(m not in (1, n) for m, n in zip(v.shape[1:], shape)) or count not in (None, v.shape[0]):
-            raise RuntimeError(f"{asking}: directions has a tensor of shape {list(v.shape)} for an argument of shape {list(shape)}; it must have that "
-                               f"shape, or 1 for its sizes, behind one axis more that counts the directions")
+            raise RuntimeError(f"{asking}: directions has a tensor of shape {list(v.shape)} for an argument of shape {list(shape)}; it must have "
+                               f"that shape, or 1 for its sizes, behind one axis more that counts the directions")
         count = v.shape[0]
         out.append(v if v._value.dtype == x._value.dtype else v.to(x.dtype))
     if weights is None:
@@ -170,7 +170,7 @@ class _Programs:
 
     def sums(self, ev: Evaluation) -> list[Any]:
         """The Laplacian of each output."""
-        known = None if ev.tracked else form_of(ev, ev.outputs[0])
+        known = None if ev.tracked else form_of(ev.nodes, ev.path, ev.outputs[0]._node)
         if known is not None:
             known = (*known, *[x._value.dtype for x in ev.inputs], *[ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]])
         found = self._known.get(known)
@@ -192,15 +192,16 @@ class _Programs:
 
 def _moved(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
     """The derivatives of every output along the units, these along the first axis. Call it where recording is as it should be."""
-    starts = {}
-    for x, node, t in zip(ev.inputs, ev.nodes, units):
-        t = t if t.shape == x._value.shape else np.broadcast_to(t, tuple(x._value.shape))
+    starts: dict[Any, Any] = {}
+    for x, node, unit in zip(ev.inputs, ev.nodes, units):
+        t: Any = unit if unit.shape == x._value.shape else np.broadcast_to(unit, tuple(x._value.shape))
         starts[node] = wrap(t) if ev.tracked else t
     found = pushforward(ev.xp, (), starts, read_traced if ev.tracked else None, ev.path)
     out = []
     for y in ev.outputs:
         t = found.get(y._node)  # type: ignore[arg-type]
-        t = np.zeros_like(y._value) if t is None else t
+        if t is None:
+            t = np.zeros_like(y._value)
         out.append(traced.unbatch(t if isinstance(t, Tensor) else wrap(t), 0, units[0].level, units[0].count))
     return out
 
@@ -209,7 +210,7 @@ def _field(ev: Evaluation, func: Function, asking: str) -> None:
     """Raises RuntimeError where the outputs are not those of a vector field at the inputs."""
     shapes, wanted = [list(y.shape) for y in ev.outputs], [list(x.shape) for x in ev.inputs]
     if shapes != wanted:
-        raise RuntimeError(f"{asking}: {named(func)} must return a vector for a point, tensors of the shapes {wanted} as its argument has, not {shapes}")
+        raise RuntimeError(f"{asking}: {named(func)} must return a vector for a point, tensors of the shapes {wanted} of its argument, not {shapes}")
 
 
 def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function:

@@ -1,7 +1,7 @@
 """The pass behind Laplacians: values, first derivatives along directions, and the sum of the second derivatives along each of them.
 
-For a path with first derivatives t_d and second derivatives s_d, an op f gives Σ s_d(y) = ∂f · Σ s_d + Σ ∂²f(t_d, t_d): the sum is linear in the sum of
-the arguments', so that no second derivative is ever known by itself. What an op adds is read from its declaration.
+For a path with first derivatives t_d and second derivatives s_d, an op f gives Σ s_d(y) = ∂f · Σ s_d + Σ ∂²f(t_d, t_d): the sum is linear in that of
+the arguments, so that no second derivative is ever known by itself. What an op adds is read from its declaration.
 """
 
 from __future__ import annotations

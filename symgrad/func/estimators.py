@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
 
 class Eigenvalues(NamedTuple):
-    """Eigenvalues in ascending order, and, where they were asked for, the eigenvectors: in the form of the arguments, one along the first axis each."""
+    """Eigenvalues in ascending order, and, where they were asked for, the eigenvectors: in the form of the arguments, along their first axis."""
 
     values: Tensor
     vectors: Any
@@ -181,8 +181,8 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
 
     "exact" takes a sparse Hessian's diagonal, or one forward pass of all directions as `laplacian` does, `chunk_size` of them at a time. The others
     take `samples` products with vectors of random signs, from `generator` or `seed`: "hutchinson" the mean of vᵀHv, and "hutch++" a third of them to
-    find the range where most of the trace is, a third for the trace there, which is exact, and a third for the mean of what is left; its error falls as
-    1/samples for a Hessian whose eigenvalues fall off. It is exact where the samples span everything.
+    find the range where most of the trace is, a third for the trace there, which is exact, and a third for the mean of what is left; its error falls
+    as 1/samples for a Hessian whose eigenvalues fall off. It is exact where the samples span everything.
 
     Raises RuntimeError for a function that is no real scalar, and for "hutch++" where the result is to be differentiated; ValueError for another
     method or too few samples. M. F. Hutchinson, 1989; R. A. Meyer, C. Musco, C. Musco and D. P. Woodruff, Hutch++, 2021.
@@ -340,8 +340,8 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
                 values, basis = eigsh(operator, wanted, which={"both": "BE", "largest": "LA", "smallest": "SA"}[which], v0=start, tol=tolerance,
                                       maxiter=max_iterations)
             except ArpackError as error:
-                raise RuntimeError(f"extreme_eigenvalues: {error}; give a larger max_iterations or tolerance, or ask for more eigenvalues: those that "
-                                   f"lie close together are found together") from error
+                raise RuntimeError(f"extreme_eigenvalues: {error}; give a larger max_iterations or tolerance, or ask for more eigenvalues: those "
+                                   f"that lie close together are found together") from error
             order = np.argsort(values)
             values, basis = values[order], basis[:, order]
         ev = operator.evaluation

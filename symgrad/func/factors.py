@@ -30,15 +30,17 @@ __all__ = ["factored", "hessian_factors"]
 
 SMALL = 64  # values at the cut that may be curved in any way
 LARGE = 2**24  # entries of a matrix that is written down; a larger one stays a product
+TURNING = {"permute", "t", "transpose"}  # the ops that may transpose a matrix
 # Ops whose elements are each one element of their argument, beside views: the cut moves through them.
-PICKING = {"clone", "flip", "roll", "select_item", "slice_item", "to_copy", "index", "index_select", "gather", "take", "diag_embed", "tril", "triu", "repeat"}
+PICKING = {"clone", "flip", "roll", "select_item", "slice_item", "to_copy", "index", "index_select", "gather", "take", "diag_embed", "tril",
+           "triu", "repeat"}
 
 
 def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """The function that gives the Hessian of a scalar function in the factors that its graph shows, as a `scipy.sparse.linalg.LinearOperator`.
 
-    Rows and columns are all elements of the arguments at `argnums`, one after the other. The result has products with vectors and matrices at the cost
-    of the factors, `todense()`, `factors` (a dict of arrays and sparse matrices) and a `report`, whose `form` says what was found:
+    Rows and columns are all elements of the arguments at `argnums`, one after the other. The result has products with vectors and matrices at the
+    cost of the factors, `todense()`, `factors` (a dict of arrays and sparse matrices) and a `report`, whose `form` says what was found:
 
     - "X' D X": `X`, and the vector `D` of a diagonal, as in generalised linear models;
     - "I kron A", "A kron I": `A` alone, and how often it stands there, as in matrix factorisation; "blocks" where the blocks differ;
@@ -166,11 +168,11 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
     between, path, _ = _between([node], ev.nodes)
     found = _product(node, starts)
     if found is not None:
-        place, left, right = found
-        return Kronecker(left, right, starts[place], place.value.shape, at)
+        place, factor, by_columns, to_columns = found
+        return Kronecker(factor, by_columns, to_columns, starts[place], place.value.shape, at)
     alone = dataclasses.replace(ev, outputs=[wrap(node.value, node)], between=between, path=path)
     plan = plan_jacobian(node, ev.nodes)
-    if not plan.dense:
+    if plan.seeds is not None:
         return Matrix(plan.recover(_columns(alone, plan.seeds)))
     if node.value.size * at > LARGE:
         return Passes(alone)
@@ -178,16 +180,18 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
     return Matrix(np.concatenate([b._value.reshape(node.value.size, -1) for b in blocks], 1))
 
 
-def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, Any, Any] | None:
-    """The input of which a node is the product with constant matrices, A x or x B, with the matrix on its left and that on its right."""
-    if node.op.name not in ("mm", "mv", "dot", "batched_matmul") or node.op.name == "batched_matmul" and node.value.ndim > 2:
+def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, np.ndarray, bool, bool] | None:
+    """The input of which a node is the product with a constant matrix, A x, x B, A xᵀ or xᵀ B: the map of each of its columns or rows, and which."""
+    if node.op.name not in ("mm", "mv", "vm", "dot"):
         return None
     first, second = node.parents
     a, b = node.args  # type: ignore[misc]
-    if first in starts and second is None and type(b) is np.ndarray:
-        return first, None, b
-    if second in starts and first is None and type(a) is np.ndarray:
-        return second, a, None  # type: ignore[return-value]
+    for on_left, p, other, matrix in ((False, first, second, b), (True, second, first, a)):
+        if p is None or other is not None or type(matrix) is not np.ndarray:
+            continue
+        turned = p not in starts and p.op.name in TURNING and (p.args or ())[1:] == ((1, 0),) and p.parents[0] in starts
+        if p in starts or turned:
+            return p.parents[0] if turned else p, matrix if on_left else matrix.T, on_left != turned, on_left  # type: ignore[return-value]
     return None
 
 

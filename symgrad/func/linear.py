@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,40 +122,48 @@ class Matrix:
 
 
 class Kronecker:
-    """The product of one input, a vector or a matrix, with a constant matrix on its left or on its right."""
+    """The product of one input, a vector or a matrix, with a constant matrix: the same small map of each of its columns, or of each of its rows.
 
-    def __init__(self, left: Any, right: Any, start: int, shape: Sequence[int], n: int):
-        self.start, self.n, size = start, n, int(np.prod(shape))
-        self.vector = len(shape) == 1
-        self.on_left = left is not None
-        matrix = left if self.on_left else right.T
-        self.factor = np.atleast_2d(matrix)  # rows by what is summed over
-        self.times = 1 if self.vector else shape[1] if self.on_left else shape[0]
-        self.size, self.numbers = size, self.factor.size
+    `factor` is that map. `by_columns` says that it takes the columns of the input, `to_columns` that it gives columns of the value.
+    """
+
+    def __init__(self, factor: np.ndarray, by_columns: bool, to_columns: bool, start: int, shape: Sequence[int], n: int):
+        self.factor, self.by_columns, self.to_columns, self.start = np.atleast_2d(factor), by_columns, to_columns, start
+        self.times = 1 if len(shape) == 1 else shape[1] if by_columns else shape[0]
+        self.size, self.numbers = math.prod(shape), self.factor.size
         self.shape = (self.factor.shape[0] * self.times, n)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         """J x."""
-        x = x[self.start:self.start + self.size]
-        return self._applied(self.factor, x)
+        return self._mapped(self.factor, x[self.start:self.start + self.size], self.by_columns, self.to_columns)
 
     def transpose(self, z: np.ndarray) -> np.ndarray:
         """Jᵀ z."""
-        return _placed(self._applied(self.factor.T, z), self.start, self.n)
+        return _placed(self._mapped(self.factor.T, z, self.to_columns, self.by_columns), self.start, self.shape[1])
 
-    def _applied(self, factor: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _mapped(self, factor: np.ndarray, x: np.ndarray, taken: bool, given: bool) -> np.ndarray:
         if self.times == 1:
             return factor @ x
-        if self.on_left:
+        if taken and given:
             return (factor @ x.reshape(factor.shape[1], -1)).reshape(-1, x.shape[1])
-        return np.matmul(factor, x.reshape(self.times, factor.shape[1], -1)).reshape(-1, x.shape[1])
+        return unlaid(np.matmul(factor, laid(x, self.times, taken)), given)
 
     @functools.cached_property
     def matrix(self) -> np.ndarray:
         """The map as a matrix."""
-        if self.times == 1 and self.factor.shape[1] == self.n:
+        if self.times == 1 and self.factor.shape[1] == self.shape[1]:
             return self.factor
-        return self.forward(np.eye(self.n, dtype=self.factor.dtype))
+        return self.forward(np.eye(self.shape[1], dtype=self.factor.dtype))
+
+
+def laid(x: np.ndarray, times: int, columns: bool) -> np.ndarray:
+    """The columns, or the rows, of the matrices whose elements stand in each column of `x`: of shape (times, elements of each, columns of x)."""
+    return x.reshape(-1, times, x.shape[1]).transpose(1, 0, 2) if columns else x.reshape(times, -1, x.shape[1])
+
+
+def unlaid(x: np.ndarray, columns: bool) -> np.ndarray:
+    """The way back."""
+    return (x.transpose(1, 0, 2) if columns else x).reshape(-1, x.shape[2])
 
 
 class Passes:
@@ -241,30 +250,26 @@ class FactoredHessian(SymmetricOperator):
 
     def _repeated(self, j: Kronecker, d: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
         """One matrix for each row or column of the argument: the same for all where the curvature is, else one each."""
-        k = j.factor.shape[1]
-        weights = d.reshape((-1, j.times)).T if j.on_left else d.reshape((j.times, -1))
+        k, first = j.factor.shape[1], j.by_columns
+        weights = laid(d[:, None], j.times, j.to_columns)[..., 0]
         uniform = (weights == weights[0]).all()
         blocks = np.stack([_weighted(j.factor, w) for w in (weights[:1] if uniform else weights)])
 
-        def laid(x: np.ndarray) -> np.ndarray:
-            return x.reshape(k, j.times, -1).transpose(1, 0, 2) if j.on_left else x.reshape(j.times, k, -1)
-
         def multiply(x: np.ndarray) -> np.ndarray:
-            out = np.matmul(blocks, laid(x))
-            return (out.transpose(1, 0, 2) if j.on_left else out).reshape(x.shape[0], -1)
+            return unlaid(np.matmul(blocks, laid(x, j.times, first)), first)
 
         def whole() -> np.ndarray:
-            out = np.zeros((k, j.times, k, j.times) if j.on_left else (j.times, k, j.times, k), self.dtype)
+            out = np.zeros((k, j.times, k, j.times) if first else (j.times, k, j.times, k), self.dtype)
             at = np.arange(j.times)
-            if j.on_left:
+            if first:
                 out[:, at, :, at] = blocks
             else:
                 out[at, :, at, :] = blocks
             return out.reshape(self.shape)
 
         if uniform:
-            return ("A kron I" if j.on_left else "I kron A"), {"A": blocks[0], "times": j.times}, multiply, whole
-        return "blocks", {"blocks": blocks, "along": 1 if j.on_left else 0}, multiply, whole
+            return ("A kron I" if first else "I kron A"), {"A": blocks[0], "times": j.times}, multiply, whole
+        return "blocks", {"blocks": blocks, "along": 1 if first else 0}, multiply, whole
 
     def _low_rank(self, diagonal: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
         """diag(d) + C L + Lᵀ Cᵀ + Lᵀ K L, for the linear combinations L and their cross terms C with the arguments."""

@@ -1,0 +1,233 @@
+"""Diagonals, traces, products and extreme eigenvalues of Hessians: exact ones against the whole matrix, estimates by their statistics."""
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import LinearOperator, cg
+
+import symgrad
+from symgrad.func import grad, hessian, vmap
+from symgrad.func.estimators import extreme_eigenvalues, hessian_diag, hessian_operator, hessian_trace
+
+N = 24
+
+
+def matrix(decay=3.0):
+    rng = np.random.default_rng(0)
+    q = np.linalg.qr(rng.normal(size=(N, N)))[0]
+    return (q * np.exp(-np.arange(N) / decay)) @ q.T
+
+
+def dense(x):
+    """A function whose Hessian is dense and depends on x."""
+    return (x @ symgrad.tensor(matrix()) @ x) / 2.0 + (x**3).sum() * x[0].sin() + x.norm()
+
+
+def banded(x):
+    return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
+
+
+def quadratic(x):
+    return (x @ symgrad.tensor(matrix()) @ x) / 2.0
+
+
+FUNCTIONS = {"dense": dense, "banded": banded, "separable": lambda x: (x**4).sum(), "linear": lambda x: x.sum()}
+
+
+def point(n=N, seed=1):
+    return symgrad.tensor(np.random.default_rng(seed).uniform(0.5, 1.5, n))
+
+
+def whole(f, x):
+    return hessian(f)(x).numpy()
+
+
+def near(got, wanted, ulps=256):
+    got, wanted = np.asarray(got.numpy() if isinstance(got, symgrad.Tensor) else got), np.asarray(wanted)
+    assert got.shape == wanted.shape and abs(got - wanted).max(initial=0.0) <= ulps * 2.0**-52 * max(abs(wanted).max(initial=0.0), 1.0)
+
+
+# The diagonal
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1, 7])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_diagonal(name, chunk_size):
+    f, x = FUNCTIONS[name], point()
+    near(hessian_diag(f, chunk_size=chunk_size)(x), np.diag(whole(f, x)))
+
+
+def test_the_diagonal_in_the_form_of_the_arguments():
+    x, y = point(3), point(4).reshape(2, 2)
+
+    def f(p, y):
+        return (p["x"] ** 3).sum() * (y**2).sum() + y.prod()
+
+    a, b = hessian_diag(f, argnums=(0, 1))({"x": x}, y)
+    near(a["x"], 6.0 * x.numpy() * (y.numpy() ** 2).sum())
+    near(b, np.full((2, 2), 2.0 * (x.numpy() ** 3).sum()))
+
+
+def test_a_large_sparse_diagonal_takes_few_products():
+    x = point(20_000)
+    a = x.numpy()
+    wanted = np.zeros(20_000)
+    wanted[:-1] = 1200.0 * a[:-1] ** 2 - 400.0 * a[1:] + 2.0
+    wanted[1:] += 200.0
+    near(hessian_diag(banded)(x), wanted)
+    assert hessian_trace(banded)(x).products == 3
+
+
+def test_it_is_differentiable():
+    x = symgrad.tensor([1.0, 2.0])
+    near(grad(lambda z: hessian_diag(lambda u: (u**4).sum())(z).sum())(x), 24.0 * x.numpy())
+    near(grad(lambda z: hessian_trace(lambda u: (u**4).sum())(z).value)(x), 24.0 * x.numpy())
+    near(grad(lambda z: hessian_trace(lambda u: (u**4).sum(), method="hutchinson", seed=0, samples=4)(z).value)(x), 24.0 * x.numpy())
+    near(grad(lambda z: hessian_diag(lambda u: (u**4).sum(), method="hutchinson", seed=0, samples=4)(z).value.sum())(x), 24.0 * x.numpy())
+    near(vmap(hessian_diag(lambda u: (u**3).sum() * u[0]))(symgrad.tensor([[1.0, 2.0], [3.0, 4.0]])), [[12.0, 12.0], [108.0, 72.0]])
+
+
+def test_an_estimate_of_the_diagonal_is_within_its_errors():
+    x = point()
+    wanted = np.diag(whole(dense, x))
+    found = hessian_diag(dense, method="hutchinson", samples=400, seed=3, chunk_size=64)(x)
+    scores = (found.value.numpy() - wanted) / found.standard_error.numpy()
+    assert found.products == 400 and abs(scores).max() < 4.0 and 0.5 < scores.std() < 1.5
+    assert hessian_diag(lambda z: (z**3).sum(), method="hutchinson", samples=2, seed=0)(x).standard_error.numpy().max() == 0.0
+
+
+# The trace
+
+
+@pytest.mark.parametrize("chunk_size", [None, 5])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_trace(name, chunk_size):
+    f, x = FUNCTIONS[name], point()
+    found = hessian_trace(f, chunk_size=chunk_size)(x)
+    near(found.value, np.trace(whole(f, x)))
+    assert found.standard_error.item() == 0.0
+
+
+@pytest.mark.parametrize("method, samples", [("hutchinson", 60), ("hutch++", 30)])
+def test_estimates_are_unbiased_and_their_errors_right(method, samples):
+    x = point()
+    wanted = np.trace(whole(dense, x))
+    found = [hessian_trace(dense, method=method, samples=samples, seed=seed)(x) for seed in range(200)]
+    values, errors = np.array([e.value.item() for e in found]), np.array([e.standard_error.item() for e in found])
+    assert abs(values.mean() - wanted) < 4.0 * values.std(ddof=1) / np.sqrt(len(values))
+    assert 0.85 < np.sqrt((errors**2).mean()) / values.std(ddof=1) < 1.15  # what each says of itself is what they are together
+    assert np.mean(abs(values - wanted) < 2.0 * errors) > 0.8
+
+
+def test_hutch_plus_plus_wins_where_eigenvalues_fall_off():
+    x = point()
+    wanted = np.trace(whole(quadratic, x))
+    spread = {}
+    for method in ("hutchinson", "hutch++"):
+        found = [hessian_trace(quadratic, method=method, samples=30, seed=s)(x).value.item() for s in range(20)]
+        spread[method] = np.sqrt(np.mean((np.array(found) - wanted) ** 2))
+    assert spread["hutch++"] < 0.2 * spread["hutchinson"]
+
+
+def test_hutch_plus_plus_is_exact_where_the_samples_span_everything():
+    x = point()
+    found = hessian_trace(dense, method="hutch++", samples=3 * N, seed=0)(x)
+    near(found.value, np.trace(whole(dense, x)))
+    assert found.standard_error.item() == 0.0 and found.products == 2 * N
+
+
+def test_chance_comes_from_a_seed_or_a_generator():
+    x = point()
+    ask = lambda **how: hessian_trace(dense, method="hutchinson", samples=5, **how)(x).value.item()  # noqa: E731
+    assert ask(seed=1) == ask(seed=1) != ask(seed=2)
+    assert ask(generator=symgrad.Generator().manual_seed(7)) == ask(generator=symgrad.Generator().manual_seed(7))
+    assert ask(generator=np.random.default_rng(1)) == ask(seed=1)
+    symgrad.manual_seed(5)
+    first = ask()
+    symgrad.manual_seed(5)
+    assert ask() == first
+    assert hessian_trace(dense, method="hutchinson", samples=5, seed=1, chunk_size=2)(x).value.item() == pytest.approx(ask(seed=1), rel=1e-14)
+
+
+# Products and eigenvalues
+
+
+@pytest.mark.parametrize("chunk_size", [None, 3])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_products(name, chunk_size):
+    f, x, rng = FUNCTIONS[name], point(), np.random.default_rng(2)
+    operator, h = hessian_operator(f, chunk_size=chunk_size)(x), whole(f, x)
+    v, block = rng.normal(size=N), rng.normal(size=(N, 5))
+    assert isinstance(operator, LinearOperator) and operator.shape == (N, N)
+    near(operator @ v, h @ v)
+    near(operator @ block, h @ block)
+    near(operator.T @ v, h @ v)
+    near(operator.H @ block, h @ block)
+    near(operator @ v[:, None], (h @ v)[:, None])
+    near(operator.todense(), h)
+
+
+def test_products_of_several_arguments_and_of_what_others_differentiate():
+    x, y = point(3).requires_grad_(), point(2)
+    operator = hessian_operator(lambda x, y: (x**2).sum() * (y**3).sum(), argnums=(0, 1))(x, y)
+    a, b = x.detach().numpy(), y.numpy()
+    cross = np.outer(2.0 * a, 3.0 * b**2)
+    wanted = np.block([[2.0 * (b**3).sum() * np.eye(3), cross], [cross.T, np.diag(6.0 * b * (a**2).sum())]])
+    near(operator.todense(), wanted)
+    with pytest.raises(ValueError):
+        operator @ np.ones(4)
+
+
+def test_a_newton_step_by_conjugate_gradients():
+    x = point()
+    f = lambda z: (z**4).sum() + quadratic(z)  # noqa: E731
+    step, failed = cg(hessian_operator(f)(x), grad(f)(x).numpy(), rtol=1e-12)
+    assert not failed
+    near(step, np.linalg.solve(whole(f, x), grad(f)(x).numpy()), 2**16)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("which", ["both", "largest", "smallest"])
+def test_extreme_eigenvalues(name, which):
+    f, x = FUNCTIONS[name], point(40)
+    f = f if name != "dense" else (lambda z: dense(z[:N]) + (z[N:] ** 2).sum() * z[0])
+    h = whole(f, x)
+    all_of_them = np.linalg.eigvalsh(h)
+    wanted = {"both": all_of_them[[0, 1, -2, -1]], "largest": all_of_them[-2:], "smallest": all_of_them[:2]}[which]
+    found = extreme_eigenvalues(f, count=2, which=which, vectors=True)(x)
+    near(found.values, wanted, 4096)
+    v = found.vectors.numpy()
+    near(v @ h, v * wanted[:, None], 2**16)
+    near(v @ v.T, np.eye(len(wanted)), 4096)
+    assert extreme_eigenvalues(f, count=2, which=which)(x).vectors is None
+
+
+def test_eigenvectors_in_the_form_of_the_arguments_and_of_small_hessians():
+    found = extreme_eigenvalues(lambda p: p["a"] ** 2 + 3.0 * (p["b"] ** 2).sum(), vectors=True)({"a": 1.0, "b": point(2)})
+    near(found.values, [2.0, 6.0])
+    assert found.vectors["a"].shape == (2,) and found.vectors["b"].shape == (2, 2)
+    near(abs(found.vectors["a"].numpy()), [1.0, 0.0])
+    near(extreme_eigenvalues(lambda x: x**4, which="largest")(2.0).values, [48.0])
+
+
+def test_what_does_not_converge_says_so():
+    with pytest.raises(RuntimeError, match="max_iterations"):
+        extreme_eigenvalues(lambda x: (symgrad.arange(200.0) ** 0.5 * x**2).sum(), count=3, max_iterations=1)(point(200))
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: hessian_diag(dense, method="guess"), ValueError, "'exact', 'hutchinson'"),
+    (lambda: hessian_trace(dense, method="guess"), ValueError, "hutch"),
+    (lambda: hessian_trace(dense, method="hutchinson", samples=1), ValueError, "samples"),
+    (lambda: hessian_trace(dense, method="hutch++", samples=5), ValueError, "6"),
+    (lambda: hessian_trace(dense, method="hutchinson", seed=1, generator=symgrad.Generator())(point()), ValueError, "not both"),
+    (lambda: hessian_trace(dense, method="hutchinson", generator=3)(point()), TypeError, "Generator"),
+    (lambda: hessian_trace(lambda x: x)(point()), RuntimeError, "scalar"),
+    (lambda: hessian_diag(dense, chunk_size=0)(point()), ValueError, "chunk_size"),
+    (lambda: grad(lambda z: hessian_trace(dense, method="hutch++", seed=0)(z).value)(point()), RuntimeError, "hutchinson"),
+    (lambda: extreme_eigenvalues(dense, which="middle"), ValueError, "largest"),
+    (lambda: extreme_eigenvalues(dense, count=13)(point()), ValueError, "26"),
+    (lambda: hessian_operator(lambda x: x)(point()), RuntimeError, "scalar"),
+])
+def test_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
