@@ -203,7 +203,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
     Raises TypeError and ValueError for primals and series that do not fit together, RuntimeError for integers, NotImplementedError for a custom
     Function beyond order 1.
 
-    >>> from symgrad.func import jet
+    >>> from symgrad.func.taylor import jet
     >>> jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))
     (tensor(8.), [tensor(12.), tensor(12.), tensor(6.)])
 
@@ -237,7 +237,7 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
     integers.
 
     >>> import symgrad
-    >>> from symgrad.func import directional_derivatives
+    >>> from symgrad.func.taylor import directional_derivatives
     >>> x, v = symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 0.0])
     >>> directional_derivatives(lambda x: x[0] ** 2 * x[1], 3)(x, v)
     (tensor(2.), tensor(4.), tensor(4.), tensor(0.))
@@ -271,7 +271,7 @@ def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     Raises ValueError for a negative order and for a function whose value has another shape than its argument, RuntimeError for integers.
 
     >>> import symgrad
-    >>> from symgrad.func import derivatives
+    >>> from symgrad.func.taylor import derivatives
     >>> derivatives(symgrad.sin, 3)(symgrad.tensor(0.0))
     (tensor(0.), tensor(1.), tensor(-0.), tensor(-1.))
     """
