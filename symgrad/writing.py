@@ -111,6 +111,8 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
         result._escape()
     value = result._value
     target = out._array()
+    if type(target) is Batched or type(value) is Batched:
+        raise _in_batch(f"{name} with out=")
     refuse_inference(out._node)
     if target.shape != value.shape:
         if target.size:

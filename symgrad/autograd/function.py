@@ -15,6 +15,8 @@ from typing import Any
 from symgrad.autograd.bundles import Output, Values, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
+from symgrad.autograd.vmapping import apply_to_batch
+from symgrad.carriers.batched import batches
 from symgrad.graph import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import stamp
@@ -92,7 +94,9 @@ class Function(metaclass=_Meta):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """The outputs for a batch of arguments, and where their batch dimension is."""
+        """The outputs for a batch of arguments, and where their batch dimension is: `(outputs, out_dims)`, from `info.batch_size`,
+        `info.randomness`, where the dimension of the batch is in each argument, and the arguments. Without it the forward is read for the batch.
+        """
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
                                   "generate_vmap_rule=True.")
 
@@ -113,6 +117,8 @@ class Function(metaclass=_Meta):
         split = cls.setup_context is not Function.setup_context
         if split or kwargs:
             args, kwargs = _bound(cls.forward, args, kwargs, split)
+        if batches.entered and cls.vmap is not Function.vmap and (found := apply_to_batch(cls, args)) is not NotImplemented:
+            return found
         node = cls._node_class()
         node.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
         inputs = [args[i] for i in node.places]

@@ -151,6 +151,7 @@ class Batched:
     __bool__ = _refused("the truth value")
     __float__ = __int__ = __index__ = __complex__ = item = tolist = _refused("the number")
     __array__ = _refused("the plain array")
+    __array_interface__ = property(_refused("the memory"))
     nonzero = _refused("the places of nonzero elements")
     __hash__ = None  # type: ignore[assignment]
 

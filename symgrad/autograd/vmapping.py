@@ -1,0 +1,66 @@
+"""A Function inside vmap: where it says itself what it does to a batch, it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from symgrad.carriers.batched import batches, levels_of
+from symgrad.lift import traced
+from symgrad.tensor import Tensor
+from symgrad.trees import flatten
+
+__all__ = ["VmapInfo", "apply_to_batch"]
+
+RETURNS = "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output."
+
+
+class VmapInfo(NamedTuple):
+    """What a `vmap` staticmethod is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
+    """What the `vmap` staticmethod of a Function gives for batched arguments; NotImplemented where none of them is batched.
+
+    Raises RuntimeError for a Function that asks for a rule to be generated and states one, and for a rule that returns something else than
+    outputs and their dimensions.
+    """
+    leaves, form = flatten(tuple(args))
+    entered = batches.entered
+    for at in reversed(range(len(entered))):
+        level, count, randomness = entered[at]
+        batched = [isinstance(x, Tensor) and level in levels_of(x._value) for x in leaves]
+        if any(batched):
+            break
+    else:
+        return NotImplemented
+    name = cls.__name__
+    if cls.generate_vmap_rule:
+        raise RuntimeError(f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
+                           f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity.")
+    in_dims = form.unflatten([0 if b else None for b in batched])
+    given = form.unflatten([traced.unbatch(x, 0, level, count) if b else x for x, b in zip(leaves, batched)])
+    batches.entered = entered[:at]
+    try:
+        found = cls.vmap(VmapInfo(count, randomness), in_dims, *given)
+    finally:
+        batches.entered = entered
+    if not isinstance(found, tuple):
+        raise RuntimeError(f"{RETURNS} Got a {type(found)} instead")
+    if len(found) != 2:
+        raise RuntimeError(f"{RETURNS} Got {len(found)} returns instead")
+    output, out_dims = found
+    outputs = output if isinstance(output, tuple) else (output,)
+    dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outputs)
+    if len(dims) != len(outputs):
+        raise RuntimeError(f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected out_dims={out_dims} to "
+                           f"be compatible with the structure of `output`, which is {flatten(output)[1]!r}: {name}.vmap")
+    finished = []
+    for y, d in zip(outputs, dims):
+        if d is not None and isinstance(y, Tensor) and (not -y.ndim <= d < y.ndim or y.shape[d] != count):
+            raise RuntimeError(f"{name}.vmap: out_dims says {d} for an output of shape {list(y.shape)}, where the {count} members of the batch do not lie")
+        finished.append(y if d is None or not isinstance(y, Tensor) else traced.batch(y, d % y.ndim, level))
+    return tuple(finished) if isinstance(output, tuple) else finished[0]
