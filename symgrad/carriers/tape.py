@@ -7,43 +7,69 @@ things alone happens once. A tape is right for every graph of one form, for no r
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.carriers import PROTOCOL, numeric
+from symgrad.carriers.batched import Batched
 
 __all__ = ["Tape", "Taped", "TapingCarrier"]
 
 SHAPED = frozenset({"zeros_like", "ones_like", "eye_like"})  # which read of a value its shape and dtype alone
 Step = Callable[[list[Any]], Any]
+float64 = np.float64
 
 
 class Tape:
-    """The inputs of a reading and its steps; `run` takes the steps again."""
+    """The inputs of a reading and its steps; `run` takes those again that lead to the outputs."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.steps: list[Step] = []
+        self.calls: list[tuple[Callable[..., Any], tuple, Any]] = []  # with what each gave when it was written down
+        self._known: dict[Any, Taped] = {}  # what was computed already, by the function and its arguments, which `calls` keeps alive
+        self._ready: tuple[Sequence[Any], list[Step], list[Step | None]] | None = None
 
     def enter(self, value: Any) -> Taped:
         """A number that is an input of the tape."""
-        if self.steps:
+        if self.calls:
             raise RuntimeError("the inputs of a tape come before its steps")
         self.count += 1
         return Taped(self, self.count - 1, value)
 
     def call(self, function: Callable[..., Any], args: tuple) -> Taped:
         """What a function makes of values of which one at least is on the tape."""
-        value = function(*map(_value, args))
-        self.steps.append(_step(function, args))
-        return Taped(self, self.count + len(self.steps) - 1, value)
+        key = function, *map(_key, args)
+        known = self._known.get(key)
+        if known is None:
+            value = function(*map(_value, args))
+            self.calls.append((function, args, value))
+            known = self._known[key] = Taped(self, self.count + len(self.calls) - 1, value)
+        return known
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The outputs, on the tape or not, for other inputs."""
+        if self._ready is None or self._ready[0] is not outputs:
+            self._ready = outputs, *self._prepared(outputs)
+        _, steps, ends = self._ready
         values = list(inputs)
-        for step in self.steps:
+        for step in steps:
             values.append(step(values))
-        return [values[y.place] if type(y) is Taped else y for y in outputs]
+        return [y if end is None else end(values) for y, end in zip(outputs, ends)]
+
+    def _prepared(self, outputs: Sequence[Any]) -> tuple[list[Step], list[Step | None]]:
+        """The steps that the outputs are made of, and how each output is read from what they give. Batches of plain arrays travel as their data."""
+        needed = {y.place for y in outputs if type(y) is Taped}
+        for place in range(self.count + len(self.calls) - 1, self.count - 1, -1):
+            if place in needed:
+                needed.update(t.place for t in _taped(self.calls[place - self.count][1]))
+        at, steps = {place: place for place in range(self.count)}, []
+        for place, (function, args, value) in enumerate(self.calls, self.count):
+            if place in needed:
+                at[place] = self.count + len(steps)
+                steps.append(_step(function, args, value, at))
+        return steps, [_reader(at[y.place], y.value) if type(y) is Taped else None for y in outputs]
 
 
 class Taped:
@@ -87,14 +113,29 @@ class Taped:
         return self.tape.call(operator.neg, (self,))
 
 
+def _holds(x: Any) -> bool:
+    """Whether a value is a dual or a series, which holds values of the tape, and not the other way round."""
+    return hasattr(x, "tangent") or hasattr(x, "terms")
+
+
 def _operator(function: Callable[[Any, Any], Any]) -> None:
     name = function.__name__.strip("_")
-    setattr(Taped, f"__{name}__", lambda self, other: NotImplemented if hasattr(other, "tangent") else self.tape.call(function, (self, other)))
-    setattr(Taped, f"__r{name}__", lambda self, other: NotImplemented if hasattr(other, "tangent") else self.tape.call(function, (other, self)))
+    setattr(Taped, f"__{name}__", lambda self, other: NotImplemented if _holds(other) else self.tape.call(function, (self, other)))
+    setattr(Taped, f"__r{name}__", lambda self, other: NotImplemented if _holds(other) else self.tape.call(function, (other, self)))
 
 
 for _function in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow):
     _operator(_function)
+
+
+def _key(x: Any) -> Any:
+    """What says that an argument is the same as another."""
+    kind = type(x)
+    if kind is Taped:
+        return x.place, Taped
+    if kind in (list, tuple):
+        return kind, tuple(map(_key, x))
+    return (kind, repr(x)) if kind in (int, float, bool, str, type(None)) else (id(x), None)  # 0.0 and -0.0 are equal
 
 
 def _value(x: Any) -> Any:
@@ -103,29 +144,66 @@ def _value(x: Any) -> Any:
     return type(x)(map(_value, x)) if type(x) in (list, tuple) and any(type(e) is Taped for e in x) else x
 
 
-def _step(function: Callable[..., Any], args: tuple) -> Step:
-    """The call of a function, with the places of what is on the tape."""
-    if len(args) == 2:
-        a, b = args
+def _taped(args: Any) -> list[Taped]:
+    """The values on a tape among arguments and in their sequences."""
+    return [t for a in args for t in (_taped(a) if type(a) in (list, tuple) else [a]) if type(t) is Taped]
+
+
+def _level(x: Any) -> int | None:
+    """The level of a batch of plain arrays, which travels as its data; None for anything else."""
+    return x.level if type(x) is Batched and type(x.data) is np.ndarray else None
+
+
+def _reader(i: int, value: Any) -> Step:
+    """How a value is read from its place, given what it was like."""
+    level = _level(value)
+    return operator.itemgetter(i) if level is None else lambda values: Batched(values[i], level)
+
+
+OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg)
+
+
+def _step(function: Callable[..., Any], args: tuple, value: Any, at: Mapping[int, int]) -> Step:
+    """The call of a function, with the places of what is on the tape; on the data alone where an operator treats all members alike."""
+    if not any([type(t.value) is Batched for t in _taped(args)]) and type(value) is not Batched:
+        return _applied(function, args, at)
+    level, now = _level(value), [_value(a) for a in args]
+    sizes = {x.data.ndim for x in now if type(x) is Batched}
+    if function in OPERATORS and level is not None and len(sizes) == 1 and all([
+            _level(x) == level or type(x) in (int, float, float64) or type(x) is np.ndarray and x.ndim < max(sizes) for x in now]):
+        return _applied(function, tuple([a.data if type(a) is Batched else a for a in args]), at)
+    apply = _applied(function, args, at, True)
+    return apply if level is None else lambda values: apply(values).data
+
+
+def _applied(function: Callable[..., Any], args: tuple, at: Mapping[int, int], whole: bool = False) -> Step:
+    """The call of a function on what stands at places; `whole` says that batches are not given as their data."""
+    if len(args) <= 2 and not whole:
+        a, b = (*args, None)[:2]
+        if len(args) == 1 and type(a) is Taped:
+            i = at[a.place]
+            return lambda values: function(values[i])
         if type(a) is Taped and type(b) is Taped:
-            i, k = a.place, b.place
+            i, k = at[a.place], at[b.place]
             return lambda values: function(values[i], values[k])
         if type(a) is Taped and type(b) not in (list, tuple):
-            i = a.place
+            i = at[a.place]
             return lambda values: function(values[i], b)
         if type(b) is Taped and type(a) not in (list, tuple):
-            k = b.place
+            k = at[b.place]
             return lambda values: function(a, values[k])
-    if len(args) == 1 and type(args[0]) is Taped:
-        i = args[0].place
-        return lambda values: function(values[i])
-    return lambda values: function(*[_filled(a, values) for a in args])
+    readers = [_filling(a, at, whole) for a in args]
+    return lambda values: function(*[read(values) for read in readers])
 
 
-def _filled(x: Any, values: list[Any]) -> Any:
+def _filling(x: Any, at: Mapping[int, int], whole: bool) -> Step:
+    """How an argument is made anew, from what is on the tape in it."""
     if type(x) is Taped:
-        return values[x.place]
-    return type(x)([_filled(e, values) for e in x]) if type(x) in (list, tuple) and any(type(e) is Taped for e in x) else x
+        return _reader(at[x.place], x.value if whole else None)
+    if type(x) in (list, tuple) and _taped(x):
+        kind, parts = type(x), [_filling(e, at, whole) for e in x]
+        return lambda values: kind([read(values) for read in parts])
+    return lambda values: x
 
 
 class TapingCarrier:
