@@ -68,6 +68,12 @@ def test_batches():
     plain = of(lambda f, x: f(x))
     for transform in (grad, hessian, lambda g: jacrev(grad(g)), lambda g: jacfwd(grad(g))):
         same(transform(of(checkpoint))(w), transform(plain)(w))
+
+    def each(run):
+        return lambda w: vmap(lambda x: run(lambda x: (x * w).sin().sum(), x))(xs)
+
+    same(jacrev(each(checkpoint))(w), jacrev(each(lambda f, x: f(x)))(w))
+    same(jacfwd(each(checkpoint))(w), jacrev(each(lambda f, x: f(x)))(w))
     same(vmap(hessian(lambda x: called(x).sum()))(xs), vmap(hessian(lambda x: block(x).sum()))(xs))
     inner = grad(lambda x: (x**3).sum())
     same(jacrev(checkpoint(inner))(w), jacrev(inner)(w))

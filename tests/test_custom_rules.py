@@ -260,6 +260,19 @@ def test_batches(make):
     same(jacrev(grad(shared(f)))(p["w"]), hessian(shared(tree_function))(p["w"]))
 
 
+def test_rules_that_differentiate_get_a_derivative_for_each_cotangent_of_a_batch():
+    x = T([0.3, 0.7, 1.1])
+    f = custom_vjp(smooth)
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (grad(lambda x: (smooth(x) * g).sum())(x),))
+    h = custom_jvp(smooth)
+    h.defjvp(lambda p, t: (h(*p), grad(lambda s: (smooth(p[0]) * s * 0 + smooth(p[0] + s * t[0])).sum())(T(0.0)) * symgrad.ones(3)))
+    same(jacrev(f)(x), jacrev(smooth)(x))
+    same(hessian(lambda x: f(x).prod())(x), hessian(lambda x: smooth(x).prod())(x))
+    rows = jacfwd(h)(x)  # whose rule gives every element the sum of all
+    same(rows, symgrad.stack([jacrev(smooth)(x).sum(0)] * 3))
+    same(jacrev(h)(x), rows)
+
+
 def test_rules_for_each_argument():
     f = custom_jvp(lambda x, y, n: x.sin() * y + n)
     f.defjvps(lambda t, out, x, y, n: t * x.cos() * y, None, None)

@@ -79,6 +79,9 @@ def test_batches():
     close(vmap(grad(grad(root)))(a), -0.25 * np.array([1.0, 3, 4]) ** -1.5)
     close(grad(lambda a: vmap(root)(a).sum())(a), 0.5 * np.array([1.0, 3, 4]) ** -0.5)
     close(vmap(lambda x, a: grad(root)(a) * x, (0, None))(a, T(4.0)), 0.25 * np.array([1.0, 3, 4]))
+    argmin = implicit_argmin(lambda x, a: x**3 / 3 - a * x, lambda a: float(a) ** 0.5)
+    close(vmap(lambda x, a: grad(lambda a: argmin(a) * x)(a), (0, None))(a, T(4.0)), 0.25 * np.array([1.0, 3, 4]))
+    close(grad(lambda b: vmap(lambda x: argmin(b) * x)(a).sum())(T(4.0)), np.array(2.0))
     close(hessian(lambda a: vmap(root)(a).prod())(a), hessian(lambda a: (a**0.5).prod())(a))
 
 

@@ -295,10 +295,9 @@ def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Seque
 def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
     """The transpose of a linear map at cotangents: a pullback through its recording at zero. `like` has None where nothing is asked for."""
     create = mode.grad
-    with inside(batches.entered, *like):
-        zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
-        with recording(True):
-            outputs = linear(zeros)  # type: ignore[arg-type]
+    zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
+    with recording(True):
+        outputs = linear(zeros)  # type: ignore[arg-type]
     pairs = [(y, g) for y, g in zip(outputs, cotangents) if y is not None and g is not None and y.requires_grad]
     asked = [z for z in zeros if z is not None]
     if not pairs or not asked:
