@@ -45,6 +45,7 @@ __all__ = ["SeriesCarrier"]
 # Where the name of a function is not that of the op whose pushforward belongs to it.
 OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
+KEPT = 256  # series that are looked for before another is made
 LONGEST = 64  # the largest whole exponent that is multiplied out
 
 
@@ -116,6 +117,8 @@ class SeriesCarrier:
             del terms[end:]
         self._waiting.clear()
         self._growing.clear()
+        if len(self._made) > KEPT:
+            self._made.clear()
 
     def schedule(self, ends: list[tuple[list[Any], int]] | None = None) -> Callable[[int], None]:
         """What gives all series that are growing their coefficient of an order, once they have those below it.

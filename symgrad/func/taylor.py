@@ -33,6 +33,8 @@ from symgrad.trees import LEAF
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 
 
+SHORT = 64  # nodes of a graph whose series are all kept
+
 # One pass over the graph
 
 
@@ -66,6 +68,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     read = read_traced if tracked else _read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
+    finished = _last_uses(ev)
     for node in ev.path:
         if node in known:
             continue
@@ -86,8 +89,27 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         else:
             known[node] = carrier.apply(op, tensors, args[count:], _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y)
         carrier.solve()
+        for p in finished.get(node, ()):
+            known.pop(p, None)
     carrier.close()
     return known
+
+
+def _last_uses(ev: Evaluation) -> dict[Node, list[Node]]:
+    """The nodes that nobody needs once a node is reached, in a graph that is so long that it matters."""
+    last: dict[Node, Node] = {}
+    if len(ev.path) > SHORT:
+        for node in ev.path:
+            for p in node.parents:
+                if p is not None:
+                    last[p] = node
+        for y in ev.outputs:
+            if y._node is not None:
+                last.pop(y._node, None)
+    out: dict[Node, list[Node]] = {}
+    for p, node in last.items():
+        out.setdefault(node, []).append(p)
+    return out
 
 
 def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: Any, args: tuple, asking: str) -> Any:
