@@ -7,7 +7,7 @@ import pytest
 
 import symgrad
 from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, vhp, vmap
-from tests.benchmarks import fields, products
+from tests.benchmarks import fields, higher, products, taylor
 from tests.benchmarks.problems import DENSE, Problem, factorization, hand_hessian, make, rosenbrock
 from tests.benchmarks.table import agree
 
@@ -93,6 +93,17 @@ def test_a_problem_cannot_be_changed_by_accident():
 def test_the_physics_informed_loss_has_one_value_by_both_routes():
     by_grad = fields.poisson_by_grad(symgrad, symgrad.tensor)()
     agree(by_grad, fields.poisson_by_jvp(symgrad, symgrad.func.jvp, symgrad.tensor)(), 1e-11)
+
+
+def test_the_laplacian_is_the_trace_of_the_hessian():
+    w = [symgrad.tensor(a) for a in fields.weights()]
+    one = hessian(lambda z: fields.network(symgrad, z, w)[0])
+    agree(taylor.our_laplacian()(), np.array([np.trace(np.asarray(one(symgrad.tensor(z)))) for z in fields.points()]), 1e-11)
+
+
+@pytest.mark.parametrize("shape", taylor.BARS)
+def test_the_last_derivative_of_a_jet_is_the_nested_gradient(shape):
+    agree(taylor.our_jet(shape)(), higher.nested(symgrad, higher.point(symgrad, shape), taylor.ORDER), 1e-11)
 
 
 def test_a_product_with_the_weights_is_the_double_backward_and_is_symmetric():

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benchmarks import fields, first, hessians, higher, products
+from tests.benchmarks import fields, first, hessians, higher, products, taylor
 from tests.benchmarks.table import Row, Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
 GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
-    "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "products": products.rows}
+    "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows, "products": products.rows}
 
 
 def main(arguments: list[str] | None = None) -> int:
