@@ -13,6 +13,7 @@ differentiated by, is pulled back through the gradient as a recorded graph.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,9 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.series import Series, SeriesCarrier
+from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
 from symgrad.func.evaluation import Evaluation, Input
+from symgrad.func.forms import form_of
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.graph import FREED, GRADIENT, TRACKED, Node, board, mode
 from symgrad.hooks import DETOURS
@@ -37,6 +40,12 @@ from symgrad.tensor import Tensor, wrap
 __all__ = ["Derivative", "Program", "gradient"]
 
 _ONE = np.float64(1.0)
+float64, ndarray = np.float64, np.ndarray
+ROOM = 2_000_000  # elements that the values of a program may have to be carried along on a tape
+LONG = 400  # nodes of a program whose steps are written down
+KEPT = 64  # forms of programs whose steps are remembered
+_known: dict[Any, Steps] = {}
+_taping = TapingCarrier()
 _dual = DualCarrier(numeric)
 
 
@@ -70,30 +79,27 @@ def read(node: Node) -> tuple[Any, tuple]:
 class Program:
     """A recorded scalar: its node, the nodes it was computed through, oldest first, and those it was computed from, the ends.
 
-    `depth` is how often its gradient is expected to be differentiated.
+    The first `count` ends are those by which it is differentiated, `depth` times more than once.
     """
 
-    __slots__ = ("root", "path", "ends", "depth", "_grown")
+    __slots__ = ("root", "path", "ends", "count", "_steps", "_values", "_direction", "_reached")
 
-    def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], depth: int):
-        self.root, self.path, self.ends, self.depth = root, path, ends, depth
-        self._grown: tuple[Any, ...] | None = None
+    def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int, depth: int):
+        self.root, self.path, self.ends, self.count = root, path, ends, count
+        self._steps, self._reached, self._values = _steps_of(self, depth), -1, list[Any]()
+        self._direction: Direction | None = None
 
-    def _seed(self) -> dict[Node, Any]:
+    def seed(self) -> dict[Node, Any]:
+        """The cotangent that a pullback starts with."""
         return {self.root: one(self.root.value)}
 
-    def _between(self, needs: Sequence[int]) -> set[Node]:
+    def between(self, needs: Sequence[int]) -> set[Node]:
         """The nodes on the way to some of the ends."""
         out = {self.ends[i] for i in needs}
         for node in self.path:
-            if any([p in out for p in node.parents]):
+            if not out.isdisjoint(node.parents):
                 out.add(node)
         return out
-
-    def gradient(self, needs: Sequence[int]) -> list[Any]:
-        """The derivatives by some of the ends, None for zero."""
-        found = pullback_along(numeric, self.path, self._between(needs), self._seed())
-        return [found.get(self.ends[i]) for i in needs]
 
     def replayed(self, tensors: Tensors) -> Tensor:
         """The scalar, recorded again from other tensors at the ends."""
@@ -102,23 +108,43 @@ class Program:
             known[node] = call_rule(traced, node, arguments(node, known, _constant), node.args or ())
         return known[self.root]
 
-    def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any]:
-        """The derivative of an order of the gradient, by some of the ends, along a vector."""
-        grown = self._grown
-        if grown is None or grown[1] != tuple(needs) or not _same(grown[0], direction):
-            if order == 1 and (self.depth < 2 or not mode.grad):
-                return self._once(direction, needs)
-            grown = None
-        if grown is None or order > self.depth:
-            self.depth = max(order, self.depth)
-            grown = self._grown = direction, tuple(needs), *self._series(direction, needs), []
-        _, _, found, grow, reached = grown
-        while len(reached) < order:
-            reached.append(grow(len(reached) + 1))
-        return [_coefficient(x, order) for x in found]
+    def gradient(self) -> list[Any]:
+        """The derivatives by the first ends, None for zero."""
+        if self._steps is not None:
+            return self._stepped(self._steps, 0)
+        found = pullback_along(numeric, self.path, self.between(range(self.count)), self.seed())
+        return [found.get(end) for end in self.ends[:self.count]]
+
+    def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
+        """The derivative of an order of the gradient, by some of the ends, along a vector; None where it is not known how."""
+        steps, count = self._steps, self.count
+        if steps is not None and order < len(steps.stages) and [*needs] == [*range(count)] and not any([
+                t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
+            if self._direction is None or not _same(direction, self._direction):
+                self._reached, self._direction = min(self._reached, 0), direction
+                self._values[:count] = [np.zeros_like(x.value) if t is None else t for t, x in zip(direction, self.ends[:count])]
+            return self._stepped(steps, order)
+        return self._once(direction, needs) if order == 1 else None
+
+    def _stepped(self, steps: Steps, order: int) -> list[Any]:
+        """The derivative of an order, by the steps that lead there from those that were taken."""
+        values = self._values
+        if not values:
+            values += [None] * self.count
+            values += steps.inputs(self)
+            values += [None] * len(steps.tape.calls)
+        elif board.written > self.path[0].sequence_nr:
+            for node in self.path:
+                read(node)
+        while self._reached < order:
+            self._reached += 1
+            for place, step in steps.stages[self._reached]:
+                values[place] = step(values)
+        found = [values[y.place] if type(y) is Taped else y for y in steps.outputs[order]]
+        return found if order < 2 else [None if t is None else t * float(math.factorial(order)) for t in found]
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
-        """The first derivative: a pullback with dual values."""
+        """The first derivative along any vector: a pullback with dual values."""
         moved = pushforward(numeric, (), {end: t for end, t in zip(self.ends, direction) if t is not None}, read, self.path)
 
         def dual(node: Node) -> tuple[Any, tuple]:
@@ -127,36 +153,90 @@ class Program:
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = pullback_along(_dual, self.path, self._between(needs), self._seed(), dual)
+        found = pullback_along(_dual, self.path, self.between(needs), self.seed(), dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
 
-    def _series(self, direction: Direction, needs: Sequence[int]) -> tuple[list[Any], Any]:
-        """The series of the gradient along a vector, of which only the first coefficient is there; and what adds the one of an order to all."""
-        carrier = SeriesCarrier(numeric, self.depth)
-        known: dict[Any, Any] = {end: carrier.polynomial([end.value, t]) for end, t in zip(self.ends, direction) if t is not None}
 
-        def moving(node: Node, args: tuple) -> tuple:
-            return tuple([known[p] if p in known else a for p, a in zip(node.parents, args)])
+class Steps:
+    """How the coefficients of the gradient along a vector are computed for every program of one form, those of each order from those before.
 
-        for node in self.path:
-            value, args = read(node)
-            if any([p in known for p in node.parents]):
-                tensors = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in moving(node, args)]
-                known[node] = carrier.apply(node.op, tensors, args[len(tensors):], value)
+    `stages` are the steps that each order adds, `outputs` what it gives for the first ends.
+    """
+
+    def __init__(self, program: Program, depth: int, constants: Sequence[tuple[int, int]]):
+        self.tape = tape = Tape()
+        carrier, ends, count = SeriesCarrier(_taping, depth), program.ends, program.count
+        vectors = [tape.enter(np.ones_like(end.value)) for end in ends[:count]]
+        entered: dict[Any, Any] = {end: tape.enter(end.value) for end in ends}
+        self.constants = constants
+        fixed = {place: tape.enter(program.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
+        entered |= {node: tape.enter(node.value) for node in program.path}
+        known: dict[Any, Any] = {end: carrier.polynomial([entered[end], v]) for end, v in zip(ends, vectors)}
+        places = {node: i for i, node in enumerate(program.path)}
+
+        def tensors(node: Node) -> tuple:
+            given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
+            return tuple([fixed.get((places[node], k), a) if p is None or p.value is not a else known.get(p, entered[p]) for k, (p, a) in given])
 
         def series(node: Node) -> tuple[Any, tuple]:
-            return known.get(node, node.value), moving(node, node.args) + node.args[len(node.parents):]  # type: ignore[arg-type, index]
+            return known.get(node, entered[node]), tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
 
-        found = pullback_along(carrier, self.path, self._between(needs), self._seed(), series)
-        return [found.get(self.ends[i]) for i in needs], carrier.schedule()
+        for node in program.path:
+            if not known.keys().isdisjoint(node.parents):
+                given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in tensors(node)]
+                known[node] = carrier.apply(node.op, given, node.args[len(given):], entered[node])  # type: ignore[index]
+
+        found = pullback_along(carrier, program.path, program.between(range(count)), program.seed(), series)
+        grow = carrier.schedule()
+        for k in range(1, depth + 1):
+            grow(k)
+        self.outputs = [[_term(found.get(end), k) for end in ends[:count]] for k in range(depth + 1)]
+        self.stages = self._staged()
+        carrier.close()
+
+    def _staged(self) -> list[list[tuple[int, Any]]]:
+        """The steps that each order needs and none before it."""
+        tape, taken, out = self.tape, set[int](), []
+        same: Any = range(tape.count + len(tape.calls))
+        for row in self.outputs:
+            stack, stage = [y.place for y in row if type(y) is Taped], []
+            while stack:
+                place = stack.pop()
+                if place >= tape.count and place not in taken:
+                    taken.add(place)
+                    stage.append(place)
+                    stack += [t.place for t in _taped(tape.calls[place - tape.count][1])]
+            out.append([(place, _step(*tape.calls[place - tape.count], same)) for place in sorted(stage)])
+        return out
+
+    def inputs(self, program: Program) -> list[Any]:
+        """What goes onto the tape after the vectors."""
+        path = [read(node) for node in program.path]
+        return [*[end.value for end in program.ends], *[path[i][1][k] for i, k in self.constants], *[value for value, _ in path]]
 
 
-def _coefficient(x: Any, k: int) -> Any:
-    """The derivative of an order of a series, None for zero."""
-    if type(x) is not Series or k >= len(x.terms):
+def _term(x: Any, k: int) -> Any:
+    """A coefficient of what may be a series, None for zero."""
+    return (x.terms[k] if k < len(x.terms) else None) if type(x) is Series else x if k == 0 else None
+
+
+def _steps_of(program: Program, depth: int) -> Steps | None:
+    """The steps for programs of this form, of which none looks at numbers; None where they cannot be written down, or hold too much."""
+    if len(program.path) > LONG or sum([node.value.size for node in program.path]) > ROOM or not all([
+            type(x.value) is float64 or type(x.value) is ndarray and x.value.dtype.kind == "f" for x in (*program.ends, *program.path)]):
         return None
-    found = x.terms[k] * float(math.factorial(k))
-    return np.float64(found) if type(found) is float else found
+    form = form_of(program.ends, program.path, program.root)
+    if form is None:
+        return None
+    constants = tuple([(i, k) for i, node in enumerate(program.path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
+                       if (p is None or p.value is not a) and type(a) not in NUMBERS])
+    key = form, constants, depth, program.count, program.root.value.dtype
+    found = _known.get(key)
+    if found is None:
+        while len(_known) >= KEPT:
+            _known.pop(next(iter(_known)), None)
+        found = _known[key] = Steps(program, depth, constants)
+    return found
 
 
 def _same(a: Direction, b: Direction) -> bool:
@@ -180,8 +260,8 @@ class Derivative(Rule):
             for _ in range(self.order):
                 along = [(x, wrap(v)) for x, v in zip(places, self.direction) if v is not None]
                 found = grad(y, [x for x, _ in along], create_graph=True, materialize_grads=True)
-                y = sum(((g * v).sum() for g, (_, v) in zip(found, along)), wrap(np.zeros_like(self.program.root.value)))
-            return places, list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True))
+                y = sum([(g * v).sum() for g, (_, v) in zip(found, along)], wrap(np.zeros_like(self.program.root.value)))  # type: ignore[operator]
+            return places, list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True))  # type: ignore[arg-type]
 
     def evaluate(self, tensors: Tensors) -> Tensors:
         places, outputs = self._recorded(tensors)
@@ -198,18 +278,21 @@ class Derivative(Rule):
                 direction[i] = t._value
         return direction if not self.order or _same(direction, self.direction) else None
 
-    def _differentiated(self, tensors: Tensors, direction: Direction, by: Sequence[int]) -> list[Tensor | None]:
-        """One derivative more, by some of the ends: values, or a node of the same kind."""
+    def _differentiated(self, tensors: Tensors, moving: Some, by: Sequence[int]) -> Some | None:
+        """One derivative more, by some of the ends: values, or a node of the same kind; None where it takes a recorded graph."""
+        direction = self._next(moving)
+        if direction is None:
+            return None
         values = self.program.along(direction, self.order + 1, by)
+        if values is None:
+            return None
         found: Any = [wrap(np.zeros_like(self.values[i]) if v is None else v) for i, v in zip(by, values)]
         return attached(_op, Derivative(self.program, by, direction, self.order + 1), tensors, found) if mode.grad else found
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         by = [i for i, need in enumerate(needs) if need is not None]
-        direction = self._next(_at(cotangents, self.by, len(self.values)))
-        if direction is not None:
-            found = self._differentiated(tensors, direction, by)
-        else:
+        found = self._differentiated(tensors, _at(cotangents, self.by, len(self.values)), by)
+        if found is None:
             places, ys = self._recorded(tensors)
             pairs = [(y, g) for y, g in zip(ys, cotangents) if g is not None]
             found = list(grad([y for y, _ in pairs], [places[i] for i in by], [g for _, g in pairs], create_graph=mode.grad, allow_unused=True))
@@ -218,13 +301,13 @@ class Derivative(Rule):
         return [each.get(i) for i in range(len(needs))]
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        direction = self._next(tangents)
-        if direction is not None:
-            return self._differentiated(tensors, direction, self.by)
+        known = self._differentiated(tensors, tangents, self.by)
+        if known is not None:
+            return known
         places, ys = self._recorded(tensors)
         tracked = mode.grad
         starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
-        found = pushforward(traced if tracked else numeric, [y._node for y in ys], starts, read_traced if tracked else None)  # type: ignore[arg-type]
+        found = pushforward(traced if tracked else numeric, [y._node for y in ys], starts, read_traced if tracked else None)  # type: ignore[misc, arg-type]
         closed(places)
         out = [found.get(y._node) for y in ys]  # type: ignore[arg-type]
         return [t if t is None or isinstance(t, Tensor) else wrap(t) for t in out]
@@ -242,7 +325,7 @@ _op = rule_op("Derivative")
 
 
 def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
-    """The gradient of a scalar by the inputs of an evaluation that somebody outside differentiates by, None for zero; or None where it must be recorded.
+    """The gradient of a scalar by the inputs of an evaluation whose result is differentiated, None for zero; or None where it must be recorded.
 
     It is recorded where hooks, anomaly mode, names or tangents look on, and where an op of the program has no pushforward of its own.
     """
@@ -251,7 +334,8 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
     root, since = y._node, ev.nodes[0].sequence_nr
     assert root is not None
     inputs, path, ends = set(ev.nodes), list[Node](), [x for x in ev.nodes if x in ev.between]
-    seen, stack = {root, *inputs}, [root]
+    seen: set[Node | None] = {None, root, *inputs}
+    stack: list[Any] = [root]
     while stack:
         node = stack.pop()
         if node.flags & TRACKED != GRADIENT:
@@ -262,14 +346,14 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
         if not _plain(node):
             return None
         path.append(node)
-        new = [p for p in node.parents if p is not None and p not in seen]
+        new = [p for p in node.parents if p not in seen]
         seen.update(new)
         stack += new
-    path.sort(key=lambda node: node.sequence_nr)
-    rule = Derivative(Program(root, path, ends, _depth(ev.nodes)), [i for i, x in enumerate(ends) if x in inputs], (), 0)
-    values = rule.program.gradient(rule.by)
-    found = [wrap(np.zeros_like(ends[i].value) if v is None else v) for i, v in zip(rule.by, values)]
-    each = dict(zip([ends[i] for i in rule.by], attached(_op, rule, [wrap(end.value, end) for end in ends], found)))
+    path.sort(key=operator.attrgetter("sequence_nr"))
+    count = len([x for x in ev.nodes if x in ev.between])
+    program = Program(root, path, ends, count, _depth(ev.nodes))
+    found = [wrap(np.zeros_like(end.value) if v is None else v) for end, v in zip(ends, program.gradient())]
+    each = dict(zip(ends, attached(_op, Derivative(program, range(count), (), 0), [wrap(end.value, end) for end in ends], found)))
     return [each.get(x) for x in ev.nodes]
 
 

@@ -6,18 +6,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from symgrad.func.evaluation import Evaluation
+from symgrad.func.forms import form_of
 from symgrad.func.second import Program, products
-from symgrad.graph import Node
 from symgrad.tensor import Tensor
 
 __all__ = ["Known", "Plans"]
 
 SECOND = 2  # the meeting from which it pays to write down the steps
 KEPT = 8  # forms of graphs that are remembered: a function with control flow has several
-SMALL = 4096  # bytes of an index that is compared by its elements
 
 
 class Known:
@@ -55,7 +52,7 @@ class Plans:
 
     def of(self, ev: Evaluation, y: Tensor) -> Known:
         """What is known of a graph of this form."""
-        form = _form(ev, y)
+        form = form_of(ev.nodes, ev.path, y._node)
         if form is None:
             return Known()
         known = self._known.get(form)
@@ -64,48 +61,3 @@ class Plans:
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
         return known
-
-
-PLAIN = (int, float, bool, str, type(None))
-
-
-def _form(ev: Evaluation, y: Tensor) -> Any:
-    """The graph without its numbers: the ops, their parameters, what is wired to what, and all shapes; None where a parameter cannot be compared."""
-    at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(ev.nodes)}
-    out: list[Any] = [x._value.shape for x in ev.inputs]
-    note = out.append
-    try:
-        for i, node in enumerate(ev.path):
-            at[node] = i
-            parents, args = node.parents, node.args
-            note(node.op)
-            note(node.value.shape)
-            for p, a in zip(parents, args):  # type: ignore[arg-type]
-                note(at[p] if p in at else _constant(a))
-            for a in args[len(parents):]:  # type: ignore[index]
-                note((type(a), a) if type(a) in PLAIN else _key(a))
-        note(at.get(y._node))
-        form = tuple(out)
-        hash(form)
-    except (TypeError, AttributeError):
-        return None
-    return form
-
-
-def _constant(x: Any) -> Any:
-    """What the form says of a constant: the shape and dtype of an array, and a number itself."""
-    return (x.shape, x.dtype) if hasattr(x, "shape") else (type(x), x)
-
-
-def _key(x: Any) -> Any:
-    """A parameter as something that can be compared and hashed."""
-    kind = type(x)
-    if kind is slice:
-        return slice, x.start, x.stop, x.step
-    if kind is tuple or kind is list:
-        return (kind, *map(_key, x))
-    if kind is np.ndarray:
-        if x.nbytes > SMALL:
-            raise TypeError("too large to compare")
-        return x.shape, x.dtype, x.tobytes()
-    return kind, x

@@ -1,0 +1,57 @@
+"""Forms: what a recorded graph is without its numbers. What was found out about one graph holds for every other of the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.graph import Node
+
+__all__ = ["form_of"]
+
+SMALL = 4096  # bytes of an index that is compared by its elements
+PLAIN = (int, float, bool, str, type(None))
+
+
+def form_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> Any:
+    """The ops, their parameters, what is wired to what, and all shapes; None where a parameter cannot be compared."""
+    at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(inputs)}
+    out: list[Any] = [x.value.shape for x in inputs]
+    note = out.append
+    try:
+        for i, node in enumerate(path):
+            at[node] = i
+            parents, args = node.parents, node.args
+            note(node.op)
+            note(node.value.shape)
+            for p, a in zip(parents, args):  # type: ignore[arg-type]
+                note(at[p] if p in at else _constant(a))
+            for a in args[len(parents):]:  # type: ignore[index]
+                note((type(a), a) if type(a) in PLAIN else _key(a))
+        note(at.get(root))
+        form = tuple(out)
+        hash(form)
+    except (TypeError, AttributeError):
+        return None
+    return form
+
+
+def _constant(x: Any) -> Any:
+    """What the form says of a constant: the shape and dtype of an array, and a number itself."""
+    return (x.shape, x.dtype) if hasattr(x, "shape") else (type(x), x)
+
+
+def _key(x: Any) -> Any:
+    """A parameter as something that can be compared and hashed."""
+    kind = type(x)
+    if kind is slice:
+        return slice, x.start, x.stop, x.step
+    if kind is tuple or kind is list:
+        return (kind, *map(_key, x))
+    if kind is np.ndarray:
+        if x.nbytes > SMALL:
+            raise TypeError("too large to compare")
+        return x.shape, x.dtype, x.tobytes()
+    return kind, x
