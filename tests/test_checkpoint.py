@@ -50,6 +50,7 @@ def test_derivatives_of_every_order_and_mode(f):
     same(jvp(of(f), (x,), (T([1.0, 2.0]),))[1], jvp(of(block), (x,), (T([1.0, 2.0]),))[1])
     same(hvp(of(f), x, T([1.0, 2.0])), hessian(of(block))(x) @ T([1.0, 2.0]))
     same(functional.hessian(of(f), x), hessian(of(block))(x))
+    assert not any(t.requires_grad for t in (grad(grad(lambda t: of(f)(x * t)))(1.0), hessian(of(f))(x), jacrev(jacrev(of(f)))(x)))
     y = x.clone().requires_grad_()
     out = of(f)(y)
     out.backward(retain_graph=True)

@@ -126,6 +126,13 @@ def test_second_derivatives_by_every_route(make):
     same(jacrev(jacrev(jacrev(total)))(x), third)
 
 
+@BOTH
+def test_results_leave_a_transform_outside_of_every_graph(make):
+    f = make()
+    for found in (grad(f)(0.7), grad(grad(f))(0.7), hessian(f)(0.7), jacrev(jacrev(f))(0.7), vmap(grad(grad(f)))(T([0.3, 0.7]))):
+        assert not found.requires_grad
+
+
 def test_custom_jvp_in_forward_mode():
     f = with_jvp()
     y, t = jvp(f, (0.7,), (2.0,))

@@ -73,6 +73,13 @@ def test_a_solution_in_a_larger_computation():
     close(hessian(lambda v: (root(v[0] * v[1]) * v[1]).sin())(at), hessian(lambda v: ((v[0] * v[1]) ** 0.5 * v[1]).sin())(at), 1e-13)
 
 
+def test_results_leave_a_transform_outside_of_every_graph():
+    root = implicit_root(lambda x, a, b: x**2 - a * b, lambda a, b: float(a * b) ** 0.5)
+    b = T(2.0)
+    for transform in (grad, lambda f: grad(grad(f)), hessian, lambda f: jacrev(jacrev(f)), lambda f: jacfwd(jacrev(f)), lambda f: jacfwd(jacfwd(f))):
+        assert not transform(lambda a: root(a, b))(3.0).requires_grad
+
+
 def test_batches():
     root, a = square_root(), T([1.0, 3.0, 4.0])
     close(vmap(root)(a), np.sqrt([1, 3, 4]))

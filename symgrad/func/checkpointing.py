@@ -10,7 +10,7 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import push
 from symgrad.func.evaluation import named
-from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, closed, gate, recording, restored, rule_op, standing, unwritten
+from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
 from symgrad.graph import GRADIENT, SHADOW, Node, mode, next_sequence, upstream
 from symgrad.tensor import Tensor, wrap
 from symgrad.trees import flatten, tree_map
@@ -131,17 +131,13 @@ class _Block(Rule):
         asked = [g for g, need in zip(gates, needs) if need is not None]
         pairs = [(y, c) for y, c in zip(again, cotangents) if c is not None and y.requires_grad]
         found: Any = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], create_graph=create, allow_unused=True) if pairs else ())
-        out = [next(found, None) if need is not None else None for need in needs]
-        closed(gates)
-        return out
+        return [next(found, None) if need is not None else None for need in needs]
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
         create = mode.grad
         again, gates = self.rerun(tensors)
         starts = {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}
-        found = push(again, starts, create)
-        closed(gates)
-        return found
+        return push(again, starts, create)
 
 
 def _is_new(y: Tensor, since: int) -> bool:
