@@ -284,3 +284,31 @@ def test_a_pattern_that_was_read_off_a_constant_is_not_kept_for_another():
         found = hessian(points(40))
         found = found.numpy() if isinstance(found, symgrad.Tensor) else found.toarray()
         np.testing.assert_allclose(found, dense_hessian(f, [points(40)]), rtol=1e-12, atol=0)
+
+
+def test_calls_that_are_one_node_are_read_as_what_they_compute(monkeypatch):
+    from symgrad.func import grad, jvp
+    from symgrad.func.checkpointing import checkpoint
+    from symgrad.func.custom import custom_jvp
+
+    def steps(x):
+        return (x[1:] - x[:-1] ** 2) ** 2
+
+    plan, _ = check_hessian(monkeypatch, lambda x: checkpoint(steps, x).sum() + (x**2).sum(), points(30))
+    assert plan.report.pattern == "tridiagonal"
+    plan, _ = check_hessian(monkeypatch, lambda x: checkpoint(lambda a: ((a * x) ** 2).roll(1, 0), x * 2).sum(), points(30))
+    assert plan.report.pattern == "diagonal"
+    plan, _ = check_hessian(monkeypatch, lambda x: grad(lambda z: steps(z).sum())(x).sum(), points(30))
+    assert plan.report.pattern == "tridiagonal"
+    plan, _ = check_hessian(monkeypatch, lambda x: sum((g**2).sum() for g in grad(lambda a, b: (a**3 * b).sum(), (0, 1))(x[:15], x[15:])), points(30))
+    assert (plan.colours, plan.report.nonzeros) == (2, 60)
+    plan, _ = check_hessian(monkeypatch, lambda x: jvp(steps, (x,), (symgrad.ones(30),))[1].sum(), points(30))
+    assert plan.report.pattern == "tridiagonal"
+
+    @custom_jvp
+    def rounded(x):
+        return x.round()
+
+    rounded.defjvp(lambda primals, tangents: (rounded(primals[0]), tangents[0] * primals[0]))
+    plan, _ = check_jacobian(monkeypatch, lambda x: rounded(x), points(6))
+    assert plan.dense

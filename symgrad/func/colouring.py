@@ -21,6 +21,7 @@ from symgrad.func.patterns import Pattern
 __all__ = ["Colouring", "colour_columns", "colour_symmetric"]
 
 Array = np.ndarray
+FEW = 1 << 12  # entries up to which two colourings are compared
 SMALL = 1 << 16  # entries up to which one vertex after the other is coloured
 WORD = 62  # colours that fit into an integer
 
@@ -66,17 +67,20 @@ def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
     1
     """
     n, most = pattern.shape[1], pattern.most
-    for p in range(most, most + 4) if most else ():
-        if p >= n:
-            return Colouring(np.arange(n), n)
-        if width is not None and width <= p or _fits(pattern, p):
-            return Colouring(_cycle(n, p), p)
     if not most:
         return Colouring(np.zeros(n, np.int64), 0)
-    if width is not None and width <= most + most // 2:
-        return Colouring(_cycle(n, width), width)
+    found = None
+    for p in range(most, min(most + 4, n)):
+        if width is not None and width <= p or _fits(pattern, p):
+            found = Colouring(_cycle(n, p), p)
+            break
+    if found is None and width is not None and width <= most + most // 2:
+        found = Colouring(_cycle(n, width), width)
+    if found is not None and (found.count == most or pattern.nonzeros > FEW):
+        return found
     colours = _in_turn(pattern) if pattern.nonzeros <= SMALL or most > WORD // 2 else _in_rounds(pattern)
-    return Colouring(colours, int(colours.max(initial=-1)) + 1)
+    count = int(colours.max(initial=-1)) + 1
+    return found if found is not None and found.count <= count else Colouring(colours, count)
 
 
 def _cycle(n: int, p: int) -> Array:

@@ -150,8 +150,8 @@ class Program:
         """Whether a graph can be read so: of known ops alone, none of which looks at its numbers, small and of real floats."""
         if y._node not in ev.between or levels_of(y._value):
             return False
-        return sum([node.value.size for node in ev.path]) * count <= ROOM and all([
-            (REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f" for node in ev.path])
+        return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
+                    for node in ev.path]) and sum([node.value.size for node in ev.path]) * count <= ROOM
 
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph of this form."""

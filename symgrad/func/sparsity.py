@@ -19,11 +19,12 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dependence import DIRECT, dependence, mixed, reduced
-from symgrad.carriers.sets import Dense, Dependence, Inputs, smooth, stretched, union
+from symgrad.carriers.sets import Dense, Dependence, Inputs, flat, smooth, stretched, union
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
 from symgrad.graph import FREED, Link, Node
 from symgrad.op import REGISTRY, Op
+from symgrad.tensor import wrap
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
@@ -179,9 +180,8 @@ def _unread(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: t
     return out if op.kind == "linear" or not out.blocks else mixed(out)
 
 
-def _read(inputs: Inputs, root: Node, nodes: Sequence[Node], known: dict[Node, Dependence], local: Callable[..., Any] | None) -> Dependence | None:
-    """The sets of the root; what meets on the way is noted in `inputs`. For a Hessian those of a root that is linear are not asked."""
-    second = inputs.second
+def _read(inputs: Inputs, root: Node, known: dict[Node, Any], local: Callable[..., Any] | None = None, asked: bool = True) -> Any:
+    """The sets of the root; what meets on the way is noted in `inputs`. Those of a root that is linear are None where they are not `asked`."""
     for node in _upstream(root, known):
         parents = node.parents
         if len(parents) == 1:
@@ -200,14 +200,24 @@ def _read(inputs: Inputs, root: Node, nodes: Sequence[Node], known: dict[Node, D
         op, args = node.op, node.args
         if args is None:
             raise RuntimeError(FREED)
-        if node is root and second and op.kind == "linear":
+        if node is root and not asked and op.kind == "linear":
             return None
+        if node.outlet is not None and type(found[0]) is tuple:
+            found = (found[0][node.outlet],)
+            if found[0] is not None:
+                known[node] = found[0]
+            continue
         read = _readers.get(op) or _reading(op)
         count = len(parents)
         if local is not None and op.kind == "elementwise":
             out = local(node, found, read)
         elif read is None or not op.differentiable or type(node.value) is Batched and any(map(_batched, args[count:])):
-            out = _unread(inputs, op, found, tuple(getattr(node.value, "shape", None) or ())) if op.differentiable else None
+            out = _called(inputs, args[-1], found) if read is None and args else None
+            if type(out) is tuple:
+                known[node] = out
+                continue
+            if out is None and op.differentiable:
+                out = _unread(inputs, op, found, tuple(getattr(node.value, "shape", None) or ()))
         elif op.arity is None:
             out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:], count=count)
         elif count == 1:
@@ -217,6 +227,24 @@ def _read(inputs: Inputs, root: Node, nodes: Sequence[Node], known: dict[Node, D
         if type(out) is Dependence and out.blocks:
             known[node] = out if out.shape == node.value.shape or node.value.shape is None else stretched(out, node.value.shape)
     return known.get(root)
+
+
+def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> Any:
+    """The sets of the value of a call that is one node but is differentiated as what it computes, or of its several values; None for other calls."""
+    from symgrad.func.checkpointing import _Block
+    from symgrad.func.derivative import Derivative
+    from symgrad.func.rules import closed, gate, inside, recording, standing
+
+    if not isinstance(rule, (_Block, Derivative)):
+        return None
+    starts = [gate(wrap(value)) for value in rule.values]
+    with recording(True, True), inside(rule.entered):
+        outputs = rule.evaluate(starts)
+    closed(starts)
+    ends = [*starts, *map(standing, rule.captured)]
+    known: dict[Any, Dependence] = {t._node: d for t, d in zip(ends, [*found, *found[len(found) - len(rule.captured):]]) if d is not None}
+    out = tuple([None if y._node is None else _read(inputs, y._node, dict(known)) for y in outputs])
+    return out if len(out) > 1 else out[0] or flat(next(iter(known.values())))
 
 
 def _upstream(root: Node, known: Mapping[Node, Any]) -> list[Node]:
@@ -330,7 +358,7 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
     shape = inputs.count, inputs.count
     if root is not None:
         try:
-            _read(inputs, root, nodes, known, _locally(_weights(root, nodes)) if local else None)
+            _read(inputs, root, known, _locally(_weights(root, nodes)) if local else None, False)
             return _finished(inputs, shape, True)
         except Dense:
             return Plan(shape)
@@ -356,7 +384,7 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     inputs, known = _started(nodes, False, rows)
     out = None
     if root is not None:
-        out = _read(inputs, root, nodes, known, _locally(None) if local else None)
+        out = _read(inputs, root, known, _locally(None) if local else None)
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > LARGEST for b in out.blocks]):
