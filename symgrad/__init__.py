@@ -4,7 +4,7 @@ import importlib as _importlib
 import math as _math
 from typing import Any
 
-from symgrad import autograd, cuda, inplace, random, reshaping
+from symgrad import arrays, autograd, cuda, inplace, random, reshaping
 from symgrad import copying as _copying
 from symgrad import counting as _counting
 from symgrad import expressions as _expressions

@@ -1,0 +1,261 @@
+"""The transforms: values, nesting in every order, what they accept and return, and what they refuse. vmap and Hessians have files of their own."""
+
+import itertools
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, func
+from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacobian, jacrev, jvp, linearize, vjp, vmap
+
+rng = np.random.default_rng(0)
+A = symgrad.tensor(rng.normal(size=(3, 4)))
+V = symgrad.tensor(rng.normal(size=4))
+T = symgrad.tensor(rng.normal(size=4))
+
+
+def f(x):
+    return (A @ x).tanh() * x.sum()
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found.detach().numpy(), np.asarray(expected), rtol=1e-12, atol=1e-13)
+
+
+def rows():
+    """The Jacobian of f by a pullback for each row, with autograd alone."""
+    out = []
+    for i in range(3):
+        x = V.clone().requires_grad_()
+        out.append(autograd.grad(f(x)[i], x)[0].numpy())
+    return np.stack(out)
+
+
+def test_jacobians_in_both_modes():
+    for transform in (jacrev, jacfwd, jacobian):
+        for chunk_size in (None, 1, 2, 5):
+            close(transform(f, chunk_size=chunk_size)(V), rows())
+
+
+def test_products_with_jacobians():
+    y, pullback = vjp(f, V)
+    close(y, f(V).numpy())
+    for cotangent in (symgrad.tensor([1.0, 0.0, 0.0]), symgrad.tensor([1.0, 2.0, 3.0])):
+        close(pullback(cotangent)[0], cotangent.numpy() @ rows())
+    y, tangent = jvp(f, (V,), (T,))
+    close(tangent, rows() @ T.numpy())
+    y, along = linearize(f, V)
+    for t in (T, 2 * T):
+        close(along(t), rows() @ t.numpy())
+    close(vmap(pullback)(symgrad.eye(3))[0], rows())
+    close(vmap(along, out_dims=1)(symgrad.eye(4)), rows())
+
+
+@pytest.mark.parametrize("modes", list(itertools.product([jacrev, jacfwd], repeat=3)), ids=lambda modes: "-".join(m.__name__ for m in modes))
+def test_every_nesting_of_modes_is_the_same(modes):
+    g = f
+    for transform in modes:
+        g = transform(g)
+    close(g(V), jacrev(jacrev(jacrev(f)))(V).numpy())
+
+
+def test_perturbations_are_not_confused():
+    assert grad(lambda x: x * grad(lambda y: x + y)(1.0))(1.0).item() == 1
+    assert grad(lambda x: x * jvp(lambda y: x + y, (1.0,), (1.0,))[1])(1.0).item() == 1
+    assert jvp(lambda x: x * grad(lambda y: x + y)(1.0), (1.0,), (1.0,))[1].item() == 1
+    assert jvp(lambda x: x * jvp(lambda y: x + y, (1.0,), (1.0,))[1], (1.0,), (1.0,))[1].item() == 1
+    assert grad(lambda x: x * grad(lambda y: x * y)(x))(3.0).item() == 6
+    assert jvp(lambda x: x * vmap(grad(lambda y: x * y))(symgrad.ones(2)).sum(), (3.0,), (1.0,))[1].item() == 12
+    inner = linearize(lambda y: y * y, 2.0)[1]
+    assert grad(lambda x: inner(x) * x)(3.0).item() == 24
+
+
+def test_any_order():
+    g = lambda t: t.sin() * t.exp()
+    for order in range(1, 9):
+        g = grad(g)
+        expected = 2 ** (order / 2) * np.exp(0.5) * np.sin(0.5 + order * np.pi / 4)
+        assert g(0.5).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_functions_of_numpy_and_control_flow():
+    def g(x):
+        y = np.sin(x) * np.exp(x)
+        while y.sum() < 10:
+            y = y * 2
+        return np.sum(np.where(x > 0.5, y, x @ x)) if x[0] > 0 else np.max(x)
+
+    for x in (np.array([0.2, 0.7, 1.1]), np.array([-0.2, 0.7, 1.1])):
+        step = 1e-6
+        numeric = [(float(g(symgrad.tensor(x + d))) - float(g(symgrad.tensor(x - d)))) / (2 * step) for d in step * np.eye(3)]
+        np.testing.assert_allclose(grad(g)(x).numpy(), numeric, rtol=1e-6, atol=1e-7)
+
+
+Point = namedtuple("Point", "a b")
+
+
+def test_trees_go_in_and_come_out():
+    def g(p, q, *, scale=1.0):
+        return {"y": scale * p["x"][0] * q.a, "z": [q.b.sum(), None]}, "kept"
+
+    p, q = {"x": (2.0, [symgrad.tensor(1.0)])}, Point(3.0, symgrad.ones(2))
+    found, aux = jacrev(g, argnums=(0, 1), has_aux=True)(p, q, scale=10.0)
+    assert aux == "kept" and found["z"][1] is None
+    assert found["y"][0]["x"][0].item() == 30 and found["y"][0]["x"][1][0].item() == 0
+    assert found["y"][1].a.item() == 20 and found["z"][0][1].b.tolist() == [1.0, 1.0] and isinstance(found["y"][1], Point)
+    (dp, dq), (value, aux) = grad_and_value(lambda p, q: (p["x"][0] ** 2 * q.b.sum(), q.a), (0, 1), has_aux=True)(p, q)
+    assert dp["x"][0].item() == 8 and dq.b.tolist() == [4.0, 4.0] and value.item() == 8 and aux == 3.0
+    y, pullback = vjp(lambda p, q: (p["x"][0] * q.b, {"s": q.a}), p, q)
+    dp, dq = pullback((symgrad.ones(2), {"s": 5.0}))
+    assert dp["x"][0].item() == 2 and dq.a.item() == 5 and dq.b.tolist() == [2.0, 2.0]
+    y, t = jvp(lambda p: p["u"] * p["v"], ({"u": 2.0, "v": 3.0},), ({"u": 1.0, "v": 10.0},))
+    assert (y.item(), t.item()) == (6, 23)
+
+
+def test_one_argument_of_several_and_negative_places():
+    g = lambda a, b, c: a * b**2 * c**3
+    assert [grad(g, n)(2.0, 3.0, 4.0).item() for n in (0, 1, 2, -1, -3)] == [576, 768, 864, 864, 576]
+    assert [t.item() for t in grad(g, (2, 0))(2.0, 3.0, 4.0)] == [864, 576]
+    assert isinstance(grad(g, (1,))(2.0, 3.0, 4.0), tuple)
+    assert grad(lambda x, n: x**n, 0)(2.0, 3).item() == 12  # the other argument is left as it is
+
+
+def test_results_stand_outside_every_graph_unless_somebody_differentiates():
+    x = symgrad.tensor([1.0, 2.0])
+    for found in (grad(lambda x: x.prod())(x), jacrev(f)(V), hessian(lambda x: x.prod())(x), jvp(f, (V,), (T,))[1], vjp(f, V)[0]):
+        assert not found.requires_grad and found.grad_fn is None
+    leaf = symgrad.tensor([1.0, 2.0], requires_grad=True)
+    found = grad(lambda x: x.prod() ** 2)(leaf)
+    assert found.requires_grad
+    found.sum().backward()
+    assert leaf.grad.tolist() == [8 + 8, 8 + 2]
+    with symgrad.no_grad():
+        assert not grad(lambda x: x.prod() ** 2)(leaf).requires_grad
+        assert grad(lambda x: x.prod() ** 2)(leaf).tolist() == [8.0, 4.0]
+    weight = symgrad.tensor(3.0, requires_grad=True)
+    value, tangent = jvp(lambda x: weight * x**2, (2.0,), (1.0,))
+    assert autograd.grad(tangent, weight)[0].item() == 4
+    _, pullback = vjp(lambda x: x**2, 3.0)
+    v = symgrad.tensor(5.0, requires_grad=True)
+    assert autograd.grad(pullback(v)[0], v)[0].item() == 6
+
+
+def test_formulas_come_through():
+    x = symgrad.tensor(2.0, symbol="x")
+    assert str(grad(lambda t: t**3)(x).expr) == "3*x**2"
+    assert str(grad(grad(lambda t: t**3))(x).expr) == "6*x"
+    assert str(jvp(lambda t: t.sin(), (x,), (symgrad.tensor(1.0),))[1].expr) == "cos(x)"
+
+
+def test_hooks_and_detached_values():
+    seen = []
+
+    def g(x):
+        y = x * 2
+        y.register_hook(lambda c: seen.append(c.item()) or c * 10)
+        return y**2
+
+    assert grad(g)(3.0).item() == 240 and seen == [12.0]
+    assert grad(lambda x: x * x.detach())(3.0).item() == 3
+    assert grad(lambda x: symgrad.tensor(1.0))(3.0).item() == 0
+    assert jacfwd(lambda x: symgrad.ones(2))(symgrad.ones(3)).tolist() == [[0.0] * 3] * 2
+
+
+def test_custom_functions():
+    class Cube(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * g
+
+    x = symgrad.tensor([1.0, 2.0])
+    g = lambda x: (Cube.apply(x) * x).sum()
+    assert grad(g)(x).tolist() == [4.0, 32.0]
+    assert hessian(g)(x).tolist() == [[12.0, 0.0], [0.0, 48.0]]
+    assert func.hvp(g, x, symgrad.ones(2)).tolist() == [12.0, 48.0]
+    assert jacrev(Cube.apply)(x).tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    assert grad(lambda t: hessian(g)(t).sum())(x).tolist() == [24.0, 48.0]
+
+
+def test_complex_and_narrow_numbers():
+    z = symgrad.tensor(1.0 + 2.0j)
+    x = symgrad.tensor(1.0 + 2.0j, requires_grad=True)
+    (x * x.conj()).real.backward()
+    assert grad(lambda z: (z * z.conj()).real)(z).item() == x.grad.item()
+    half = symgrad.tensor([1.0, 2.0], dtype=symgrad.float32)
+    assert grad(lambda x: x.square().sum())(half).dtype is symgrad.float32
+    assert hessian(lambda x: (x**3).sum())(half).dtype is symgrad.float32
+
+
+def test_functional_call():
+    layer = symgrad.nn.Sequential(symgrad.nn.Linear(4, 3, dtype=symgrad.float64), symgrad.nn.Tanh(), symgrad.nn.Linear(3, 1, dtype=symgrad.float64))
+    weights = {name: p.detach() for name, p in layer.named_parameters()}
+    x = symgrad.tensor(np.random.default_rng(1).normal(size=(5, 4)))
+    loss = lambda w, x: func.functional_call(layer, w, (x,)).square().sum()
+    found = grad(loss)(weights, x)
+    layer(x).square().sum().backward()
+    for name, p in layer.named_parameters():
+        close(found[name], p.grad.numpy())
+    each = vmap(grad(loss), in_dims=(None, 0))(weights, x)
+    for name, p in layer.named_parameters():
+        close(each[name].sum(0), p.grad.numpy())
+        assert p.requires_grad and p is dict(layer.named_parameters())[name]
+    models = [symgrad.nn.Linear(2, 1) for _ in range(3)]
+    params, buffers = func.stack_module_state(models)
+    x = symgrad.ones(2, dtype=models[0].weight.dtype)
+    y = vmap(lambda p, b, x: func.functional_call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
+    np.testing.assert_allclose(y.detach().numpy(), np.stack([m(x).detach().numpy() for m in models]), rtol=1e-6)
+    for given, error, message in (({"weigth": x}, KeyError, "has no parameter or buffer 'weigth'"), ({"weight": 3}, TypeError, "must be a Tensor"),
+                                  (({"weight": x}, {"weight": x}), ValueError, "appears in multiple dictionaries"), (5, ValueError, "Expected")):
+        with pytest.raises(error, match=message):
+            func.functional_call(models[0], given, (symgrad.ones(2),))
+    with pytest.raises(RuntimeError, match="1 missing key"):
+        func.functional_call(models[0], {"weight": x}, (symgrad.ones(2),), strict=True)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: grad(lambda x: x)(symgrad.ones(3)), r"must return a scalar, but its output has shape \[3\]; reduce it with .sum\(\)"),
+    (lambda: grad(lambda x: (x, x))(1.0), "must return a single scalar Tensor, not tuple; use jacrev or jacfwd for several outputs, or has_aux=True"),
+    (lambda: grad(lambda x: x > 0)(1.0), "must return a real floating-point scalar, but its output has dtype torch.bool"),
+    (lambda: grad(lambda x: x * 1j)(1.0), "must return a real floating-point scalar, but its output has dtype torch.complex128"),
+    (lambda: grad(lambda x: x, 1)(1.0), "argnums=1 is out of range: the function was called with 1 positional argument"),
+    (lambda: grad(lambda x, y: x, (0, 0))(1.0, 1.0), r"argnums=\(0, 0\) names an argument twice"),
+    (lambda: grad(lambda x: x, "x")(1.0), "argnums must be an int or a tuple of ints, not 'x'"),
+    (lambda: grad(lambda x: x.sum())(symgrad.arange(3)), "x has dtype torch.int64, which cannot be differentiated; convert it with .to"),
+    (lambda: grad(lambda n: n)([True]), r"n\[0\]"),
+    (lambda: grad(lambda x: x)("1.0"), "x is str; it is differentiated, so it must be a Tensor, an array or a number"),
+    (lambda: grad(lambda x: x, has_aux=True)(1.0), r"with has_aux=True the function must return a tuple \(output, aux\)"),
+    (lambda: grad(lambda x: x.zero_().sum())(symgrad.ones(3)), "writes in place to its argument x; a transform needs a function that leaves its"),
+    (lambda: grad(lambda x: x.numpy().fill(0) or x.sum())(symgrad.ones(3)), "Can't call numpy"),
+    (lambda: jvp(lambda x: x, 1.0, 1.0), "primals must be a tuple with one entry for each argument of the function, not float"),
+    (lambda: jvp(lambda x: x, (1.0,), (1.0, 2.0)), "tangents has the form"),
+    (lambda: jvp(lambda x: x, (symgrad.ones(2),), (symgrad.ones(3),)), r"tangents has a tensor of shape \[3\] for one of shape \[2\] in primals"),
+    (lambda: jvp(lambda x: (x, symgrad.ones(1)), (1.0,), (1.0,), strict=True), "in strict mode every output must depend on the primals; output 1"),
+    (lambda: vjp(lambda x: x, symgrad.ones(2))[1](symgrad.ones(3)), r"the cotangent has a tensor of shape \[3\] for one of shape \[2\]"),
+    (lambda: vjp(lambda x: (x, x), 1.0)[1](1.0), "the cotangent has the form"),
+    (lambda: vjp(lambda x: x), "give at least one argument"),
+    (lambda: linearize(lambda x: x), "give at least one argument"),
+    (lambda: jacrev(lambda x: "a")(1.0), "must return Tensors; output is str"),
+    (lambda: jacobian(lambda x: x, structure="sparse"), "structure must be None, 'auto' or 'local', not 'sparse'"),
+    (lambda: jacobian(lambda x: (x, x), structure="auto")(symgrad.ones(3)), "with a structure the function must return a single Tensor"),
+])
+def test_what_is_refused(call, message):
+    with pytest.raises((RuntimeError, TypeError, ValueError), match=message):
+        call()
+
+
+def test_a_failing_function_leaves_everything_as_it_was():
+    with pytest.raises(ZeroDivisionError), symgrad.no_grad():
+        grad(lambda x: 1 / 0)(1.0)
+    assert symgrad.is_grad_enabled()
+    x = symgrad.tensor(1.0)
+    with pytest.raises(ZeroDivisionError):
+        vmap(lambda x: 1 / 0)(symgrad.ones(3))
+    assert symgrad.rand(2).shape == (2,) and grad(lambda t: t * 2)(x).item() == 2
