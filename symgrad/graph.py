@@ -386,7 +386,9 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
 
     `broadcasts` False is for nodes whose tensors are known to have one shape, so that no cotangent needs to be summed.
     """
-    key = op, op.arity != 1 if broadcasts is None else broadcasts
+    if broadcasts is None:
+        broadcasts = op.arity != 1 or any([p.name == "index" for p in op.parameters])  # an index may differ between members that share an input
+    key = op, broadcasts
     found = _classes.get(key)
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)

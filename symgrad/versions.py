@@ -66,12 +66,12 @@ class Alias:
         self.base, self.__array_interface__ = array, array.__array_interface__
 
     @classmethod
-    def of(cls, array: np.ndarray) -> np.ndarray:
+    def of(cls, array: Any) -> Any:
         """An array of the same elements in the same memory, which owns its own version.
 
         Where the memory is one block, the new owner has all of it, so that views of it reach as far as before.
         """
-        if type(array) is Batched:  # which nobody writes to
+        if isinstance(array, Batched):  # which nobody writes to
             return array
         root = owner(array)
         block = root.flags.c_contiguous or root.flags.f_contiguous

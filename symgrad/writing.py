@@ -78,7 +78,7 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
         a.strides == b.strides or a.shape == b.shape and all(s == t or n == 1 and 0 in (s, t) for n, s, t in zip(a.shape, a.strides, b.strides)))
 
 
-def write(target: np.ndarray, value: Any, name: str) -> None:
+def write(target: Any, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
     if type(target) is Batched or type(value) is Batched:
         raise _in_batch(name)
@@ -111,7 +111,7 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
         result._escape()
     value = result._value
     target = out._array()
-    if type(target) is Batched or type(value) is Batched:
+    if type(out._value) is Batched or type(value) is Batched:
         raise _in_batch(f"{name} with out=")
     refuse_inference(out._node)
     if target.shape != value.shape:

@@ -35,7 +35,8 @@ def dimensions(torch, log):
         lambda: vmap(lambda a, *, b: a + b)(x, b=x), lambda: vmap(lambda a, b=2: a * b)(x), lambda: vmap(lambda a, *, c: a + c["k"])(x, c={"k": x}),
         lambda: vmap(lambda a: a)(torch.zeros(0, 3)).shape, lambda: vmap(lambda a: a.sum())(torch.zeros(1, 3)),
         lambda: vmap(lambda a: a.sum(), chunk_size=2)(y), lambda: vmap(lambda a: a * 2, in_dims=1, out_dims=1, chunk_size=1)(y),
-        lambda: vmap(lambda a: (a.sum(), a), chunk_size=2)(y), lambda: vmap(vmap(lambda a: a * 3))(x), lambda: vmap(vmap(torch.mul, (0, None)), (None, 0))(v, v),
+        lambda: vmap(lambda a: (a.sum(), a), chunk_size=2)(y), lambda: vmap(vmap(lambda a: a * 3))(x),
+        lambda: vmap(vmap(torch.mul, (0, None)), (None, 0))(v, v),
         lambda: vmap(vmap(torch.mul, (None, 0)), (0, None))(v, v), lambda: vmap(lambda a: vmap(lambda b: a @ b)(x))(x),
         lambda: vmap(lambda a: vmap(lambda b: b)(x))(x).shape, lambda: vmap(lambda a: vmap(lambda b: a)(x))(x),
         lambda: vmap(lambda a: a.shape, 0)(x), lambda: vmap(lambda a: torch.tensor(list(a.shape)))(x))
@@ -64,7 +65,8 @@ def dtypes(torch, log):
     vmap, x, i = _vmap(torch), _data(torch, 2, 3), torch.arange(6).reshape(2, 3)
     f, h, b, c = x.float(), x.half(), x > 0, x + 1j * x
     log(*(lambda a=a, z=z: vmap(lambda p, q: p + q)(a, z).dtype for a in (x, f, i, b, c) for z in (x, f, i, b, c)),
-        *(lambda a=a: vmap(lambda p: p * 2)(a).dtype for a in (x, f, h, i, b, c)), *(lambda a=a: vmap(lambda p: p * 2.5)(a).dtype for a in (f, h, i, b)),
+        *(lambda a=a: vmap(lambda p: p * 2)(a).dtype for a in (x, f, h, i, b, c)),
+        *(lambda a=a: vmap(lambda p: p * 2.5)(a).dtype for a in (f, h, i, b)),
         *(lambda a=a: vmap(lambda p: p.sum())(a) for a in (x, f, i, b, c)), lambda: vmap(lambda p, q: p + q)(f[:, 0], x[:, 0]).dtype,
         lambda: vmap(lambda p, q: p + q)(i[:, 0], f).dtype, lambda: vmap(lambda p, q: p + q, (0, None))(f, torch.tensor(1.0)).dtype,
         lambda: vmap(lambda p, q: p + q, (0, None))(i, torch.tensor(1.0, dtype=torch.float32)).dtype, lambda: vmap(lambda p: p / 2)(i),
@@ -75,7 +77,7 @@ def dtypes(torch, log):
 
 def refused(torch, log):
     vmap, x, y = _vmap(torch), _data(torch, 2, 3), _data(torch, 3, 2)
-    v, s = _data(torch, 3), torch.tensor(1.0)
+    s = torch.tensor(1.0)
     twice = lambda a: a * 2  # noqa: E731
     log(lambda: vmap(torch.mul)(x, y), lambda: vmap(torch.mul, in_dims=(0, 0, 0))(x, x), lambda: vmap(torch.mul, in_dims=(0,))(x, x),
         lambda: vmap(twice, in_dims=2)(x), lambda: vmap(twice, in_dims=-3)(x), lambda: vmap(twice)(s), lambda: vmap(twice)(2.0),
@@ -90,8 +92,10 @@ def refused(torch, log):
         lambda: vmap(lambda a: a + torch.randint(3, (3,)))(x), lambda: vmap(lambda a: torch.bernoulli(a.abs() / 2))(x),
         lambda: vmap(lambda a: torch.randperm(3))(x), lambda: vmap(lambda a: torch.normal(a, 1.0))(x))
     for call in (lambda a: a if a.sum() > 0 else -a, lambda a: a.item(), lambda a: float(a.sum()), lambda a: int(a.sum()), lambda a: a.tolist(),
-                 lambda a: a[a > 0], lambda a: a.nonzero(), lambda a: torch.masked_select(a, a > 0), lambda a: a.unique(), lambda a: torch.bincount(a.long()),
-                 lambda a: torch.where(a > 0), lambda a: torch.equal(a, a), lambda a: torch.allclose(a, a), lambda a: max(a[0], a[1]), lambda a: a.numpy(),
+                 lambda a: a[a > 0], lambda a: a.nonzero(), lambda a: torch.masked_select(a, a > 0), lambda a: a.unique(),
+                 lambda a: torch.bincount(a.long()),
+                 lambda a: torch.where(a > 0), lambda a: torch.equal(a, a), lambda a: torch.allclose(a, a), lambda a: max(a[0], a[1]),
+                 lambda a: a.numpy(),
                  lambda a: torch.zeros(3).add_(a), lambda a: torch.zeros(3).copy_(a), lambda a: torch.repeat_interleave(a, (a > 0).long()),
                  lambda a: range(a[0].long()), lambda a: a.backward(), lambda a: bool(a[0]),
                  lambda a: torch.tensor_split(a, a.long()), lambda a: sorted(a), lambda a: not a[0], lambda a: 1.0 in a):
@@ -119,12 +123,15 @@ def derivatives(torch, log):
     log.numbers(vmap(f.grad(energy))(x), vmap(f.grad(f.grad(lambda t: t.sin() * t)))(x[:, 0]), vmap(f.jacrev(many))(x), vmap(f.jacfwd(many))(x),
                 vmap(f.hessian(energy))(x), f.jacrev(vmap(many))(x), f.jacfwd(vmap(many))(x), f.grad(lambda p: vmap(energy)(p).sum())(x),
                 f.hessian(lambda p: vmap(energy)(p).sum())(x), vmap(f.jacrev(f.jacrev(many)))(x), vmap(f.jacfwd(f.jacrev(many)))(x),
-                vmap(f.grad_and_value(energy))(x), vmap(lambda p, q: f.jvp(many, (p,), (q,)))(x, y), vmap(lambda p, q: f.vjp(energy, p)[1](q[0]))(x, y),
+                vmap(f.grad_and_value(energy))(x), vmap(lambda p, q: f.jvp(many, (p,), (q,)))(x, y),
+                vmap(lambda p, q: f.vjp(energy, p)[1](q[0]))(x, y),
                 vmap(lambda t: f.jvp(many, (x[0],), (t,))[1])(torch.eye(2)), vmap(f.vjp(many, x[0])[1])(torch.eye(3)),
-                vmap(f.grad(lambda p, q: (p * q).sum().sin(), argnums=(0, 1)))(x, y), vmap(f.grad(lambda p, q: (p * q).sum().sin(), 1), (0, None))(x, y[0]),
+                vmap(f.grad(lambda p, q: (p * q).sum().sin(), argnums=(0, 1)))(x, y),
+                vmap(f.grad(lambda p, q: (p * q).sum().sin(), 1), (0, None))(x, y[0]),
                 vmap(f.jacrev(pair, argnums=1))(x, y), vmap(vmap(f.grad(lambda t: t.sin() * t)))(x), f.jacrev(vmap(f.grad(energy)))(x),
                 f.grad(lambda p: vmap(f.grad(energy))(p).square().sum())(x), f.jacfwd(vmap(f.grad(energy)))(x),
-                vmap(lambda p: vmap(lambda q: f.grad(lambda r: (r * p * q).sum())(q))(y))(x), f.grad(lambda p: vmap(lambda q: (p * q).sum())(y).prod())(x[0]),
+                vmap(lambda p: vmap(lambda q: f.grad(lambda r: (r * p * q).sum())(q))(y))(x),
+                f.grad(lambda p: vmap(lambda q: (p * q).sum())(y).prod())(x[0]),
                 f.grad(lambda w: vmap(lambda q: (w @ q).sin().sum())(x).sum())(a), f.jacrev(lambda w: vmap(lambda q: (w @ q).sin())(x))(a),
                 vmap(lambda p: f.jacrev(lambda w: (w @ p).sin())(a))(x), vmap(f.grad(lambda w, p: (w @ p).sin().sum()), (None, 0))(a, x),
                 f.linearize(lambda p: vmap(many)(p), x)[1](y))
@@ -181,12 +188,14 @@ def chosen(torch, log):
         lambda a: torch.kthvalue(a, 2), lambda a: torch.cummax(a, 0), lambda a: a.cummin(0), torch.argmax, torch.argmin, lambda a: a.cumsum(0),
         lambda a: a.cumprod(0), lambda a: torch.where(a > 0, a, -a), lambda a: a.masked_fill(a > 0, 9.0), lambda a: a.flip(0),
         lambda a: a.roll(1), lambda a: torch.diff(a), torch.diag, lambda a: a.count_nonzero(),
-        lambda a: torch.isin(a, a[:2]), lambda a: torch.clamp(a, -0.5, 0.5), lambda a: torch.clamp(a, a.mean()), lambda a: a.norm(), lambda a: a.norm(1),
+        lambda a: torch.isin(a, a[:2]), lambda a: torch.clamp(a, -0.5, 0.5), lambda a: torch.clamp(a, a.mean()), lambda a: a.norm(),
+        lambda a: a.norm(1),
         lambda a: a.norm(3), lambda a: a.std(), lambda a: a.var(correction=0), lambda a: a.logsumexp(0),
         lambda a: a.softmax(0), lambda a: a.prod(), lambda a: torch.stack([a, a]), lambda a: torch.cat([a, a[:1]]), lambda a: a.repeat(2),
         lambda a: a.repeat_interleave(2), lambda a: a.unfold(0, 2, 1), lambda a: torch.tril(torch.outer(a, a)), lambda a: torch.outer(a, a).trace(),
         lambda a: torch.outer(a, a).diagonal(), lambda a: a.split(2), lambda a: a.chunk(2), lambda a: a.unbind(), lambda a: a.reshape(2, -1),
-        lambda a: torch.meshgrid(a, a[:2], indexing="ij"), lambda a: torch.searchsorted(a.sort().values, a), lambda a: torch.bucketize(a, x[0].sort().values),
+        lambda a: torch.meshgrid(a, a[:2], indexing="ij"), lambda a: torch.searchsorted(a.sort().values, a),
+        lambda a: torch.bucketize(a, x[0].sort().values),
         lambda a: torch.searchsorted(x[0].sort().values, a), lambda a: torch.signbit(a), lambda a: a.isfinite(), lambda a: a.nan_to_num(),
         lambda a: torch.lerp(a, a + 1, 0.25), lambda a: torch.hypot(a, a), lambda a: a.view(2, 2).T, lambda a: a.reshape(2, 2) @ a.reshape(2, 2),
         lambda a: torch.einsum("i,j->ij", a, a), lambda a: torch.einsum("i,i", a, a), lambda a: torch.bmm(a.view(1, 2, 2), a.view(1, 2, 2)),

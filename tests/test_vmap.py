@@ -1,4 +1,4 @@
-"""vmap of every op, by being declared: a batch is a loop over its members, in value, both modes, second order, nested. A new op needs no line here."""
+"""vmap of every op, by being declared: a batch is a loop over its members, in both modes, to second order, nested. A new op needs no line here."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def agree(op, parameters, what, got, members, sizes=None):
     """The batch equal to its members, up to 16 roundings of the largest element of each."""
     for j, rows in enumerate(zip(*map(numbers, members))):
         a, b = numbers(got)[j], np.stack(rows)
-        assert a.shape == b.shape and a.dtype == b.dtype, say(op, parameters, f"shape and dtype of the {what}", (a.shape, a.dtype), (b.shape, b.dtype))
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), say(op, parameters, f"shape and dtype of the {what}", (a.shape, a.dtype), (b.shape, b.dtype))
         if a.dtype.kind not in "fc":
             assert np.array_equal(a, b), say(op, parameters, what, a, b)
             continue

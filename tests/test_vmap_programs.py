@@ -1,17 +1,12 @@
 """vmap beside PyTorch's: the same programs say the same; and what a batch refuses, with the words that help."""
 
-import functools
-
 import numpy as np
 import programs_vmap
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sides import begins, programs, recorded, run
 
 import symgrad
-from symgrad import nn
-from symgrad.func import grad, jacrev, jvp, vjp, vmap
+from symgrad.func import vmap
 
 EXPECTED = recorded(programs_vmap)
 
@@ -59,9 +54,12 @@ DATA = {
     "sorted": lambda a: sorted(a), "mask": lambda a: a[a > 0], "masked_select": lambda a: a.masked_select(a > 0),
     "masked_scatter": lambda a: a.masked_scatter(a > 0, a), "nonzero": lambda a: a.nonzero(), "nonzero as_tuple": lambda a: a.nonzero(as_tuple=True),
     "where of one": lambda a: symgrad.where(a > 0), "argwhere": lambda a: np.argwhere(a), "unique": lambda a: a.unique(),
-    "unique_consecutive": lambda a: a.unique_consecutive(), "bincount": lambda a: symgrad.bincount(a.abs().long()), "histc": lambda a: symgrad.histc(a, 3),
-    "repeat_interleave": lambda a: a.repeat_interleave((a > 0).long()), "equal": lambda a: symgrad.equal(a, a), "allclose": lambda a: symgrad.allclose(a, a),
-    "is_nonzero": lambda a: symgrad.is_nonzero(a[0]), "tensor_split": lambda a: symgrad.tensor_split(a, a.long()), "slice": lambda a: a[: a[0].long()],
+    "unique_consecutive": lambda a: a.unique_consecutive(), "bincount": lambda a: symgrad.bincount(a.abs().long()),
+    "histc": lambda a: symgrad.histc(a, 3),
+    "repeat_interleave": lambda a: a.repeat_interleave((a > 0).long()), "equal": lambda a: symgrad.equal(a, a),
+    "allclose": lambda a: symgrad.allclose(a, a),
+    "is_nonzero": lambda a: symgrad.is_nonzero(a[0]), "tensor_split": lambda a: symgrad.tensor_split(a, a.long()),
+    "slice": lambda a: a[: a[0].long()],
     "linspace": lambda a: symgrad.linspace(0.0, a[0], 3), "full": lambda a: symgrad.full((2,), a[0]), "narrow": lambda a: a.narrow(0, a[0].long(), 1),
     "math.sin": lambda a: __import__("math").sin(a[0]), "round": lambda a: round(float(a[0])), "format": lambda a: f"{a[0]:.2f}",
     "tensor of a tensor": lambda a: symgrad.tensor([a[0].item()]), "save": lambda a: symgrad.save(a, "/nowhere"),
@@ -79,10 +77,12 @@ def test_what_depends_on_the_data_of_a_member_is_refused(name):
 
 WRITES = {
     "add_": lambda a: (a * 1).add_(1), "augmented": lambda a: augmented(a * 1), "setitem": lambda a: setitem(a * 1, 0, 1.0), "shared += batched":
-    lambda a: symgrad.zeros(3).add_(a), "copy_": lambda a: symgrad.zeros(3).copy_(a), "setitem of a shared tensor": lambda a: setitem(symgrad.zeros(3), 0, a[0]),
+    lambda a: symgrad.zeros(3).add_(a), "copy_": lambda a: symgrad.zeros(3).copy_(a),
+        "setitem of a shared tensor": lambda a: setitem(symgrad.zeros(3), 0, a[0]),
     "fill_": lambda a: symgrad.zeros(3).fill_(a[0]), "zero_": lambda a: (a * 1).zero_(), "out=": lambda a: symgrad.add(a, a, out=symgrad.zeros(3)),
     "exp_": lambda a: (a * 1).exp_(), "clamp_": lambda a: (a * 1).clamp_(0, 1), "index_put_": lambda a: (a * 1).index_put_((INDEX[0],), a[:2]),
-    "scatter_": lambda a: (a * 1).scatter_(0, INDEX[0], 1.0), "copysign through data": lambda a: a.data.mul_(2), "uniform_": lambda a: (a * 1).uniform_(),
+    "scatter_": lambda a: (a * 1).scatter_(0, INDEX[0], 1.0), "copysign through data": lambda a: a.data.mul_(2),
+    "uniform_": lambda a: (a * 1).uniform_(),
     "setitem by a mask": lambda a: setitem(symgrad.zeros(3), a > 0, 1.0),
 }
 

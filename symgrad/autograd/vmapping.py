@@ -56,11 +56,12 @@ def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outputs)
     if len(dims) != len(outputs):
-        raise RuntimeError(f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected out_dims={out_dims} to "
-                           f"be compatible with the structure of `output`, which is {flatten(output)[1]!r}: {name}.vmap")
+        raise RuntimeError(f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+                           f"out_dims={out_dims} to be compatible with the structure of `output`, which is {flatten(output)[1]!r}: {name}.vmap")
     finished = []
     for y, d in zip(outputs, dims):
         if d is not None and isinstance(y, Tensor) and (not -y.ndim <= d < y.ndim or y.shape[d] != count):
-            raise RuntimeError(f"{name}.vmap: out_dims says {d} for an output of shape {list(y.shape)}, where the {count} members of the batch do not lie")
+            raise RuntimeError(f"{name}.vmap: out_dims says {d} for an output of shape {list(y.shape)}, where the {count} members of the batch do not "
+                               f"lie")
         finished.append(y if d is None or not isinstance(y, Tensor) else traced.batch(y, d % y.ndim, level))
     return tuple(finished) if isinstance(output, tuple) else finished[0]

@@ -169,7 +169,7 @@ class Batched:
             return Batched(getattr(ufunc, method)(x.data, axis=_shifted(axis, x.ndim), **kwargs), level)
         if method == "at":
             target, index, *values = inputs
-            return ufunc.at(target.data, whole(index), *(_aligned(v, level, None) for v in values))
+            return ufunc.at(target.data, whole(index), *(laid_out(v, target, index) for v in values))
         if method != "__call__":
             return NotImplemented
         if out is not None:
@@ -252,11 +252,9 @@ class Batched:
         return take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        level, at = self.level, whole(index)
-        if isinstance(value, Batched) and value.level > level:
+        if isinstance(value, Batched) and value.level > self.level:
             raise RuntimeError("vmap: a value of an inner vmap is written into a tensor of an outer one; write it with symgrad.where or index_put")
-        target = self.data[at]
-        self.data[at] = _aligned(value, level, max(target.ndim - 1, getattr(value, "ndim", 0)))
+        self.data[whole(index)] = laid_out(value, self, index)
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -381,4 +379,4 @@ def _spelled(shape: Sequence[int], size: int) -> tuple[int, ...]:
     return tuple(size // known if n == -1 and known else n for n in shape)
 
 
-from symgrad.carriers.batching import FUNCTIONS, each, matmul, take, whole  # noqa: E402  what needs the class that it completes
+from symgrad.carriers.batching import FUNCTIONS, each, laid_out, matmul, take, whole  # noqa: E402  what needs the class that it completes

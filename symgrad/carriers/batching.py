@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, _aligned, _counted, _level, _members, _shifted, raw
 
-__all__ = ["FUNCTIONS", "each", "matmul", "scattered", "take", "whole"]
+__all__ = ["FUNCTIONS", "each", "laid_out", "matmul", "scattered", "take", "whole"]
 
 
 # Elements
@@ -25,6 +25,24 @@ def whole(index: Any) -> tuple[Any, ...]:
     return (slice(None), *index) if isinstance(index, tuple) else (slice(None), index)
 
 
+def laid_out(value: Any, target: Batched, index: Any) -> Any:
+    """A value as it is written at an index of all members of a batch, the same for all of them."""
+    parts = index if isinstance(index, tuple) else (index,)
+    arrays = [k for k, part in enumerate(parts) if _is_array(part)]
+    behind = _width(parts, arrays) if arrays and _apart(parts, arrays) else 0
+    ndim = target.ndim + sum(1 if part is None else 0 if part is Ellipsis or isinstance(part, slice) else -1 for part in parts)
+    if arrays:
+        ndim += _width(parts, arrays) - sum(np.ndim(parts[k]) - 1 for k in arrays if _is_mask(parts[k]))
+    if type(value) is Batched and value.level == target.level:
+        return np.moveaxis(_aligned(value, target.level, ndim), 0, behind) if behind else _aligned(value, target.level, ndim)
+    return np.expand_dims(np.reshape(value, (1,) * (ndim - np.ndim(value)) + tuple(np.shape(value))), behind) if behind else value
+
+
+def _width(parts: Sequence[Any], arrays: Sequence[int]) -> int:
+    """How many dimensions the arrays of an index have in the result."""
+    return max(1 if _is_mask(parts[k]) else np.ndim(parts[k]) for k in arrays)
+
+
 def take(x: Any, index: Any) -> Any:
     """The elements that an index names, in each member; the index may itself differ between members."""
     parts = index if isinstance(index, tuple) else (index,)
@@ -34,7 +52,7 @@ def take(x: Any, index: Any) -> Any:
         arrays = [k for k, part in enumerate(parts) if _is_array(part)]
         found = _read(x.data, (slice(None), *parts))
         if arrays and _apart(parts, arrays):  # NumPy puts what separated arrays name before everything else, and so before the batch
-            found = np.moveaxis(found, max(1 if _is_mask(parts[k]) else np.ndim(parts[k]) for k in arrays), 0)
+            found = np.moveaxis(found, _width(parts, arrays), 0)
         return Batched(found, level)
     if any(part.dtype == bool for part in inside):
         raise RuntimeError("vmap: a mask that differs between the members of the batch depends on the data of each and selects different numbers of "

@@ -130,8 +130,8 @@ def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Di
         if not -n <= d < n:
             raise ValueError(f"{call}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim to satisfy "
                              f"-{n} <= in_dim < {n}. It is {word(i)}; use None for what all members of the batch share")
-        dims[i] = int(d) % n
-        sizes[i] = leaf.shape[dims[i]]
+        dims[i] = at = int(d) % n
+        sizes[i] = leaf.shape[at]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over, but in_dims is None for all of them")
     if len(set(sizes.values())) > 1:

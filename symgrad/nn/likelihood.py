@@ -64,7 +64,7 @@ def _counted(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[
     """The true classes, any for those that do not count, and the weight of each, which is 0 for these."""
     counts = traced.ne(target, ignore_index)
     at = traced.where(counts, target, traced.zeros_like(target))
-    return at, counts if weight is None else traced.where(counts, weight[at], 0.0)
+    return at, counts if weight is None else traced.where(counts, weight.detach()[at], 0.0)  # type: ignore[index]
 
 
 def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
