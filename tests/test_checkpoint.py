@@ -76,6 +76,11 @@ def test_batches():
     same(jacrev(each(checkpoint))(w), jacrev(each(lambda f, x: f(x)))(w))
     same(jacfwd(each(checkpoint))(w), jacrev(each(lambda f, x: f(x)))(w))
     same(vmap(hessian(lambda x: called(x).sum()))(xs), vmap(hessian(lambda x: block(x).sum()))(xs))
+
+    def slope(x):  # by what the members of the batch share
+        return grad(lambda w: (w * x).sin().sum())(T(0.5)) * x.sum()
+
+    same(grad(lambda xs: vmap(checkpoint(slope))(xs).sum())(xs), grad(lambda xs: vmap(slope)(xs).sum())(xs))
     inner = grad(lambda x: (x**3).sum())
     same(jacrev(checkpoint(inner))(w), jacrev(inner)(w))
     same(hessian(lambda x: checkpoint(inner, x).prod())(w), hessian(lambda x: inner(x).prod())(w))

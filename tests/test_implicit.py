@@ -76,7 +76,8 @@ def test_a_solution_in_a_larger_computation():
 def test_results_leave_a_transform_outside_of_every_graph():
     root = implicit_root(lambda x, a, b: x**2 - a * b, lambda a, b: float(a * b) ** 0.5)
     b = T(2.0)
-    for transform in (grad, lambda f: grad(grad(f)), hessian, lambda f: jacrev(jacrev(f)), lambda f: jacfwd(jacrev(f)), lambda f: jacfwd(jacfwd(f))):
+    for transform in (grad, lambda f: grad(grad(f)), lambda f: grad(hessian(f)), hessian, lambda f: jacrev(jacrev(f)),
+                      lambda f: jacfwd(jacrev(f)), lambda f: jacfwd(jacfwd(f))):
         assert not transform(lambda a: root(a, b))(3.0).requires_grad
 
 
