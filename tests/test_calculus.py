@@ -196,6 +196,18 @@ def test_many_points_by_the_steps_that_large_layers_take():
         near(operator(x * scale), vmap(laplacian(network))(x * scale).numpy())
 
 
+def test_layers_that_are_used_twice_and_narrow_ones():
+    def f(x):
+        h = symgrad.tanh(symgrad.matmul(x, WEIGHTS[0]) + WEIGHTS[1])
+        k = symgrad.sigmoid(symgrad.matmul(h, WEIGHTS[2])) * h + symgrad.cat([x, x[..., :2]], -1).exp()
+        return symgrad.matmul(k, WEIGHTS[4]) + symgrad.matmul(h, WEIGHTS[4]).square()
+
+    operator = laplacian(f, dim=-1)
+    for count in (1, 2, 40, 40, 40, 40):
+        x = symgrad.tensor(np.random.default_rng(count).normal(size=(count, 4)))
+        near(operator(x), vmap(laplacian(f))(x).numpy(), 256)
+
+
 def test_coordinates_as_arguments_of_their_own():
     t, x, y = (point(6, seed) for seed in range(3))
 

@@ -63,7 +63,7 @@ def _units(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batche
         value = x._value
         shape = tuple(n if a in along else 1 for a, n in enumerate(value.shape))
         rows = np.eye(total, size, -starts[-1], value.dtype)
-        out.append(Batched(rows.reshape((total, *shape)), level, 0 if len(sizes) == 1 and len(shape) == 1 else None))
+        out.append(Batched(rows.reshape((total, *shape)), level, 0 if shape[-1:] == (total,) else None))
         starts.append(starts[-1] + size)
     return out, starts
 

@@ -144,7 +144,7 @@ class _Collapsed:
         """Take the derivative from what the forward left for it."""
         if residual is not None:
             slope = numeric.WITH_RESIDUAL[node.op.name][1]
-            self.xp.note(SLOPES[node.op.name], x, residual.tape.call(slope, (residual,)) if type(residual) is Taped else slope(residual))
+            self.xp.note(SLOPES[node.op.name], x, _called(slope, residual))
 
     def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """The tangents of a node, where they are wanted, and its sum, from those of its arguments."""
@@ -157,9 +157,14 @@ class _Collapsed:
         if op.jvp is None:
             return None, None
         y, args = read(node)
+        rows = op.name in BY_ROWS and ts[1] is None and ss[1] is None
+        if rows and op.name == "mm" and not self.tracked:
+            t = self.product(ts[0], args[1]) if wanted and ts[0] is not None else None
+            return t, None if ss[0] is None else op.jvp(self.xp, ss, y, args)
+        ts = [t.product() if type(t) is _Scaled else t for t in ts]
         if op.kind == "elementwise":
             return self.elementwise(op, y, args, ts, ss, wanted)
-        if not (op.name in BY_ROWS and ts[1] is None and ss[1] is None):
+        if not rows:
             ts, ss = [self.fitted(t, x) for t, x in zip(ts, args)], [self.fitted(s, x) for s, x in zip(ss, args)]
         curved = op.kind not in ("linear", "multilinear")
         t = op.jvp(self.xp, ts, y, args) if wanted or curved else None
@@ -183,7 +188,8 @@ class _Collapsed:
             if callable(partial):
                 slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                t_out = _sum(t_out, _scaled(t, slopes.get(i, partial)))
+                lazy = len(partials) == 1 and not self.tracked and _is_stretched(t, slopes.get(i))
+                t_out = _Scaled(t, slopes[i]) if lazy else _sum(t_out, _scaled(t, slopes.get(i, partial)))
             if s is not None:
                 s_out = _sum(s_out, _scaled(s, slopes.get(i, partial)))
         for i in slopes:
@@ -211,6 +217,22 @@ class _Collapsed:
 
     # The pieces
 
+    def product(self, t: Any, matrix: Any) -> Any:
+        """The tangents t of the rows of a matrix, times a constant matrix."""
+        if type(t) is Batched and t.unit == 0 and t.shape[0] == 1 and t.count == matrix.shape[0]:
+            return _called(self.rows, matrix)
+        if type(t) is _Scaled and t.slope.shape[0] >= matrix.shape[1]:
+            return _called(self.stretched, t.tangent, t.slope, matrix)
+        return self.xp.mm(t.product() if type(t) is _Scaled else t, matrix)
+
+    def rows(self, matrix: np.ndarray) -> Batched:
+        """The products of a matrix with all unit vectors on its left."""
+        return Batched(matrix[:, None], self.level)
+
+    def stretched(self, t: Batched, slope: np.ndarray, matrix: np.ndarray) -> Batched:
+        """(t ⊙ slope) matrix, for a tangent t of one row, as slope (tᵀ ⊙ matrix): there are fewer numbers to multiply by it."""
+        return Batched(np.matmul(slope, t.data.transpose(0, 2, 1) * matrix), self.level)
+
     def one(self, x: Any) -> Any:
         """The number 1 in the dtype of an argument."""
         dtype = x._value.dtype if isinstance(x, Tensor) else getattr(x, "dtype", np.float64)
@@ -232,13 +254,12 @@ class _Collapsed:
     def total(self, a: Any, b: Any = None) -> Any:
         """Σ_d w_d a_d b_d."""
         if not self.tracked and b is not None and self.weights is None:
-            on = a if type(a) is Taped else b
-            return on.tape.call(self.contracted, (a, b)) if type(on) is Taped else self.contracted(a, b)
+            return _called(self.contracted, a, b)
         u = a if b is None else a * b
         u = u if self.weights is None else u * self.weights
         if self.tracked:
             return traced.sum(traced.unbatch(u, 0, self.level, self.count), (0,), False)
-        return u.tape.call(self.added, (u,)) if type(u) is Taped else self.added(u)
+        return _called(self.added, u)
 
     def added(self, u: Any) -> Any:
         """The sum over the directions of a value that may not know that there are several."""
@@ -254,6 +275,34 @@ class _Collapsed:
             if type(x) is type(z) is Batched and x.level == z.level and type(x.data) is type(z.data) is np.ndarray and x.ndim == z.ndim:
                 return Batched(np.einsum("bd...,bd...->b...", x.data, z.data), x.level)
         return self.added(a * b)
+
+
+class _Scaled:
+    """A tangent of one row, times a slope of many, that nobody has multiplied yet: a product with a matrix may come first."""
+
+    __slots__ = ("tangent", "slope", "_product")
+
+    def __init__(self, tangent: Any, slope: Any):
+        self.tangent, self.slope, self._product = tangent, slope, None
+
+    def product(self) -> Any:
+        """The tangents themselves."""
+        if self._product is None:
+            self._product = self.tangent * self.slope
+        return self._product
+
+
+def _is_stretched(t: Any, slope: Any) -> bool:
+    """Whether a tangent is one row, and the slope that it meets many."""
+    t, slope = (x.value if type(x) is Taped else x for x in (t, slope))
+    return type(t) is Batched and type(t.data) is type(slope) is np.ndarray and t.ndim == slope.ndim == 2 and t.shape[0] == 1 < slope.shape[0] and (
+        t.shape[1] == slope.shape[1])
+
+
+def _called(function: Callable[..., Any], *args: Any) -> Any:
+    """A function of values, which may be on a tape."""
+    tape = next((a.tape for a in args if type(a) is Taped), None)
+    return function(*args) if tape is None else tape.call(function, args)
 
 
 def _scaled(t: Any, slope: Any) -> Any:
