@@ -248,7 +248,7 @@ def test_products_with_vectors():
 
 @pytest.mark.parametrize("call, message", [
     (lambda: func.hessian(lambda x: x, structure="auto")(symgrad.ones(3)), r"hessian: <lambda> must return a scalar, but its output has shape \[3\]"),
-    (lambda: func.hessian(lambda x: x.sum(), structure="banded"), "structure must be None, 'auto' or 'local', not 'banded'"),
+    (lambda: func.hessian(lambda x: x.sum(), structure="banded"), "structure must be None, 'auto', 'local' or 'factors', not 'banded'"),
     (lambda: func.hessian(lambda x: x.sum())(symgrad.arange(3)), r"hessian: x has dtype torch.int64, which cannot be differentiated"),
     (lambda: func.hessian(lambda x: x.sum(), 2)(symgrad.ones(3)), "hessian: argnums=2 is out of range: the function was called with 1 positional"),
     (lambda: func.hessian(lambda x: x.sum())("three"), "hessian: x is str; it is differentiated, so it must be a Tensor"),
@@ -270,3 +270,11 @@ def test_the_memory_of_arguments_is_not_written():
     with pytest.raises(RuntimeError, match=r"writes in place to its argument p\['a'\]"):
         func.grad(lambda p: p["a"].__setitem__(0, 5.0) or p["a"].sum())({"a": x})
     assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_factors():
+    features, weights = np.random.default_rng(1).normal(size=(30, 4)), np.random.default_rng(2).normal(size=4)
+    h = func.hessian(lambda w: (symgrad.tensor(features) @ w).exp().sum(), structure="factors")
+    found = h(symgrad.tensor(weights))
+    assert h.report.form == "X' D X"
+    np.testing.assert_allclose(found.todense(), features.T @ (np.exp(features @ weights)[:, None] * features), rtol=1e-12)

@@ -53,6 +53,12 @@ class Hessian:
         y = scalar(ev, func, "hessian")
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
+        if structure == "factors":
+            from symgrad.func.factors import factored
+
+            found = factored(ev, y)
+            self.report = found.report
+            return found
         if structure == "local":
             from symgrad.func.sparsity import plan_hessian
 
@@ -119,7 +125,9 @@ def hessian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False
     The function runs once; all rows are computed together, `chunk_size` of them at a time. For trees of arguments the result is a tree of trees; a
     function of several outputs has the Hessian of each along leading axes. With `structure="auto"` the pattern of zeros is found from the recorded
     graph, and a sparse Hessian comes back as a `scipy.sparse.csr_array` of all elements by all elements, from as many products as the pattern
-    needs colours; a dense one as without. "local" uses the pattern at the values of the arguments. `report` of the result then says what was found.
+    needs colours; a dense one as without. "local" uses the pattern at the values of the arguments. "factors" gives
+    the product that the graph shows, such as X' D X, as a `scipy.sparse.linalg.LinearOperator` with `factors` and `todense()`. `report` of the
+    result then says what was found.
 
     Raises RuntimeError for arguments that cannot be differentiated, with a structure for an output that is no scalar, ValueError for another one.
 
@@ -128,8 +136,8 @@ def hessian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    if structure not in (None, "auto", "local"):
-        raise ValueError(f"hessian: structure must be None, 'auto' or 'local', not {structure!r}")
+    if structure not in (None, "auto", "local", "factors"):
+        raise ValueError(f"hessian: structure must be None, 'auto', 'local' or 'factors', not {structure!r}")
     return Hessian(func, argnums, has_aux, structure, chunk_size)
 
 
