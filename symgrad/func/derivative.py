@@ -346,9 +346,10 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
         if not _plain(node):
             return None
         path.append(node)
-        new = [p for p in node.parents if p not in seen]
-        seen.update(new)
-        stack += new
+        for p in node.parents:
+            if p not in seen:
+                seen.add(p)
+                stack.append(p)
     path.sort(key=operator.attrgetter("sequence_nr"))
     count = len([x for x in ev.nodes if x in ev.between])
     program = Program(root, path, ends, count, _depth(ev.nodes))
