@@ -6,12 +6,14 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from symgrad import arrays as arrays
 from symgrad import autograd as autograd
 from symgrad import copying as copying
 from symgrad import counting as counting
 from symgrad import cuda as cuda
 from symgrad import expressions as expressions
 from symgrad import filling as filling
+from symgrad import func as func
 from symgrad import inplace as inplace
 from symgrad import nn as nn
 from symgrad import optim as optim
