@@ -1,4 +1,4 @@
-"""Nested gradients: what they are of random depth and composition, whoever looks on, and that they do not cost more with each level than they must."""
+"""Nested gradients: what they are at any depth and in any composition, whoever looks on, and that each level costs no more than it must."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ def elementwise(x):
     return symgrad.exp(symgrad.sin(x) * symgrad.tanh(x**2))
 
 
+def total(f):
+    """The sum of what a function gives."""
+    return lambda x: f(x).sum()
+
+
 def nested(f, order):
     """The derivative of an order of a function of each element."""
     for _ in range(order):
-        f = (lambda g: grad(lambda x: g(x).sum()))(f)
+        f = grad(total(f))
     return f
 
 
@@ -33,8 +38,11 @@ def smooth(x):
 
 def by_jvp(f, *directions):
     """Directional derivatives without a gradient in them."""
+    def along(f, v):
+        return lambda x: jvp(f, (x,), (v,))[1]
+
     for v in directions:
-        f = (lambda g, v: lambda x: jvp(g, (x,), (v,))[1])(f, symgrad.tensor(v))
+        f = along(f, symgrad.tensor(v))
     return f
 
 
@@ -74,7 +82,6 @@ THIRD = np.asarray(jacfwd(jacfwd(jacfwd(smooth)))(X))
 FOURTH = np.asarray(jacfwd(jacfwd(jacfwd(jacfwd(smooth))))(X))
 v, w, ones = np.asarray(V), np.asarray(W), np.ones(4)
 g = np.asarray(jacfwd(smooth)(X))
-total = lambda f: lambda x: f(x).sum()  # noqa: E731
 COMPOSITIONS = {
     "jacrev of grad": (lambda: jacrev(grad(smooth))(X), H),
     "jacfwd of grad": (lambda: jacfwd(grad(smooth))(X), H),
@@ -97,9 +104,12 @@ COMPOSITIONS = {
 
 
 def nested_along(*vectors):
+    def above(f, v):
+        return grad(lambda x: (f(x) * v).sum())
+
     f = grad(smooth)
-    for each in vectors:
-        f = (lambda f, each: grad(lambda x: (f(x) * each).sum()))(f, each)
+    for v in vectors:
+        f = above(f, v)
     return f(X)
 
 

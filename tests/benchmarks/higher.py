@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,17 @@ def nested(m: Any, x: Any, order: int) -> Any:
     return y
 
 
+def composed(grad: Callable[..., Any], m: Any, order: int) -> Callable[[Any], Any]:
+    """The same as a function, by a library's transform of functions."""
+    def above(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return grad(lambda x: f(x).sum())
+
+    f: Callable[[Any], Any] = functools.partial(function, m)
+    for _ in range(order):
+        f = above(f)
+    return f
+
+
 def point(m: Any, shape: tuple[int, ...]) -> Any:
     """Where: 0.7, or a thousand places on both sides of 0."""
     places = np.random.default_rng(0).uniform(-2, 2, shape).tolist() if shape else 0.7
@@ -34,8 +45,9 @@ def point(m: Any, shape: tuple[int, ...]) -> Any:
 
 
 def nested_row(torch: Any, order: int, shape: tuple[int, ...], timing: Timing) -> Row:
-    """One order at one shape, the same code with both libraries."""
-    ours, theirs = (m and functools.partial(nested, m, point(m, shape), order) for m in (symgrad, torch))
+    """One order at one shape."""
+    ours = functools.partial(composed(symgrad.func.grad, symgrad, order), point(symgrad, shape).detach())
+    theirs = torch and functools.partial(nested, torch, point(torch, shape), order)
     return compare(f"nested grad, order {order}, shape {shape}", "torch autograd.grad", ours, theirs, 0.5, timing)
 
 
