@@ -280,6 +280,20 @@ def test_rules_that_differentiate_get_a_derivative_for_each_cotangent_of_a_batch
     same(jacrev(h)(x), rows)
 
 
+def test_a_rule_that_differentiates_by_something_else():
+    def slope(x):
+        return grad(lambda w: (w * x).sin())(T(1.0)) / x  # cos(x)
+
+    f = custom_vjp(lambda x: x.sin())
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (g * slope(x),))
+    h = custom_jvp(lambda x: x.sin())
+    h.defjvp(lambda p, t: (h(*p), t[0] * slope(*p)))
+    for each in (f, h):
+        for transform in (hessian, lambda f: grad(grad(f)), lambda f: jacfwd(jacrev(f))):
+            assert float(transform(each)(0.7)) == pytest.approx(-np.sin(0.7), rel=1e-14)
+        assert float(grad(hessian(each))(0.7)) == pytest.approx(-np.cos(0.7), rel=1e-13)
+
+
 def test_rules_for_each_argument():
     f = custom_jvp(lambda x, y, n: x.sin() * y + n)
     f.defjvps(lambda t, out, x, y, n: t * x.cos() * y, None, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import operator
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -45,6 +46,15 @@ class Input(Node):
 
 
 Input.__name__ = Input.__qualname__ = "ViewBackward0"
+
+
+class _Following(threading.local):
+    """Whether somebody differentiates by the inputs of transforms whose functions have returned: while a pass calls functions again."""
+
+    again = False
+
+
+following = _Following()
 
 
 @dataclasses.dataclass(slots=True)
@@ -229,7 +239,7 @@ def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[froz
     for node in found:
         parents = node.parents
         if not parents:
-            foreign = foreign or type(node) is not Input or node.open
+            foreign = foreign or type(node) is not Input or node.open or following.again
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)

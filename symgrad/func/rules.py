@@ -21,7 +21,7 @@ from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.func.evaluation import Input, _repeated
+from symgrad.func.evaluation import Input, _repeated, following
 from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, record, watch, watched
 from symgrad.lift import traced
 from symgrad.op import Op
@@ -240,8 +240,16 @@ def _plain(xp: Any) -> Any:
     return getattr(xp, "__dict__", {}).get("carrier", xp)
 
 
-def _asked(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
+def _asked(*args: Any) -> list[Any]:
     """What a rule answers, in a carrier."""
+    before, following.again = following.again, True
+    try:
+        return _answer(*args)
+    finally:
+        following.again = before
+
+
+def _answer(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
     xp = _plain(xp)
     if xp is numeric:
         given, along = [wrap(x) for x in tensors], [None if c is None else wrap(c) for c in moving]
