@@ -118,6 +118,11 @@ def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
 # Where the ends of programs are
 
 
+def test_sets_of_one_shape_that_do_not_contain_each_other(monkeypatch):
+    _, there = check_hessian(monkeypatch, lambda x: ((x + x.roll(3, 0)) ** 3 + (x + x.roll(5, 0)) ** 3 + (x + x.roll(3, 0)).exp()).sum(), points(20))
+    assert there.sum() == 20 * 5
+
+
 def test_several_inputs_of_any_shape(monkeypatch):
     def f(a, b, c):
         return (a[:, :4] * b).sum() + (b**3).sum() + c.sin()
@@ -181,6 +186,29 @@ def test_a_function_may_depend_on_everything(monkeypatch):
     assert plan.dense and there.all()
     plan, there = check_jacobian(monkeypatch, lambda x: Square.apply(x[:3])[0] * x[5], points(20))
     assert (there == np.isin(np.arange(20), [0, 1, 2, 5])).all()
+
+
+class Product(Function):
+    other: symgrad.Tensor
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.other = Product.other
+        return x * ctx.other
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.other
+
+
+def test_a_function_may_use_what_it_was_not_given(monkeypatch):
+    def f(x):
+        Product.other = x[5:8]
+        return Product.apply(x[:3]).sum()
+
+    truth = dense_hessian(f, [points(20)])
+    assert truth[0, 5] == 1.0  # though no edge of the graph leads from the product to its other factor
+    check_hessian(monkeypatch, f, points(20))
 
 
 def test_ops_of_your_own_are_taken_at_their_word(monkeypatch, declare):
