@@ -278,3 +278,19 @@ def test_factors():
     found = h(symgrad.tensor(weights))
     assert h.report.form == "X' D X"
     np.testing.assert_allclose(found.todense(), features.T @ (np.exp(features @ weights)[:, None] * features), rtol=1e-12)
+
+
+def test_hooks_are_asked_every_time():
+    def f(x):
+        y = x**2
+        y.register_hook(lambda g: g * 10)
+        return (y * y).sum()
+
+    x = symgrad.tensor([1.0, 2.0])
+    leaf = x.clone().requires_grad_()
+    (g,) = symgrad.autograd.grad(f(leaf), leaf, create_graph=True)
+    expected = [symgrad.autograd.grad(g[i], leaf, retain_graph=True)[0].tolist() for i in range(2)]
+    for structure in (None, "auto"):
+        h = func.hessian(f, structure=structure)
+        for _ in range(3):
+            assert h(x).tolist() == expected

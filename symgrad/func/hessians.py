@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.carriers.batched import levels_of
 from symgrad.func.evaluation import Evaluation, evaluate, scalar
 from symgrad.func.plans import Plans
-from symgrad.func.second import Program, products, second
+from symgrad.func.second import Program, overseen, products, second
 from symgrad.func.transforms import _tangents, joined, spread, unit_chunks
 from symgrad.tensor import Tensor, wrap
 from symgrad.trees import transpose
@@ -53,6 +53,8 @@ class Hessian:
         y = scalar(ev, func, "hessian")
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
+        if overseen(ev):  # a hook may make of a cotangent what it will
+            return None
         if structure == "factors":
             from symgrad.func.factors import factored
 
@@ -91,7 +93,7 @@ PLANNED = 32  # inputs from which a look for zeros costs less than it may save
 
 def _plain(ev: Evaluation) -> bool:
     """Whether all that is asked for are the numbers of one real scalar's Hessian."""
-    if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None:
+    if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or overseen(ev):
         return False
     value = ev.outputs[0]._value
     return value.shape == () and value.dtype == np.float64

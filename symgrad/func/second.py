@@ -16,14 +16,15 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, TapingCarrier
 from symgrad.func.evaluation import Evaluation, Input, _between
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph import Node, record
+from symgrad.graph import Node, board, record
+from symgrad.hooks import DETOURS
 from symgrad.op import REGISTRY
 from symgrad.passes import pullback_along, pushforward
 from symgrad.recording import NUMBERS
 from symgrad.saved import read_by
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["Program", "products", "second"]
+__all__ = ["Program", "overseen", "products", "second", "watched"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -38,7 +39,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     """
     if y._node not in ev.between:
         return [finished(ev, x, None) for x in ev.inputs]
-    if any(node.op.kind == "function" for node in ev.path if hasattr(type(node), "op")):
+    if watched(ev):
         return _second_of_functions(ev, y, tangents)
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     seed = np.ones_like(y._value)[()]
@@ -52,6 +53,16 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     if found is None:
         return _second_of_functions(ev, y, tangents)
     return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
+
+
+def watched(ev: Evaluation) -> bool:
+    """Whether somebody is to be asked on the way: a custom Function, a hook, or anomaly mode."""
+    return overseen(ev) or any([node.op.kind == "function" for node in ev.path if hasattr(type(node), "op")])
+
+
+def overseen(ev: Evaluation) -> bool:
+    """Whether a hook or anomaly mode looks on."""
+    return board.anomaly is not None or bool(DETOURS.data) and any([node in DETOURS for node in ev.path])  # type: ignore[attr-defined]
 
 
 def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
