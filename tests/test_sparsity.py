@@ -340,3 +340,14 @@ def test_calls_that_are_one_node_are_read_as_what_they_compute(monkeypatch):
     rounded.defjvp(lambda primals, tangents: (rounded(primals[0]), tangents[0] * primals[0]))
     plan, _ = check_jacobian(monkeypatch, lambda x: rounded(x), points(6))
     assert plan.dense
+
+
+def test_complex_numbers_on_the_way(monkeypatch):
+    def f(x):
+        z = symgrad.complex(x[:10], x[10:])
+        return (z * z.conj()).real.sum() + (z.angle() ** 2).sum() + symgrad.view_as_real(z * z)[:3].prod() + z.exp().imag.sum() + z.abs().sum()
+
+    _, there = check_hessian(monkeypatch, f, points(20))
+    pairs = np.kron(np.ones((2, 2)), np.eye(10)) > 0
+    pairs |= np.kron(np.ones((2, 2)), np.pad(np.ones((3, 3)), (0, 7))) > 0
+    assert (there == pairs).all()
