@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -59,6 +60,12 @@ LEAF = Spec(None)
 LEAVES: set[type] = {bool, int, float, complex}  # types known to be no branch; those of tensors and arrays are added where they are known
 
 
+@functools.cache
+def _is_leaf(kind: type) -> bool:
+    """Whether everything of a type is a leaf."""
+    return not (kind is NOTHING or issubclass(kind, (tuple, list, dict)) or dataclasses.is_dataclass(kind) or issubclass(kind, type))
+
+
 def _branches(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     """The kind, keys and parts of a branch; None for a leaf."""
     kind = type(tree)
@@ -83,6 +90,8 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     ([1, 2, 3], {'a': (10, 20), 'b': [30]})
     """
     if type(tree) in LEAVES:
+        return [tree], LEAF
+    if _is_leaf(type(tree)):
         return [tree], LEAF
     found = _branches(tree)
     if found is None:

@@ -103,6 +103,8 @@ def _places(argnums: Any, count: int, asking: str) -> tuple[tuple[int, ...], boo
     """The positions of the differentiated arguments, and whether it was one alone."""
     if type(argnums) is int and 0 <= argnums < count:
         return (argnums,), True
+    if type(argnums) is int and 0 <= argnums < count:
+        return (argnums,), True
     alone = isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool)
     if not alone and not (isinstance(argnums, (tuple, list)) and argnums and all(isinstance(n, (int, np.integer)) for n in argnums)):
         raise RuntimeError(f"{asking}: argnums must be an int or a tuple of ints, not {argnums!r}")

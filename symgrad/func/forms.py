@@ -19,15 +19,15 @@ def form_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> 
     """The ops, their parameters, what is wired to what, and all shapes; None where a parameter cannot be compared."""
     at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(inputs)}
     out: list[Any] = [x.value.shape for x in inputs]
-    note = out.append
+    note, get = out.append, at.get  # the shapes of values follow from these
     try:
         for i, node in enumerate(path):
             at[node] = i
             parents, args = node.parents, node.args
             note(node.op)
-            note(node.value.shape)
             for p, a in zip(parents, args):  # type: ignore[arg-type]
-                note(at[p] if p in at else _constant(a))
+                k = get(p)
+                note(_constant(a) if k is None else k)
             for a in args[len(parents):]:  # type: ignore[index]
                 note((type(a), a) if type(a) in PLAIN else _key(a))
         note(at.get(root))
