@@ -84,6 +84,15 @@ def test_what_is_found_is_the_hessian(name):
     held(h, whole(f, argnums, *xs))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_asked_again_it_takes_the_same_steps_on_other_numbers(name):
+    _, f, xs, argnums = MODELS[name]
+    transform = hessian_factors(f, argnums)
+    for scale in (1.0, 0.5, -0.25, 2.0):
+        moved = tuple(x * scale for x in xs)
+        held(transform(*moved), whole(f, argnums, *moved))
+
+
 def test_the_factors_of_a_generalised_linear_model():
     w = array(4)
     h = hessian_factors(lambda w: (X @ w).exp().sum())(w)

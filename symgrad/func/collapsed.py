@@ -337,7 +337,7 @@ def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     return False
 
 
-LARGEST = 4_000_000  # elements that the steps of a program may hold at a time
+LARGEST = 400_000  # elements that the steps of a program may hold at a time
 
 
 class CollapsedProgram:

@@ -17,8 +17,8 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.func.collapsed import is_linear
 from symgrad.func.evaluation import Evaluation, Input, _between, evaluate, scalar
-from symgrad.func.second import products as compressed
-from symgrad.func.sparsity import plan_hessian, plan_jacobian
+from symgrad.func.plans import Plans
+from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transforms import jacobian_blocks, pushed
 from symgrad.graph import Node
 from symgrad.tensor import Tensor, wrap
@@ -60,16 +60,21 @@ def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[...,
     array([[35., 44.],
            [44., 56.]])
     """
+    plans = Plans()
+
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "hessian_factors")
-        return factored(ev, scalar(ev, func, "hessian_factors"))
+        return factored(ev, scalar(ev, func, "hessian_factors"), plans)
 
     return transformed
 
 
-def factored(ev: Evaluation, y: Tensor) -> SymmetricOperator:
-    """The Hessian of a scalar output by the inputs of an evaluation, in factors where there are any."""
+def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> SymmetricOperator:
+    """The Hessian of a scalar output by the inputs of an evaluation, in factors where there are any.
+
+    `plans` keeps what was found out about the rest of the graph for others of the same form.
+    """
     from symgrad.func.linear import FactoredHessian, HessianOperator
 
     ev = dataclasses.replace(ev, tracked=False)
@@ -77,7 +82,7 @@ def factored(ev: Evaluation, y: Tensor) -> SymmetricOperator:
     cut = _cut(ev, y)
     if not cut:
         return FactoredHessian(n, y._value.dtype, [], np.zeros((0, 0)))
-    found = _curvature(ev, y, cut)
+    found = _curvature(ev, y, cut, plans or Plans())
     if found is None:
         return HessianOperator(ev, y)
     kept, curvature = found
@@ -126,7 +131,7 @@ def _before(node: Node, between: frozenset[Node]) -> Node:
 # How the rest is curved
 
 
-def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node]) -> tuple[list[Node], Any] | None:
+def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> tuple[list[Node], Any] | None:
     """The second derivatives of the rest of the function by the values at the cut, as far as these matter: a sparse matrix or a small dense one.
 
     None where it is neither.
@@ -136,12 +141,13 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node]) -> tuple[list[Nod
     sizes = [node.value.size for node in cut]
     total, n = sum(sizes), sum(x.numel() for x in ev.inputs)
     rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut, between=between, path=path)
-    plan = plan_hessian(root, cut)
+    known = plans.of(rest, y)
+    plan = known.planned(rest, y)
     if not plan.dense:
-        curvature = plan.recover(compressed(rest, y, plan.seeds, None))
+        curvature = plan.recover(known.products(rest, y, lambda: plan.seeds))
         curvature.eliminate_zeros()
     elif total <= SMALL or 2 * total <= n and total * total <= LARGE:
-        curvature = compressed(rest, y, np.eye(total), None)
+        curvature = known.products(rest, y, lambda: np.eye(total))
     else:
         return None
     ends = np.cumsum([0, *sizes])

@@ -303,15 +303,17 @@ class FactoredHessian(SymmetricOperator):
         out = np.zeros(self.shape, self.dtype)
         for i, (a, b) in enumerate(zip(self._ends, self._ends[1:])):
             for j, (c, d) in enumerate(zip(self._ends[:i + 1], self._ends[1:])):
-                block = self.curvature[a:b, c:d]
+                block, left, right = self.curvature[a:b, c:d], self.maps[i], self.maps[j]
                 if not abs(block).sum():
                     continue
-                diagonal, right = _diagonal_of(block), self.maps[j]
+                if type(right) is Picked:  # which costs nothing on the left
+                    block, left, right = block.T, right, left
+                diagonal = _diagonal_of(block)
                 if diagonal is not None and type(right) is not Picked and not issparse(right.matrix):
                     inner = right.matrix if (diagonal == 1.0).all() else diagonal[:, None] * right.matrix
                 else:
                     inner = block @ right.matrix
-                term = self.maps[i].matrix.T @ inner if issparse(inner) else self.maps[i].transpose(inner)
+                term = left.matrix.T @ inner if issparse(inner) else left.transpose(inner)
                 term = term.toarray() if issparse(term) else term
                 out += term
                 if i != j:
