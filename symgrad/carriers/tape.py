@@ -19,6 +19,8 @@ __all__ = ["Tape", "Taped", "TapingCarrier"]
 
 SHAPED = frozenset({"zeros_like", "ones_like", "eye_like"})  # which read of a value its shape and dtype alone
 Step = Callable[[list[Any]], Any]
+COMMUTING = (operator.add, operator.mul)
+NEUTRAL = (operator.mul, operator.truediv)  # by 1
 float64 = np.float64
 
 
@@ -40,13 +42,20 @@ class Tape:
 
     def call(self, function: Callable[..., Any], args: tuple) -> Taped:
         """What a function makes of values of which one at least is on the tape."""
-        key = function, *map(_key, args)
+        if len(args) == 2 and function in NEUTRAL and type(args[0]) is Taped and _is_one(args[1], args[0].value):
+            return args[0]
+        keys = [_key(a) for a in args]
+        key = function, *(sorted(keys, key=repr) if function in COMMUTING else keys)
         known = self._known.get(key)
         if known is None:
             value = function(*map(_value, args))
             self.calls.append((function, args, value))
             known = self._known[key] = Taped(self, self.count + len(self.calls) - 1, value)
         return known
+
+    def note(self, function: Callable[..., Any], args: tuple, value: Taped) -> None:
+        """Let a call be something that is on the tape already."""
+        self._known[function, *map(_key, args)] = value
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The outputs, on the tape or not, for other inputs."""
@@ -70,6 +79,14 @@ class Tape:
                 at[place] = self.count + len(steps)
                 steps.append(_step(function, args, value, at))
         return steps, [_reader(at[y.place], y.value) if type(y) is Taped else None for y in outputs]
+
+
+def _is_one(x: Any, like: Any) -> bool:
+    """Whether a factor is 1, as a number or as an array no larger than `like` that repeats it."""
+    if type(x) in (int, float, float64):
+        return x == 1
+    return type(x) is np.ndarray and type(like) is np.ndarray and x.shape == like.shape and x.dtype == like.dtype and bool(
+        x.size) and not any(x.strides) and x.item(0) == 1
 
 
 class Taped:
@@ -121,7 +138,9 @@ def _holds(x: Any) -> bool:
 def _operator(function: Callable[[Any, Any], Any]) -> None:
     name = function.__name__.strip("_")
     setattr(Taped, f"__{name}__", lambda self, other: NotImplemented if _holds(other) else self.tape.call(function, (self, other)))
-    setattr(Taped, f"__r{name}__", lambda self, other: NotImplemented if _holds(other) else self.tape.call(function, (other, self)))
+    turned = function in COMMUTING
+    setattr(Taped, f"__r{name}__", lambda self, other: NotImplemented if _holds(other) else self.tape.call(
+        function, (self, other) if turned else (other, self)))
 
 
 for _function in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow):

@@ -163,14 +163,18 @@ class Steps:
     `stages` are the steps that each order adds, `outputs` what it gives for the first ends.
     """
 
-    def __init__(self, program: Program, depth: int, constants: Sequence[tuple[int, int]]):
+    def __init__(self, program: Program, depth: int, constants: Sequence[tuple[int, int]], kept: Sequence[int]):
         self.tape = tape = Tape()
         carrier, ends, count = SeriesCarrier(_taping, depth), program.ends, program.count
         vectors = [tape.enter(np.ones_like(end.value)) for end in ends[:count]]
         entered: dict[Any, Any] = {end: tape.enter(end.value) for end in ends}
-        self.constants = constants
+        self.constants, self.kept = constants, kept
         fixed = {place: tape.enter(program.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
         entered |= {node: tape.enter(node.value) for node in program.path}
+        residuals = [tape.enter(program.path[i].residual) for i in kept]  # type: ignore[attr-defined]
+        for i, residual in zip(kept, residuals):  # what keeps a residual has its derivative from that
+            slope = numeric.WITH_RESIDUAL[program.path[i].op.name][1]
+            tape.note(numeric.sech_square, (entered[program.path[i].parents[0]],), tape.call(slope, (residual,)))
         known: dict[Any, Any] = {end: carrier.polynomial([entered[end], v]) for end, v in zip(ends, vectors)}
         places = {node: i for i, node in enumerate(program.path)}
 
@@ -212,7 +216,8 @@ class Steps:
     def inputs(self, program: Program) -> list[Any]:
         """What goes onto the tape after the vectors."""
         path = [read(node) for node in program.path]
-        return [*[end.value for end in program.ends], *[path[i][1][k] for i, k in self.constants], *[value for value, _ in path]]
+        return [*[end.value for end in program.ends], *[path[i][1][k] for i, k in self.constants], *[value for value, _ in path],
+                *[program.path[i].residual for i in self.kept]]  # type: ignore[attr-defined]
 
 
 def _term(x: Any, k: int) -> Any:
@@ -230,12 +235,13 @@ def _steps_of(program: Program, depth: int) -> Steps | None:
         return None
     constants = tuple([(i, k) for i, node in enumerate(program.path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
                        if (p is None or p.value is not a) and type(a) not in NUMBERS])
-    key = form, constants, depth, program.count, program.root.value.dtype
+    kept = tuple([i for i, node in enumerate(program.path) if hasattr(node, "residual")])
+    key = form, constants, kept, depth, program.count, program.root.value.dtype
     found = _known.get(key)
     if found is None:
         while len(_known) >= KEPT:
             _known.pop(next(iter(_known)), None)
-        found = _known[key] = Steps(program, depth, constants)
+        found = _known[key] = Steps(program, depth, constants, kept)
     return found
 
 
