@@ -1,5 +1,5 @@
-"""What stands around networks, with torch's names: data in batches, and pictures and numbers for TensorBoard."""
+"""What stands around networks, with torch's names: data in batches, checkpoints, and pictures and numbers for TensorBoard."""
 
-from symgrad.utils import data, tensorboard
+from symgrad.utils import checkpoint, data, tensorboard
 
-__all__ = ["data", "tensorboard"]
+__all__ = ["checkpoint", "data", "tensorboard"]
