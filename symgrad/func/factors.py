@@ -87,7 +87,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
         return HessianOperator(ev, y)
     kept, curvature = found
     maps = [_linear_part(ev, node) for node in kept]
-    if len(kept) == 1 and type(curvature) is np.ndarray and type(maps[0]).__name__ == "Picked" and len(curvature) == n:
+    if len(kept) == 1 and type(curvature) is np.ndarray and curvature.ndim == 2 and type(maps[0]).__name__ == "Picked" and len(curvature) == n:
         return HessianOperator(ev, y)  # dense by the arguments themselves
     return FactoredHessian(n, y._value.dtype, maps, curvature)
 
@@ -132,7 +132,7 @@ def _before(node: Node, between: frozenset[Node]) -> Node:
 
 
 def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> tuple[list[Node], Any] | None:
-    """The second derivatives of the rest of the function by the values at the cut, as far as these matter: a sparse matrix or a small dense one.
+    """The second derivatives of the rest of the function by the values at the cut, as far as they matter: a diagonal, a sparse matrix or a small one.
 
     None where it is neither.
     """
@@ -143,7 +143,9 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
     rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut, between=between, path=path)
     known = plans.of(rest, y)
     plan = known.planned(rest, y)
-    if not plan.dense:
+    if plan.report.pattern == "diagonal" and plan.colours == 1:
+        curvature = known.products(rest, y, lambda: plan.seeds).reshape(-1)
+    elif not plan.dense:
         curvature = plan.recover(known.products(rest, y, lambda: plan.seeds))
         curvature.eliminate_zeros()
     elif total <= SMALL or 2 * total <= n and total * total <= LARGE:
@@ -151,10 +153,11 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
     else:
         return None
     ends = np.cumsum([0, *sizes])
-    active = [bool(abs(curvature[a:b]).sum()) for a, b in zip(ends, ends[1:])]  # a linear term has no curvature
+    rows = curvature if type(curvature) is np.ndarray else np.diff(curvature.indptr)
+    active = [bool(rows[a:b].any()) for a, b in zip(ends, ends[1:])]  # a linear term has no curvature
     if not all(active):
         keep = np.concatenate([np.arange(a, b) for a, b, used in zip(ends, ends[1:], active) if used] or [np.arange(0)])
-        curvature = curvature[keep][:, keep]
+        curvature = curvature[keep] if curvature.ndim == 1 else curvature[keep][:, keep]
     return [node for node, used in zip(cut, active) if used], curvature
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import diags_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from symgrad.carriers import numeric
@@ -206,13 +206,13 @@ def _placed(x: np.ndarray, start: int, n: int) -> np.ndarray:
 
 
 class FactoredHessian(SymmetricOperator):
-    """A Hessian JᵀSJ, with the linear maps that J is made of one below the other, and S sparse or small."""
+    """A Hessian JᵀSJ, with the linear maps that J is made of one below the other, and S sparse, small, or its diagonal alone."""
 
     def __init__(self, n: int, dtype: Any, maps: Sequence[Any], curvature: Any):
         super().__init__(n, dtype)
-        self.maps, self.curvature = list(maps), curvature
+        self.maps, self._curvature = list(maps), curvature
         self._ends = np.cumsum([0, *(m.shape[0] for m in maps)])
-        self._diagonal = _diagonal_of(curvature)
+        self._diagonal = curvature if curvature.ndim == 1 else _diagonal_of(curvature)
         form, self.factors, self._multiply, self._whole = self._found()
         self.report = Factors(form, self.shape, int(self._ends[-1]), sum(_count(f) for f in self.factors.values()))
 
@@ -225,6 +225,11 @@ class FactoredHessian(SymmetricOperator):
     def todense(self) -> np.ndarray:
         """The whole matrix."""
         return self._whole()
+
+    @functools.cached_property
+    def curvature(self) -> Any:
+        """S as a matrix."""
+        return diags_array(self._curvature, format="csr") if self._curvature.ndim == 1 else self._curvature
 
     def _found(self) -> tuple[str, dict[str, Any], Any, Any]:
         """The form, its factors, the product with a matrix, and what makes the whole matrix."""
@@ -300,11 +305,11 @@ class FactoredHessian(SymmetricOperator):
 
     def _assembled(self) -> np.ndarray:
         """Σ Jᵢᵀ Sᵢⱼ Jⱼ, block by block, each with its transpose."""
-        out = np.zeros(self.shape, self.dtype)
+        out = None
         for i, (a, b) in enumerate(zip(self._ends, self._ends[1:])):
             for j, (c, d) in enumerate(zip(self._ends[:i + 1], self._ends[1:])):
                 block, left, right = self.curvature[a:b, c:d], self.maps[i], self.maps[j]
-                if not abs(block).sum():
+                if not (block.nnz if issparse(block) else block.any()):
                     continue
                 if type(right) is Picked:  # which costs nothing on the left
                     block, left, right = block.T, right, left
@@ -315,10 +320,9 @@ class FactoredHessian(SymmetricOperator):
                     inner = block @ right.matrix
                 term = left.matrix.T @ inner if issparse(inner) else left.transpose(inner)
                 term = term.toarray() if issparse(term) else term
-                out += term
-                if i != j:
-                    out += term.T
-        return out
+                term = term + term.T if i != j else term
+                out = term if out is None else out + term
+        return np.zeros(self.shape, self.dtype) if out is None else out
 
 
 def _diagonal_of(matrix: Any) -> np.ndarray | None:
