@@ -189,6 +189,7 @@ class Steps:
             if not known.keys().isdisjoint(node.parents):
                 given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in tensors(node)]
                 known[node] = carrier.apply(node.op, given, node.args[len(given):], entered[node])  # type: ignore[index]
+                known[node].terms[0] = entered[node]  # arithmetic computes it again
 
         found = pullback_along(carrier, program.path, program.between(range(count)), program.seed(), series)
         grow = carrier.schedule()
