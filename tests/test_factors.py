@@ -47,6 +47,7 @@ MODELS = {
     "logistic regression, with an intercept": ("X' D X", lambda w, b: symgrad.nn.functional.softplus(X @ w + b).sum(), (array(4), array(1)), (0, 1)),
     "least squares": ("X' D X", lambda w: ((X @ w - Y[:, 0]) ** 2).mean(), (array(4),), 0),
     "a vector before a matrix": ("X' D X", lambda w: symgrad.logaddexp(w @ X.T, symgrad.zeros(20)).sum(), (array(4),), 0),
+    "cumulated": ("X' D X", lambda x: x.cumsum(0).exp().sum(), (0.1 * array(40),), 0),
     "centred": ("X' D X", lambda x: ((x - x.mean()) ** 2).sum(), (array(40),), 0),
     "total variation": ("X' D X", lambda x: ((x[1:] - x[:-1]) ** 2 + 0.1).sqrt().sum(), (array(30),), 0),
     "several responses": ("A kron I", lambda w: ((X @ w - Y) ** 2).sum(), (array(4, 3),), 0),
