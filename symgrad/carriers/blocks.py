@@ -7,12 +7,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["BITS", "LIMIT", "alone", "compact", "holds", "keys", "mask_of", "merge", "same", "spread", "tight"]
+__all__ = ["BITS", "LIMIT", "alone", "compact", "holds", "keys", "mask_of", "merge", "same", "spread", "tight", "whole"]
 
 Blocks = tuple[np.ndarray, ...]
 Shape = tuple[int, ...]
 LIMIT = 1 << 22  # entries that a block may have; beyond it a larger set that takes less room stands in
 BITS = 1 << 24  # truth values that one array may have
+
+
+def whole(a: Shape, b: Shape) -> Shape:
+    """The shape to which two broadcast."""
+    return a if a == b or not b else b if not a else np.broadcast_shapes(a, b)
 
 
 def compact(b: np.ndarray) -> np.ndarray:

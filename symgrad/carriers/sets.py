@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.blocks import BITS, LIMIT, Blocks, Shape, alone, compact, holds, keys, mask_of, merge, same, spread, tight
+from symgrad.carriers.blocks import BITS, LIMIT, Blocks, Shape, alone, compact, holds, keys, mask_of, merge, same, spread, tight, whole
 
 __all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "divide", "flat", "getitem", "levelled", "multiply", "numbered", "power", "smooth",
            "stretched", "taken", "union"]
@@ -87,8 +87,7 @@ class Inputs:
             members += math.prod(b.shape[:b.ndim - nd])
         if self.most * members > self.count and self.most * self.distinct([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
             raise Dense
-        numbers = self.numbers
-        if all([b.base is numbers for b in blocks]):
+        if all([b.base is self.numbers for b in blocks]):
             for i, a in enumerate(blocks):
                 for b in blocks[i:]:
                     self.affine[a.item(0), b.item(0), a.shape, a.strides, b.shape, b.strides, nd] = None
@@ -105,10 +104,19 @@ class Inputs:
             if before is not None and not holds(mask, before[0], size):
                 if holds(before[1], table, size):
                     return
-                self._loosely(before[0], before[0], nd)
+                self._complete(*before)
             self.cliques[shape] = table, mask
         else:
             self._loosely(table, table, nd)
+
+    def _complete(self, table: np.ndarray, mask: np.ndarray) -> None:
+        """Note a clique that is contained in no later one: as a product of matrices where its sets are large."""
+        n = self.count
+        if n > 16 * len(table) or len(self.numbers) * n > BITS:
+            self._loosely(table, table, table.ndim - 1)
+            return
+        members = mask[:, :n].astype(np.float32)
+        np.logical_or(self._seen()[:n * n], (members.T @ members).reshape(-1), out=self._seen()[:n * n])
 
     def cross(self, x: Dependence, y: Dependence) -> None:
         """Note that the members of two sets meet, element by element."""
@@ -138,19 +146,21 @@ class Inputs:
             raise Dense
         for pair in self.loose:
             for found in keys(*pair, self.count):
-                size = len(self.numbers) * self.count
-                if size <= BITS:
-                    if self.seen is None:
-                        self.seen = np.zeros(size, bool)
-                    self.seen[found] = True
+                if len(self.numbers) * self.count <= BITS:
+                    self._seen()[found] = True
                 else:
                     self.found.append(np.unique(found))
         self.loose, self.weight = [], 0
 
+    def _seen(self) -> np.ndarray:
+        if self.seen is None:
+            self.seen = np.zeros(len(self.numbers) * self.count, bool)
+        return self.seen
+
     def keys(self) -> list[np.ndarray]:
         """The keys of all pairs that are not affine, in arrays of distinct ones. Raises Dense where there are too many."""
-        for table, _ in self.cliques.values():
-            self._loosely(table, table, table.ndim - 1)
+        for table, mask in self.cliques.values():
+            self._complete(table, mask)
         self.cliques = {}
         self.settle()
         return self.found if self.seen is None else [*self.found, self.seen.nonzero()[0]]
@@ -205,8 +215,7 @@ class Dependence:
     __rtruediv__ = lambda self, other: divide(other, self)
     __pow__ = lambda self, other: power(self, other)
     __rpow__ = lambda self, other: power(other, self)
-    __neg__ = __pos__ = lambda self: self
-    __abs__ = __neg__
+    __neg__ = __pos__ = __abs__ = lambda self: self
     __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __rand__ = __ror__ = lambda self, other: flat(self, other)
     __invert__ = lambda self: flat(self)
     __eq__ = __ne__ = __lt__  # type: ignore[assignment]
@@ -217,11 +226,6 @@ class Dependence:
 
 
 # Elementwise functions
-
-
-def whole(a: Shape, b: Shape) -> Shape:
-    """The shape to which two broadcast."""
-    return a if a == b or not b else b if not a else np.broadcast_shapes(a, b)
 
 
 def stretched(x: Dependence, shape: Shape) -> Dependence:
