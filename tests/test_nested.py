@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad.func import derivative, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, steps, vjp, vmap
 
 RNG = np.random.default_rng(5)
 POINT, MATRIX = RNG.uniform(0.2, 1.2, 4), RNG.normal(size=(4, 4))
@@ -247,7 +247,7 @@ def test_a_written_value_is_refused():
 
 
 def test_large_programs_do_without_written_steps(monkeypatch):
-    monkeypatch.setattr(derivative, "LONG", 0)
+    monkeypatch.setattr(steps, "LONG", 0)
     for name in ("jacrev of grad of grad", "two vectors", "and moves again", "the same vector twice"):
         test_compositions(name)
     test_orders_agree_with_sympy(3, (5,))
@@ -257,9 +257,9 @@ def test_the_cost_grows_with_the_square_of_the_order():
     """Steps, and not time: the k-th coefficient of a product is made of k + 1 products."""
     counts = []
     for order in (2, 4, 8):
-        derivative._known.clear()
+        steps._known.clear()
         nested(elementwise, order)(0.5)
-        counts.append(max(sum(map(len, steps.stages)) for steps in derivative._known.values()))
+        counts.append(max(sum(map(len, each.stages)) for each in steps._known.values()))
     assert counts[1] < 5 * counts[0] and counts[2] < 4 * counts[1], counts
 
 

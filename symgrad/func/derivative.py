@@ -13,7 +13,6 @@ differentiated by, is pulled back through the gradient as a recorded graph.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,96 +22,34 @@ from symgrad.autograd.engine import grad, read_traced
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.carriers.series import Series, SeriesCarrier
-from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
 from symgrad.func.evaluation import Evaluation, Input
-from symgrad.func.forms import form_of
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
-from symgrad.graph import FREED, GRADIENT, TRACKED, Node, board, mode
-from symgrad.hooks import DETOURS
+from symgrad.func.steps import GradientSteps, Walk, one, read, steps_of, walked
+from symgrad.graph import Node, board, mode
 from symgrad.lift import traced
-from symgrad.op import REGISTRY, Op
-from symgrad.passes import arguments, call_rule, pullback_along, pushforward
-from symgrad.recording import NUMBERS
-from symgrad.saved import verify
+from symgrad.passes import pullback_along, pushforward
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["Derivative", "Program", "gradient"]
 
-_ONE = np.float64(1.0)
-float64, ndarray = np.float64, np.ndarray
-ROOM = 2_000_000  # elements that the values of a program may have to be carried along on a tape
-LONG = 400  # nodes of a program whose steps are written down
-KEPT = 64  # forms of programs whose steps are remembered
-_known: dict[Any, Steps] = {}
-_taping = TapingCarrier()
 _dual = DualCarrier(numeric)
-
-
-def one(like: Any) -> Any:
-    """The cotangent of a scalar itself."""
-    return _ONE if type(like) is np.float64 else np.ones_like(like)[()]
-
-
-def unwatched() -> bool:
-    """Whether nobody looks at cotangents on their way, or at what is recorded."""
-    return not (DETOURS.data or board.anomaly is not None or board.observer is not None  # type: ignore[attr-defined]
-                or board.paused and (mode.watcher is not None or mode.observers))
-
-
-def _constant(x: Any) -> Any:
-    return x if type(x) in NUMBERS else wrap(x)
-
-
 Direction = Sequence[Any]  # a vector for each end, None for zero
 
 
-def read(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments, as they were when it was recorded."""
-    if node.args is None:
-        raise RuntimeError(FREED)
-    if node.sequence_nr < board.written and node.protects:
-        verify(node, node.parents)
-    return node.value, node.args
-
-
-class Program:
-    """A recorded scalar: its node, the nodes it was computed through, oldest first, and those it was computed from, the ends.
-
-    The first `count` ends are those by which it is differentiated, `depth` times more than once.
-    """
-
-    __slots__ = ("root", "path", "ends", "count", "_steps", "_values", "_direction", "_reached")
+class Program(Walk):
+    """A recorded scalar, whose gradient is differentiated `depth` times more."""
 
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int, depth: int):
-        self.root, self.path, self.ends, self.count = root, path, ends, count
-        self._steps, self._reached, self._values = _steps_of(self, depth), -1, list[Any]()
+        super().__init__(root, path, ends, count)
+        self._steps: Any = steps_of(GradientSteps, self, depth)
+        self._reached, self._values = -1, list[Any]()
         self._direction: Direction | None = None
 
-    def seed(self) -> dict[Node, Any]:
-        """The cotangent that a pullback starts with."""
-        return {self.root: one(self.root.value)}
-
-    def between(self, needs: Sequence[int]) -> set[Node]:
-        """The nodes on the way to some of the ends."""
-        out = {self.ends[i] for i in needs}
-        for node in self.path:
-            if not out.isdisjoint(node.parents):
-                out.add(node)
-        return out
-
-    def replayed(self, tensors: Tensors) -> Tensor:
-        """The scalar, recorded again from other tensors at the ends."""
-        known: dict[Node, Any] = dict(zip(self.ends, tensors))
-        for node in self.path:
-            known[node] = call_rule(traced, node, arguments(node, known, _constant), node.args or ())
-        return known[self.root]
-
     def gradient(self) -> list[Any]:
-        """The derivatives by the first ends, None for zero."""
+        """The derivatives by the inputs, None for zero."""
         if self._steps is not None:
-            return self._stepped(self._steps, 0)
-        found = pullback_along(numeric, self.path, self.between(range(self.count)), self.seed())
+            return self._stepped(0)
+        found = pullback_along(numeric, self.path, self.between(range(self.count)), {self.root: one(self.root.value)})
         return [found.get(end) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
@@ -123,24 +60,21 @@ class Program:
             if self._direction is None or not _same(direction, self._direction):
                 self._reached, self._direction = min(self._reached, 0), direction
                 self._values[:count] = [np.zeros_like(x.value) if t is None else t for t, x in zip(direction, self.ends[:count])]
-            return self._stepped(steps, order)
+            return self._stepped(order)
         return self._once(direction, needs) if order == 1 else None
 
-    def _stepped(self, steps: Steps, order: int) -> list[Any]:
+    def _stepped(self, order: int) -> list[Any]:
         """The derivative of an order, by the steps that lead there from those that were taken."""
-        values = self._values
+        steps, values = self._steps, self._values
         if not values:
-            values += [None] * self.count
-            values += steps.inputs(self)
-            values += [None] * len(steps.tape.calls)
+            values += steps.begun(self)
         elif board.written > self.path[0].sequence_nr:
             for node in self.path:
                 read(node)
         while self._reached < order:
             self._reached += 1
-            for place, step in steps.stages[self._reached]:
-                values[place] = step(values)
-        found = [values[y.place] if type(y) is Taped else y for y in steps.outputs[order]]
+            steps.take(values, self._reached)
+        found = steps.given(values, order)
         return found if order < 2 else [None if t is None else t * float(math.factorial(order)) for t in found]
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
@@ -153,97 +87,8 @@ class Program:
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = pullback_along(_dual, self.path, self.between(needs), self.seed(), dual)
+        found = pullback_along(_dual, self.path, self.between(needs), {self.root: one(self.root.value)}, dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
-
-
-class Steps:
-    """How the coefficients of the gradient along a vector are computed for every program of one form, those of each order from those before.
-
-    `stages` are the steps that each order adds, `outputs` what it gives for the first ends.
-    """
-
-    def __init__(self, program: Program, depth: int, constants: Sequence[tuple[int, int]], kept: Sequence[int]):
-        self.tape = tape = Tape()
-        carrier, ends, count = SeriesCarrier(_taping, depth), program.ends, program.count
-        vectors = [tape.enter(np.ones_like(end.value)) for end in ends[:count]]
-        entered: dict[Any, Any] = {end: tape.enter(end.value) for end in ends}
-        self.constants, self.kept = constants, kept
-        fixed = {place: tape.enter(program.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
-        entered |= {node: tape.enter(node.value) for node in program.path}
-        residuals = [tape.enter(program.path[i].residual) for i in kept]  # type: ignore[attr-defined]
-        for i, residual in zip(kept, residuals):  # what keeps a residual has its derivative from that
-            slope = numeric.WITH_RESIDUAL[program.path[i].op.name][1]
-            tape.note(numeric.sech_square, (entered[program.path[i].parents[0]],), tape.call(slope, (residual,)))
-        known: dict[Any, Any] = {end: carrier.polynomial([entered[end], v]) for end, v in zip(ends, vectors)}
-        places = {node: i for i, node in enumerate(program.path)}
-
-        def tensors(node: Node) -> tuple:
-            given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-            return tuple([fixed.get((places[node], k), a) if p is None or p.value is not a else known.get(p, entered[p]) for k, (p, a) in given])
-
-        def series(node: Node) -> tuple[Any, tuple]:
-            return known.get(node, entered[node]), tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
-
-        for node in program.path:
-            if not known.keys().isdisjoint(node.parents):
-                given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in tensors(node)]
-                known[node] = carrier.apply(node.op, given, node.args[len(given):], entered[node])  # type: ignore[index]
-                known[node].terms[0] = entered[node]  # arithmetic computes it again
-
-        found = pullback_along(carrier, program.path, program.between(range(count)), program.seed(), series)
-        grow = carrier.schedule()
-        for k in range(1, depth + 1):
-            grow(k)
-        self.outputs = [[_term(found.get(end), k) for end in ends[:count]] for k in range(depth + 1)]
-        self.stages = self._staged()
-        carrier.close()
-
-    def _staged(self) -> list[list[tuple[int, Any]]]:
-        """The steps that each order needs and none before it."""
-        tape, taken, out = self.tape, set[int](), []
-        same: Any = range(tape.count + len(tape.calls))
-        for row in self.outputs:
-            stack, stage = [y.place for y in row if type(y) is Taped], []
-            while stack:
-                place = stack.pop()
-                if place >= tape.count and place not in taken:
-                    taken.add(place)
-                    stage.append(place)
-                    stack += [t.place for t in _taped(tape.calls[place - tape.count][1])]
-            out.append([(place, _step(*tape.calls[place - tape.count], same)) for place in sorted(stage)])
-        return out
-
-    def inputs(self, program: Program) -> list[Any]:
-        """What goes onto the tape after the vectors."""
-        path = [read(node) for node in program.path]
-        return [*[end.value for end in program.ends], *[path[i][1][k] for i, k in self.constants], *[value for value, _ in path],
-                *[program.path[i].residual for i in self.kept]]  # type: ignore[attr-defined]
-
-
-def _term(x: Any, k: int) -> Any:
-    """A coefficient of what may be a series, None for zero."""
-    return (x.terms[k] if k < len(x.terms) else None) if type(x) is Series else x if k == 0 else None
-
-
-def _steps_of(program: Program, depth: int) -> Steps | None:
-    """The steps for programs of this form, of which none looks at numbers; None where they cannot be written down, or hold too much."""
-    if len(program.path) > LONG or sum([node.value.size for node in program.path]) > ROOM or not all([
-            type(x.value) is float64 or type(x.value) is ndarray and x.value.dtype.kind == "f" for x in (*program.ends, *program.path)]):
-        return None
-    form = form_of(program.ends, program.path, program.root)
-    if form is None:
-        return None
-    constants = tuple([(i, k) for i, node in enumerate(program.path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-                       if (p is None or p.value is not a) and type(a) not in NUMBERS])
-    kept = tuple([i for i, node in enumerate(program.path) if hasattr(node, "residual")])
-    key = form, constants, kept, depth, program.count, program.root.value.dtype
-    found = _known.get(key)
-    if found is None:
-        while len(_known) >= KEPT:
-            _known.pop(next(iter(_known)), None)
-        found = _known[key] = Steps(program, depth, constants, kept)
-    return found
 
 
 def _same(a: Direction, b: Direction) -> bool:
@@ -332,43 +177,15 @@ _op = rule_op("Derivative")
 
 
 def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
-    """The gradient of a scalar by the inputs of an evaluation whose result is differentiated, None for zero; or None where it must be recorded.
-
-    It is recorded where hooks, anomaly mode, names or tangents look on, and where an op of the program has no pushforward of its own.
-    """
-    if not unwatched():
+    """The gradient of a scalar by the inputs of an evaluation whose result is differentiated, None for zero; or None where it must be recorded."""
+    found = walked(ev, y)
+    if found is None:
         return None
-    root, since = y._node, ev.nodes[0].sequence_nr
-    assert root is not None
-    inputs, path, ends = set(ev.nodes), list[Node](), [x for x in ev.nodes if x in ev.between]
-    seen: set[Node | None] = {None, root, *inputs}
-    stack: list[Any] = [root]
-    while stack:
-        node = stack.pop()
-        if node.flags & TRACKED != GRADIENT:
-            return None
-        if node.sequence_nr < since or not node.parents:
-            ends.append(node)
-            continue
-        if not _plain(node):
-            return None
-        path.append(node)
-        for p in node.parents:
-            if p not in seen:
-                seen.add(p)
-                stack.append(p)
-    path.sort(key=operator.attrgetter("sequence_nr"))
-    count = len([x for x in ev.nodes if x in ev.between])
-    program = Program(root, path, ends, count, _depth(ev.nodes))
-    found = [wrap(np.zeros_like(end.value) if v is None else v) for end, v in zip(ends, program.gradient())]
-    each = dict(zip(ends, attached(_op, Derivative(program, range(count), (), 0), [wrap(end.value, end) for end in ends], found)))
+    program = Program(*found, _depth(ev.nodes))
+    ends = program.ends
+    values = [wrap(np.zeros_like(end.value) if v is None else v) for end, v in zip(ends, program.gradient())]
+    each = dict(zip(ends, attached(_op, Derivative(program, range(program.count), (), 0), [wrap(end.value, end) for end in ends], values)))
     return [each.get(x) for x in ev.nodes]
-
-
-def _plain(node: Node) -> bool:
-    """Whether a node's op is one of the tables', with both rules, that looks at no sign or order of its arguments."""
-    op = getattr(type(node), "op", None)
-    return isinstance(op, Op) and not op.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
 
 def _depth(nodes: Sequence[Node]) -> int:

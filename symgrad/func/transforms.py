@@ -11,8 +11,9 @@ import numpy as np
 from symgrad.autograd.engine import _own, read_traced, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
-from symgrad.func.derivative import gradient, one, unwatched
+from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
+from symgrad.func.steps import one, unwatched
 from symgrad.graph import Link, record
 from symgrad.lift import traced
 from symgrad.passes import pullback_along, pushforward

@@ -1,0 +1,265 @@
+"""Walks and their steps: a recorded function in order, and what series computed along it written down once for every other function of its form."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.series import Series, SeriesCarrier
+from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
+from symgrad.func.evaluation import Evaluation
+from symgrad.func.forms import form_of
+from symgrad.graph import FREED, GRADIENT, TRACKED, Node, board, mode
+from symgrad.hooks import DETOURS
+from symgrad.lift import traced
+from symgrad.op import REGISTRY, Op
+from symgrad.passes import arguments, call_rule, pullback_along
+from symgrad.recording import NUMBERS
+from symgrad.saved import verify
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "one", "read", "steps_of", "unwatched", "walked"]
+
+float64, ndarray = np.float64, np.ndarray
+ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
+LONG = 400  # nodes of a walk whose steps are written down
+KEPT = 64  # forms of walks whose steps are remembered
+ONE = float64(1.0)
+_known: dict[Any, Any] = {}
+_taping = TapingCarrier()
+
+
+def one(like: Any) -> Any:
+    """The cotangent of a scalar itself."""
+    return ONE if type(like) is float64 else np.ones_like(like)[()]
+
+
+def unwatched() -> bool:
+    """Whether nobody looks at cotangents on their way, or at what is recorded."""
+    return not (DETOURS.data or board.anomaly is not None or board.observer is not None  # type: ignore[attr-defined]
+                or board.paused and (mode.watcher is not None or mode.observers))
+
+
+def read(node: Node) -> tuple[Any, tuple]:
+    """A node's value and arguments, as they were when it was recorded."""
+    if node.args is None:
+        raise RuntimeError(FREED)
+    if node.sequence_nr < board.written and node.protects:
+        verify(node, node.parents)
+    return node.value, node.args
+
+
+def _constant(x: Any) -> Any:
+    return x if type(x) in NUMBERS else wrap(x)
+
+
+# Walks
+
+
+class Walk:
+    """What a function computed: its output's node, the nodes on the way, oldest first, and those it was computed from, the ends.
+
+    The first `count` ends are the inputs of the function, the others were captured.
+    """
+
+    def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int):
+        self.root, self.path, self.ends, self.count = root, path, ends, count
+
+    def between(self, needs: Sequence[int]) -> set[Node]:
+        """The nodes on the way to some of the ends."""
+        out = {self.ends[i] for i in needs}
+        for node in self.path:
+            if not out.isdisjoint(node.parents):
+                out.add(node)
+        return out
+
+    def replayed(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
+        """The output, recorded again from other tensors at the ends; `call` does that for one node."""
+        known: dict[Node, Any] = dict(zip(self.ends, tensors))
+        for node in self.path:
+            known[node] = (call or call_rule)(traced, node, arguments(node, known, _constant), node.args or ())
+        return known[self.root]
+
+
+def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int] | None:
+    """The walk from the inputs of an evaluation to an output; None where hooks, anomaly mode, names or tangents look on, or an op is not plain."""
+    if not unwatched():
+        return None
+    root, since = y._node, ev.nodes[0].sequence_nr
+    assert root is not None
+    path, ends = list[Node](), [x for x in ev.nodes if x in ev.between]
+    count = len(ends)
+    seen: set[Node | None] = {None, root, *ev.nodes}
+    stack: list[Any] = [root]
+    while stack:
+        node = stack.pop()
+        if node.flags & TRACKED != GRADIENT:
+            return None
+        if node.sequence_nr < since or not node.parents:
+            ends.append(node)
+            continue
+        if not _plain(node):
+            return None
+        path.append(node)
+        for p in node.parents:
+            if p not in seen:
+                seen.add(p)
+                stack.append(p)
+    path.sort(key=operator.attrgetter("sequence_nr"))
+    return root, path, ends, count
+
+
+def _plain(node: Node) -> bool:
+    """Whether a node's op is one of the tables', with both rules, that looks at no sign or order of its arguments."""
+    op = getattr(type(node), "op", None)
+    return isinstance(op, Op) and not op.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
+
+
+# Steps
+
+
+class Steps:
+    """What series computed along walks of one form. `stages` are steps that each need those before, `outputs` what each stage gives."""
+
+    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], vectors: Sequence[Any]):
+        self.tape = tape = Tape()
+        self.carrier, self.walk, self.order = SeriesCarrier(_taping, order), walk, order
+        self.vectors = [tape.enter(v) for v in vectors]
+        entered: dict[Any, Any] = {end: tape.enter(end.value) for end in walk.ends}
+        self.constants, self.kept = constants, kept
+        self._fixed = {place: tape.enter(walk.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
+        entered |= {node: tape.enter(node.value) for node in walk.path}
+        residuals = [tape.enter(walk.path[i].residual) for i in kept]  # type: ignore[attr-defined]
+        for i, residual in zip(kept, residuals):  # what keeps a residual has its derivative from that
+            slope = numeric.WITH_RESIDUAL[walk.path[i].op.name][1]
+            tape.note(numeric.sech_square, (entered[walk.path[i].parents[0]],), tape.call(slope, (residual,)))
+        self._entered, self._places = entered, {node: i for i, node in enumerate(walk.path)}
+        self.known: dict[Any, Any] = {}
+
+    def _tensors(self, node: Node) -> tuple:
+        """The arguments of a node, as series where they move."""
+        i, known, entered = self._places[node], self.known, self._entered
+        given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
+        return tuple([self._fixed.get((i, k), a) if p is None or p.value is not a else known.get(p, entered[p]) for k, (p, a) in given])
+
+    def _read(self, node: Node) -> tuple[Any, tuple]:
+        return self.known.get(node, self._entered[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
+
+    def push(self, paths: Sequence[Sequence[Any]]) -> None:
+        """Carry the coefficients of the inputs, but for the first, to the output."""
+        known, carrier, walk = self.known, self.carrier, self.walk
+        known.update({end: carrier.polynomial([self._entered[end], *path]) for end, path in zip(walk.ends, paths)})
+        for node in walk.path:
+            if not known.keys().isdisjoint(node.parents):
+                given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in self._tensors(node)]
+                known[node] = carrier.apply(node.op, given, node.args[len(given):], self._entered[node])  # type: ignore[index]
+                known[node].terms[0] = self._entered[node]  # arithmetic computes it again
+
+    def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
+        """The cotangents of some ends for one of the output."""
+        walk = self.walk
+        found = pullback_along(self.carrier, walk.path, walk.between(needs), {walk.root: seed}, self._read)
+        return [found.get(walk.ends[i]) for i in needs]
+
+    def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:
+        """Let all series grow, and keep the steps that lead to the outputs, which are read then."""
+        grow = self.carrier.schedule()
+        for k in range(1, self.order + 1):
+            grow(k)
+        self.outputs = outputs()
+        self.stages = self._staged()
+        self.carrier.close()
+        del self.carrier, self.walk, self.known, self._entered, self._places, self._fixed
+
+    def _staged(self) -> list[list[tuple[int, Any]]]:
+        """The steps that each row of outputs needs and none before it."""
+        tape, taken, out = self.tape, set[int](), []
+        same: Any = range(tape.count + len(tape.calls))
+        for row in self.outputs:
+            stack, stage = [y.place for y in row if type(y) is Taped], []
+            while stack:
+                place = stack.pop()
+                if place >= tape.count and place not in taken:
+                    taken.add(place)
+                    stage.append(place)
+                    stack += [t.place for t in _taped(tape.calls[place - tape.count][1])]
+            out.append([(place, _step(*tape.calls[place - tape.count], same)) for place in sorted(stage)])
+        return out
+
+    def begun(self, walk: Walk) -> list[Any]:
+        """The values on the tape for another walk, those of the vectors and of the steps still to come."""
+        path = [read(node) for node in walk.path]
+        return [*[None] * len(self.vectors), *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
+                *[walk.path[i].residual for i in self.kept], *[None] * len(self.tape.calls)]  # type: ignore[attr-defined]
+
+    def take(self, values: list[Any], stage: int) -> None:
+        """Take the steps of a stage."""
+        for place, step in self.stages[stage]:
+            values[place] = step(values)
+
+    def given(self, values: Sequence[Any], stage: int) -> list[Any]:
+        """What a stage gives, None for zero."""
+        return [values[y.place] if type(y) is Taped else y for y in self.outputs[stage]]
+
+
+class GradientSteps(Steps):
+    """The gradient of a scalar by its inputs along a vector: each stage gives one more Taylor coefficient."""
+
+    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int]):
+        inputs = walk.ends[:walk.count]
+        super().__init__(walk, order, constants, kept, [np.ones_like(end.value) for end in inputs])
+        self.push([[v] for v in self.vectors])
+        found = self.pull(one(walk.root.value), range(walk.count))
+        self.finish(lambda: [[coefficient(g, k) for g in found] for k in range(order + 1)])
+
+
+class CurveSteps(Steps):
+    """The coefficients 1 to K of an output where the inputs move along curves, and then the derivative of Σ ⟨cₖ, yₖ⟩ by what was captured.
+
+    That is the K-th coefficient of the cotangents that belong to Σ cₖ t^(K - k) at the output.
+    """
+
+    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], lengths: Sequence[int],
+                 present: Sequence[bool]):
+        inputs = walk.ends[:walk.count]
+        vectors = [np.ones_like(end.value) for end, n in zip(inputs, lengths) for _ in range(n)]
+        super().__init__(walk, order, constants, kept, [*vectors, *[np.ones_like(walk.root.value) for there in present if there]])
+        on = iter(self.vectors)
+        self.push([[next(on) for _ in range(n)] for n in lengths])
+        y = self.known[walk.root]
+        zeros = np.zeros_like(walk.root.value)
+        seed = [next(on) if there else zeros for there in present][::-1]
+        while seed and seed[-1] is zeros:
+            seed.pop()
+        found = self.pull(self.carrier.polynomial(seed), range(walk.count, len(walk.ends)))
+        self.finish(lambda: [[coefficient(y, k) for k in range(1, order + 1)], [coefficient(g, order) for g in found]])
+
+
+def coefficient(x: Any, k: int) -> Any:
+    """A coefficient of what may be a series, None for zero."""
+    return (x.terms[k] if k < len(x.terms) else None) if type(x) is Series else x if k == 0 else None
+
+
+def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
+    """The steps of a kind for walks of this form, of which none looks at numbers; None where they cannot be written down, or hold too much."""
+    path = walk.path
+    if len(path) > LONG or sum([node.value.size for node in path]) > ROOM or not all([
+            type(x.value) is float64 or type(x.value) is ndarray and x.value.dtype.kind == "f" for x in (*walk.ends, *path)]):
+        return None
+    form = form_of(walk.ends, path, walk.root)
+    if form is None:
+        return None
+    constants = tuple([(i, k) for i, node in enumerate(path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
+                       if (p is None or p.value is not a) and type(a) not in NUMBERS])
+    kept = tuple([i for i, node in enumerate(path) if hasattr(node, "residual")])
+    key = kind, form, constants, kept, order, walk.count, walk.root.value.dtype, rest
+    found = _known.get(key)
+    if found is None:
+        while len(_known) >= KEPT:
+            _known.pop(next(iter(_known)), None)
+        found = _known[key] = kind(walk, order, constants, kept, *rest)
+    return found
