@@ -51,9 +51,10 @@ def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[...,
 
     Raises RuntimeError for a function that is no real scalar.
 
-    >>> import numpy, symgrad
+    >>> import symgrad
+    >>> from symgrad.func.factors import hessian_factors
     >>> X = symgrad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    >>> h = symgrad.func.hessian_factors(lambda w: (X @ w).exp().sum())(symgrad.zeros(2))
+    >>> h = hessian_factors(lambda w: (X @ w).exp().sum())(symgrad.zeros(2))
     >>> h.report.form, h.factors["D"]
     ("X' D X", array([1., 1., 1.]))
     >>> h.todense()
