@@ -58,7 +58,7 @@ class Hessian:
         if structure == "factors":
             from symgrad.func.factors import factored
 
-            found = factored(ev, y)
+            found = factored(ev, y, self._plans)
             self.report = found.report
             return found
         if structure == "local":
