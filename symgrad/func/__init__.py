@@ -16,6 +16,6 @@ from symgrad.func.vmapping import vmap
 __all__ = [
     "CheckpointError", "checkpoint", "checkpoint_sequential", "curl", "custom_jvp", "custom_vjp", "derivatives", "directional_derivatives",
     "divergence", "extreme_eigenvalues", "functional_call", "grad", "grad_and_value", "hessian", "hessian_diag", "hessian_factors",
-    "hessian_operator", "hessian_trace", "hvp", "implicit_argmin", "implicit_fixed_point", "implicit_root", "jacfwd", "jacobian", "jacrev", "jet", "jvp", "laplacian", "linearize",
-    "stack_module_state", "stop_gradient", "value_and_laplacian", "vhp", "vjp", "vmap",
+    "hessian_operator", "hessian_trace", "hvp", "implicit_argmin", "implicit_fixed_point", "implicit_root", "jacfwd", "jacobian", "jacrev",
+    "jet", "jvp", "laplacian", "linearize", "stack_module_state", "stop_gradient", "value_and_laplacian", "vhp", "vjp", "vmap",
 ]
