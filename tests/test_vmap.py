@@ -16,7 +16,7 @@ from symgrad.lift import core
 from symgrad.op import REGISTRY
 
 MOVES_A_BATCH = {"batch", "unbatch"}
-CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map(REGISTRY.__getitem__, BUILT_IN)
+CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map(REGISTRY.__getitem__, sorted(BUILT_IN))
          if op.kind != "composite" and op.name not in MOVES_A_BATCH for parameters in examples(op)]
 DIFFERENTIABLE = [case for case in CASES if case.values[0].differentiable]
 SMOOTH = [case for case in DIFFERENTIABLE if COMPLEX not in case.values[0].domain]
