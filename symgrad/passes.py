@@ -208,7 +208,7 @@ def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seed
                 continue
             if guarded:
                 c = _chosen(xp, c, g)
-            if node.broadcasts and type(c) is not float64 and c.shape != p.value.shape:
+            if node.broadcasts and type(c) is not float64 and _bare(c).shape != p.value.shape:
                 c = _fitted(xp, c, y, p.value)
             pending[p] = pending[p] + c if p in pending else c
     return pending
@@ -248,7 +248,7 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
             c = None
         elif c is None:
             c = xp.zeros_like(p.value)
-        elif node.broadcasts and c.shape != p.value.shape:
+        elif node.broadcasts and _bare(c).shape != p.value.shape:
             c = _fitted(xp, c, node.value, p.value)
         out.append(c)
     return tuple(out)
@@ -291,9 +291,15 @@ def _fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
     return c if tuple.__eq__(c.shape, x.shape) else xp.sum_to_size(c, tuple(x.shape))
 
 
+def _bare(x: Any) -> Any:
+    """The value behind Tensors and dual values, which knows its batches."""
+    x = x.value if type(x) is Dual else x
+    return x._value if isinstance(x, Tensor) else x
+
+
 def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     """The levels, with their sizes, at which `y` is batched and `x` is not."""
-    y, own, found = y._value if isinstance(y, Tensor) else getattr(y, "value", y), levels_of(x), []
+    y, own, found = _bare(y), levels_of(x), []
     while type(y) is Batched:
         if y.level not in own:
             found.append((y.level, y.count))
@@ -303,10 +309,15 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 
 def _chosen(xp: Any, c: Any, g: Any) -> Any:
     """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace."""
-    value = raw(getattr(c, "value", c))
-    if c.shape != g.shape or not (xp.any(xp.isnan(c)).item() if value.dtype.kind == "O" else np.isnan(value).any()):
+    if c.shape != g.shape or not (_has_nan(xp, c.value) or _has_nan(xp, c.tangent) if type(c) is Dual else _has_nan(xp, c)):
         return c
-    return xp.where(xp.eq(g, 0), xp.zeros_like(c), c)
+    zero = xp.eq(g, 0)
+    return xp.where(xp.logical_and(zero, xp.eq(g.tangent, 0)) if type(g) is Dual else zero, xp.zeros_like(c), c)
+
+
+def _has_nan(xp: Any, x: Any) -> bool:
+    value = raw(getattr(x, "_value", getattr(x, "value", x)))
+    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else np.isnan(value).any()
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:

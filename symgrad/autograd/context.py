@@ -14,10 +14,12 @@ from symgrad.autograd.graph import Node as PublicNode
 from symgrad.autograd.saving import Packed, packed
 from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import levels_of
 from symgrad.graph import FREED, NAMED, Leaf, Node, mode, watch
 from symgrad.hooks import RemovableHandle, detour_of
 from symgrad.lift import traced
 from symgrad.op import Op
+from symgrad.passes import _fitted as fitted
 from symgrad.recording import convert
 from symgrad.saved import changed
 from symgrad.tensor import Tensor, new, wrap
@@ -281,7 +283,8 @@ class FunctionNode(Node):
             if len(have) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], have[::-1])):
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
                                    f"compatible with {list(shape)}")
-            c = traced.sum_to_size(c, tuple(shape))
+            widest = max(self.value if self.many else (self.value,), key=lambda v: len(levels_of(v)))
+            c = fitted(traced, c, widest, like)  # an argument that the members of a batch share gets the sum of what they give
         if c._value.dtype != like.dtype:
             if c._value.dtype.kind == "c" and like.dtype.kind != "c":
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {c.dtype} for a real input: return its "

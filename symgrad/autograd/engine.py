@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import batches, new_level
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, board, record, upstream
 from symgrad.hooks import DETOURS, Pullback, running
 from symgrad.lift import traced
@@ -204,13 +206,15 @@ def _linked(g: Tensor | None, x: Tensor, nodes: Sequence[Node]) -> Tensor:
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         allow_unused: bool | None = None, materialize_grads: bool = False) -> tuple[Tensor | None, ...]:
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:
     """The gradients of `outputs` with respect to `inputs`, returned and not accumulated: Σ gᵢ · ∂yᵢ/∂x.
 
     With `create_graph` the result can be differentiated again, to any order; a derivative that is constant has derivative
     zero. An input the outputs do not depend on raises, unless `allow_unused` (None is returned) or `materialize_grads` (zeros).
+    With `is_grads_batched` every cotangent has one more leading dimension, and so has every gradient: all of them in one pass.
+    For a dict of inputs there is a dict of gradients. `only_inputs` has no effect.
 
-    Raises RuntimeError for an output outside every graph, an unused input, and a graph that was freed.
+    Raises RuntimeError for an output outside every graph, an unused input, a graph that was freed, and cotangents of other shapes.
 
     >>> import symgrad
     >>> x = symgrad.tensor(2.0, requires_grad=True)
@@ -220,7 +224,16 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if not only_inputs:
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+                      "graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+    if isinstance(inputs, dict):
+        found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, True, allow_unused, is_grads_batched,
+                     materialize_grads)
+        return dict(zip(inputs, found))
     ys, xs = _sequence(outputs, "outputs"), _sequence(inputs, "inputs")
+    if is_grads_batched:
+        return _batched(ys, xs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(ys, grad_outputs, create_graph)
     for i, x in enumerate(xs):
         if not x.requires_grad:
@@ -247,6 +260,42 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
                                f"the desired behavior: inputs[{i}] is not part of the outputs.")
     return tuple(results)
+
+
+def _batched(ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain_graph: bool | None, create_graph: bool, allow_unused: bool | None,
+             materialize_grads: bool) -> tuple[Tensor | None, ...]:
+    """The gradients for every member of a batch of cotangents, along a first dimension."""
+    given = (cotangents,) if isinstance(cotangents, (Tensor, np.ndarray)) else tuple(cotangents or ())
+    gs = [g if g is None or isinstance(g, Tensor) else wrap(as_value(g, y.dtype)) for g, y in zip(given, ys)]
+    for i, (g, y) in enumerate(zip(gs, ys)):
+        if g is not None and (not g.ndim or g.shape[1:] != y.shape):
+            raise RuntimeError(f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes "
+                               f"of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                               f"grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}. If you only want some tensors "
+                               f"in `grad_output` to be considered batched, consider using vmap.")
+    counts = {g.shape[0] for g in gs if g is not None}
+    if not counts:
+        raise RuntimeError("vmap: Expected at least one Tensor to vmap over: with is_grads_batched=True give at least one grad_output")
+    if len(counts) > 1:
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                         f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
+    level, count, entered = new_level(), counts.pop(), batches.entered
+    batches.entered = (*entered, (level, count, "error"))
+    before = record(create_graph)
+    try:
+        found = grad(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,
+                     create_graph, True, allow_unused, False, materialize_grads)
+        out = [None if t is None else traced.unbatch(t, 0, level, count) for t in found]
+    finally:
+        record(before)
+        batches.entered = entered
+    memory = [g._value for g in gs if g is not None]
+    for i, t in enumerate(out):
+        if t is not None and any(np.may_share_memory(t._value, other) for other in memory):
+            out[i] = traced.clone(t) if create_graph else wrap(np.array(t._value))
+        if out[i] is not None:
+            memory.append(out[i]._value)  # type: ignore[union-attr]
+    return tuple(out)
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:

@@ -18,7 +18,7 @@ from symgrad.carriers import numeric
 from symgrad.graph import FREED, GRADIENT, NAMED, TANGENT, TRACKED, Node, board, make_node, mode, next_sequence, upstream, watch
 from symgrad.lift import traced
 from symgrad.op import Op
-from symgrad.passes import pushforward
+from symgrad.passes import VALUES, pushforward
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 
@@ -268,7 +268,7 @@ def _values(node: Node) -> tuple[Any, tuple]:
 def _tensors(node: Node) -> tuple[Any, tuple]:
     """The same as Tensors that know where they came from."""
     value, args = _values(node)
-    tensors = tuple(a if p is None and not isinstance(a, (np.ndarray, np.generic)) else wrap(a, p) for a, p in zip(args, node.parents))
+    tensors = tuple(a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents))
     return wrap(value, node), tensors + args[len(node.parents):]
 
 

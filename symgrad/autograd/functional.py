@@ -11,6 +11,7 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import push
 from symgrad.autograd.modes import enable_grad, set_grad_enabled
+from symgrad.autograd.vectorized import columns, rows
 from symgrad.carriers import numeric
 from symgrad.graph import GRADIENT, Link, Node
 from symgrad.lift import traced
@@ -243,11 +244,11 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     """The Jacobian of a function: ∂y/∂x, of shape `(*y.shape, *x.shape)`, in tuples where the outputs or the inputs are tuples.
 
     `strategy` "reverse-mode" takes one pullback per element of the outputs, "forward-mode" one pushforward per element of the
-    inputs; they give the same in the dtype of the input and of the output. `vectorize` allows complex outputs in reverse mode.
-    `create_graph` and `strict` are as in `vjp`.
+    inputs; they give the same in the dtype of the input and of the output. With `vectorize` all of these are one batched pass for each output, or
+    input; it allows complex outputs in reverse mode, and no `strict`. `create_graph` and `strict` are as in `vjp`.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError in strict mode and for complex outputs,
-    AssertionError for another strategy.
+    Raises TypeError for inputs or outputs that are no tensors, RuntimeError in strict mode, also together with `vectorize`, and for complex
+    outputs, AssertionError for another strategy.
 
     >>> import symgrad
     >>> from symgrad.autograd import functional
@@ -258,6 +259,9 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
                              '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+                           "`strict=False` or `vectorize=False`.")
     given, inputs_tuple = _tupled(inputs, "inputs", "jacobian")
     xs = _watched(given, create_graph)
     ys, outputs_tuple = _evaluated(func, xs, strict, "jacobian")
@@ -268,7 +272,10 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
                 raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. {STRICT}.")
         if y.is_complex() and y.requires_grad and strategy == "reverse-mode" and not vectorize:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
-    blocks = (_by_rows if strategy == "reverse-mode" else _by_columns)(ys, xs, strict, create_graph)
+    if vectorize:
+        blocks = rows(ys, xs, create_graph) if strategy == "reverse-mode" else columns(ys, xs, create_graph, _pushed)
+    else:
+        blocks = (_by_rows if strategy == "reverse-mode" else _by_columns)(ys, xs, strict, create_graph)
     return _nested(blocks, outputs_tuple, inputs_tuple, create_graph)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
 from symgrad.devices import device
 from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, mode, next_sequence, observe, record, released
 from symgrad.op import Op
@@ -27,7 +28,7 @@ __all__ = ["Packed", "allow_mutation_on_saved_tensors", "disable_saved_tensors_h
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
-VALUES = (np.ndarray, np.generic)
+VALUES = (np.ndarray, np.generic, Batched)
 
 
 # Saved tensors that are kept elsewhere

@@ -21,6 +21,7 @@ import numpy as np
 
 from symgrad.autograd.bundles import REFUSAL, STOP, refusal
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
 from symgrad.graph import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
 from symgrad.op import REGISTRY, Op
 from symgrad.saved import verify
@@ -225,7 +226,7 @@ class _Outside:
         return node not in self.span
 
 
-VALUES = (np.ndarray, np.generic)
+VALUES = (np.ndarray, np.generic, Batched)
 
 
 def _differs(node: Node, value: Any, now: int, since: int = 0) -> bool:

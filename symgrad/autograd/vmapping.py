@@ -61,7 +61,7 @@ def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
     finished = []
     for y, d in zip(outputs, dims):
         if d is not None and isinstance(y, Tensor) and (not -y.ndim <= d < y.ndim or y.shape[d] != count):
-            raise RuntimeError(f"{name}.vmap: out_dims says {d} for an output of shape {list(y.shape)}, where the {count} members of the batch do not "
-                               f"lie")
+            raise RuntimeError(f"{name}.vmap: out_dims says {d} for an output of shape {list(y.shape)}, where the {count} members of the batch do "
+                               f"not lie")
         finished.append(y if d is None or not isinstance(y, Tensor) else traced.batch(y, d % y.ndim, level))
     return tuple(finished) if isinstance(output, tuple) else finished[0]
