@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, steps, vjp, vmap
+from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jet, jvp, linearize, steps, vjp, vmap
 
 RNG = np.random.default_rng(5)
 POINT, MATRIX = RNG.uniform(0.2, 1.2, 4), RNG.normal(size=(4, 4))
@@ -278,3 +278,58 @@ def test_tanh_of_large_arrays_keeps_its_digits(x):
         y.sum().backward()
         for found, true in ((y[7].item(), value), (t.grad[7].item(), slope)):
             assert found == true or abs(found - true) <= 8 * np.spacing(abs(true)) or math.isnan(found) and math.isnan(true), (others, found, true)
+
+
+# Coefficients along a curve that are differentiated by something else
+
+
+def field(w, x):
+    return (symgrad.tanh(x @ w["a"] + w["b"]) @ w["c"]).sin()
+
+
+def weights():
+    rng = np.random.default_rng(8)
+    return {"a": rng.normal(size=(1, 5)), "b": rng.normal(size=5), "c": rng.normal(size=(5, 1))}
+
+
+PLACES, SPEED = np.linspace(-1, 1, 7)[:, None], np.linspace(1, 2, 7)[:, None]
+
+
+def by_jet(w, x, which):
+    u, found = jet(lambda z: field(w, z), (x,), ([SPEED, 0.3 * SPEED, 0 * SPEED],))
+    return sum((found[k] ** 2).sum() for k in which) + u.sum()
+
+
+def by_tangents(w, x, which):
+    """The same by tangents of tangents, along z(t) = x + t v + t² 0.15 v."""
+    def path(t):
+        return field(w, x + symgrad.tensor(SPEED) * (t + 0.15 * t * t))
+
+    found, f = [], path
+    for _ in range(3):
+        f = by_jvp(f, 1.0)
+        found.append(f(symgrad.tensor(0.0)))
+    return sum((found[k] ** 2).sum() for k in which) + field(w, x).sum()
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
+def test_coefficients_are_differentiated_by_what_was_captured(which):
+    w, x = weights(), symgrad.tensor(PLACES)
+    for _ in range(2):  # the second time with the steps of the first
+        found, expected = (grad(lambda w, by=by: by(w, x, which))(w) for by in (by_jet, by_tangents))
+        for name in w:
+            close(found[name], expected[name])
+        w = {name: 0.7 * value for name, value in w.items()}
+    leaves = {name: symgrad.tensor(value, requires_grad=True) for name, value in w.items()}
+    by_jet(leaves, x, which).backward()
+    for name, value in grad(lambda w: by_tangents(w, x, which))(w).items():
+        close(leaves[name].grad, value)
+
+
+def test_coefficients_are_differentiated_by_the_place_too_and_again():
+    w, x = weights(), symgrad.tensor(PLACES)
+    close(grad(lambda x: by_jet(w, x, (1,)))(x), grad(lambda x: by_tangents(w, x, (1,)))(x))
+    second = [jacrev(grad(lambda b, by=by: by({**w, "b": b}, x, (0, 2))))(w["b"]) for by in (by_jet, by_tangents)]
+    close(second[0], second[1], 1e-8)
+    pushed = [jvp(lambda b, by=by: by({**w, "b": b}, x, (1,)), (symgrad.tensor(w["b"]),), (symgrad.ones(5),))[1] for by in (by_jet, by_tangents)]
+    close(*pushed)

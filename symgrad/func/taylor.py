@@ -21,6 +21,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series
 from symgrad.carriers.series import SeriesCarrier
+from symgrad.func.curves import curve
 from symgrad.func.evaluation import Evaluation, evaluate, named
 from symgrad.graph import FREED, Link, Node, board
 from symgrad.lift import traced
@@ -181,6 +182,9 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     factors = [float(math.factorial(k)) if scaled else 1.0 for k in range(1, order + 1)]
     if ev.tracked:
         paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
+        found = curve(ev, ev.outputs[0], [path[1:] for path in paths], order) if len(ev.outputs) == 1 else None
+        if found is not None:
+            return ev, [_row(ev, ev.outputs[0], found, factors)]
     else:
         paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))]
                  for x, row in zip(ev.inputs, given)]

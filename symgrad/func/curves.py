@@ -1,0 +1,139 @@
+"""Taylor coefficients that remember where they come from: to differentiate them costs one pass of series with cotangents.
+
+The coefficients y₁, ..., y_K of a function along a curve are computed with numbers and stand at one node. What Σ ⟨cₖ, yₖ⟩ is by a captured tensor
+is the K-th coefficient of the cotangent that Σ cₖ t^(K - k) at the output has there: so the loss of a network that speaks of its second derivatives
+in the inputs is differentiated by the weights without a graph of those.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import grad, read_traced
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
+from symgrad.carriers.series import SeriesCarrier
+from symgrad.func.evaluation import Evaluation
+from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
+from symgrad.func.steps import CurveSteps, Walk, read, steps_of, walked
+from symgrad.graph import Node, board, mode
+from symgrad.lift import traced
+from symgrad.passes import pushforward
+from symgrad.recording import NUMBERS, core
+from symgrad.tensor import Tensor, wrap
+
+__all__ = ["Curve", "curve"]
+
+_core = functools.cache(core)
+
+
+class Curve(Rule):
+    """The coefficients 1 to `order` of an output along curves of the inputs, whose coefficients are numbers."""
+
+    def __init__(self, walk: Walk, order: int, paths: Sequence[Sequence[Any]]):
+        self.walk, self.order, self.paths = walk, order, paths
+        self.values = tuple([end.value for end in walk.ends])
+        self._guess = [False] * (order - 1) + [True]  # which cotangents come: those of a loss that speaks of the highest derivative
+        self._taken: tuple[Any, list[Any]] | None = None
+
+    def begun(self, present: Sequence[bool]) -> tuple[Any, list[Any]] | None:
+        """The steps that suit these cotangents, and their values once the coefficients are known."""
+        if self._taken is not None and list(present) == self._guess:
+            return self._taken
+        steps = steps_of(CurveSteps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present))
+        if steps is None:
+            return None
+        values = steps.begun(self.walk)
+        on = [c for path in self.paths for c in path]
+        values[:len(on)] = on
+        steps.take(values, 0)
+        self._taken, self._guess = (steps, values), list(present)
+        return self._taken
+
+    def coefficients(self) -> list[Any] | None:
+        """The coefficients, None for zero; None altogether where they must be recorded."""
+        taken = self.begun(self._guess)
+        return None if taken is None else taken[0].given(taken[1], 0)
+
+    def evaluate(self, tensors: Tensors) -> Tensors:
+        carrier, walk = SeriesCarrier(traced, self.order, _core, wrap), self.walk
+        known: dict[Node, Any] = {end: carrier.lift_value(t) for end, t in zip(walk.ends, tensors)}
+        for end, t, path in zip(walk.ends, tensors, self.paths):
+            known[end] = carrier.polynomial([t, *map(wrap, path)])
+        for node in walk.path:
+            args = node.args or ()
+            given = [known[p] if p is not None else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(node.parents, args)]
+            known[node] = carrier.apply(node.op, given, args[len(given):])
+            carrier.solve()
+        terms = known[walk.root].terms
+        return [terms[k] if k < len(terms) else wrap(np.zeros_like(walk.root.value)) for k in range(1, self.order + 1)]
+
+    def _recorded(self, tensors: Tensors) -> tuple[list[Tensor], Tensors]:
+        """The coefficients as a graph of their own, from arguments at places of their own."""
+        places = [gate(t) for t in tensors]
+        with recording(True):
+            return places, self.evaluate(places)
+
+    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        count, by = self.walk.count, [i for i, need in enumerate(needs) if need is not None]
+        plain = not mode.grad and all([c is None or type(c._value) is not Batched for c in cotangents])
+        taken = self.begun([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
+        if taken is not None:
+            steps, values = taken
+            if board.written > self.walk.path[0].sequence_nr:
+                for node in self.walk.path:
+                    read(node)
+            on = sum(map(len, self.paths))
+            for i, c in enumerate([c for c in cotangents if c is not None]):
+                values[on + i] = c._value
+            steps.take(values, 1)
+            found = [None if c is None else wrap(c) for c in steps.given(values, 1)]
+            return [None] * count + found
+        places, ys = self._recorded(tensors)
+        pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]
+        each = grad([y for y, _ in pairs], [places[i] for i in by], [c for _, c in pairs], create_graph=mode.grad, allow_unused=True) if pairs else ()
+        closed(places)
+        known = dict(zip(by, each))
+        return [known.get(i) for i in range(len(needs))]
+
+    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        places, ys = self._recorded(tensors)
+        tracked = mode.grad
+        starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
+        roots = [y._node for y in ys if y._node is not None]
+        found = pushforward(traced if tracked else numeric, roots, starts, read_traced if tracked else None)  # type: ignore[arg-type]
+        closed(places)
+        out = [found.get(y._node) for y in ys]  # type: ignore[arg-type]
+        return [t if t is None or isinstance(t, Tensor) else wrap(t) for t in out]
+
+
+_op = rule_op("Curve")
+
+
+def curve(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], order: int) -> Tensors | None:
+    """The coefficients 1 to `order` of an output along curves, each input with those that it has; None where they must be recorded."""
+    if not order or y._node not in ev.between or any([c._node is not None for path in paths for c in path]):
+        return None
+    found = walked(ev, y)
+    if found is None:
+        return None
+    walk = Walk(*found)
+    on = [path for x, path in zip(ev.nodes, paths) if x in ev.between]
+    rule = Curve(walk, order, [[c._value for c in _trimmed(path)] for path in on])
+    values = rule.coefficients()
+    if values is None:
+        return None
+    zeros = np.zeros_like(y._value)
+    return attached(_op, rule, [wrap(end.value, end) for end in walk.ends], [wrap(zeros if v is None else v) for v in values])
+
+
+def _trimmed(path: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Coefficients without zeros at the end."""
+    end = len(path)
+    while end > 1 and not np.any(path[end - 1]._value):
+        end -= 1
+    return path[:end]
