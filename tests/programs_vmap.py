@@ -300,3 +300,68 @@ def wrong_functions(torch, log):
     log(lambda: vmap(made(lambda info, dims, x: x))(x), lambda: vmap(made(lambda info, dims, x: (x, 0, 0)))(x),
         lambda: vmap(made(lambda info, dims, x: (x, 0), True))(x), lambda: vmap(made(lambda info, dims, x: ((x, x), (0, 0, 0))))(x),
         lambda: vmap(made(lambda info, dims, x: (2 * x, 0)))(x), lambda: vmap(made(lambda info, dims, x: (2 * x, None)))(x))
+
+
+def shared(torch, log):
+    """Derivatives to third order by what all members of a batch share, captured or passed."""
+    f, vmap = torch.func, _vmap(torch)
+    x, a, b = (_data(torch, 3, 2) - 0.1).sin(), _data(torch, 2, 2).sin(), torch.tensor([0.3, 0.7])
+
+    def summed(w):
+        return vmap(lambda q: (w @ q).sin().sum())(x).sum()
+
+    def nested(w):
+        return vmap(lambda q: f.grad(lambda r: (w @ r).sin().sum() * r.prod())(q).square().sum())(x).sum()
+
+    def chosen(w):
+        return vmap(lambda q: (w * q).sum().exp() + (w + q).prod() + w.sum() / q[0] + torch.where(q[0] > 0, w, -w).pow(3).sum() * q[1])(x).sum()
+
+    def squared(transform):
+        return lambda w: transform(w).square().sum()
+
+    log.numbers(f.hessian(summed)(a), f.jacfwd(f.jacrev(summed))(a), f.jacrev(f.jacrev(summed))(a), f.jacrev(f.jacfwd(summed))(a),
+                f.grad(squared(f.grad(summed)))(a), f.grad(nested)(a), f.hessian(nested)(a), f.grad(squared(f.grad(nested)))(a), f.grad(chosen)(b),
+                f.hessian(chosen)(b), f.grad(squared(f.grad(chosen)))(b), f.grad(squared(f.hessian(chosen)))(b),
+                f.grad(squared(f.jacfwd(f.jacrev(chosen))))(b), vmap(lambda s: f.grad(lambda w: summed(w * s))(a))(b),
+                vmap(lambda s: f.hessian(lambda w: chosen(w * s))(b))(b), vmap(f.grad(lambda s: f.grad(lambda w: chosen(w * s))(b).sum()))(b))
+    w = a.clone().requires_grad_()
+    (g,) = torch.autograd.grad(nested(w), w, create_graph=True)
+    (h,) = torch.autograd.grad(g.square().sum(), w)
+    each = vmap(f.grad(lambda w, q: (w @ q).sin().sum()), (None, 0))(w, x)
+    log.numbers(g.detach(), h, torch.autograd.grad(each.square().sum(), w))
+
+
+def batched_cotangents(torch, log):
+    grad, functional = torch.autograd.grad, torch.autograd.functional
+    x, w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([2.0, 1.0, 0.5], requires_grad=True)
+    y, z = (x * w).sin(), x.sum() * w[0]
+    log(lambda: grad(y, (x, w), torch.eye(3), is_grads_batched=True, retain_graph=True),
+        lambda: grad((y, z), (x, w), (torch.eye(3), torch.arange(3.0)), is_grads_batched=True, retain_graph=True),
+        lambda: grad((y, z), x, (torch.eye(3), torch.arange(3.0)), True, False, True, None, True), lambda: grad(y, {"x": x}, torch.ones(3), True),
+        lambda: grad(z * 1, x, torch.ones(2), is_grads_batched=True, allow_unused=True),
+        lambda: grad(x.sum(), w, torch.ones(2), is_grads_batched=True, allow_unused=True), lambda: grad(y, x, torch.eye(2), is_grads_batched=True),
+        lambda: grad((y, z), (x, w), (torch.eye(3), torch.arange(2.0)), is_grads_batched=True),
+        lambda: grad(y * 1, x, torch.ones(3), only_inputs=False),
+        lambda: grad(x.sum(), w, torch.ones(2), is_grads_batched=True),
+        lambda: functional.jacobian(lambda x: x**2, x, strict=True, vectorize=True), lambda: functional.hessian(lambda x: x.sum(), x, vectorize=True))
+    g = grad((x * w).sin(), x, torch.eye(3), is_grads_batched=True, create_graph=True)[0]
+    log.numbers(g.detach(), grad(g.square().sum(), (x, w)))
+    a = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
+
+    def many(x, w):
+        return (a @ x).sin() * w.sum(), (x * w).prod()
+
+    def one(x, w):
+        return ((a @ x).sin() * w[:2]).sum() * w.prod()
+
+    given = x.detach(), w.detach()
+    log.numbers(functional.jacobian(many, given, vectorize=True), functional.jacobian(many, given, vectorize=True, strategy="forward-mode"),
+                functional.hessian(one, given, vectorize=True),
+                    functional.hessian(one, given, vectorize=True, outer_jacobian_strategy="forward-mode"),
+                functional.jacobian(lambda x: x.expand(2, 3), given[0], vectorize=True),
+                    functional.jacobian(lambda x: x.sum(), given[0], vectorize=True))
+    kept = functional.jacobian(lambda x: (a @ x).sin(), x, create_graph=True, vectorize=True)
+    log.numbers(grad(kept.square().sum(), x))
+    log(lambda: torch.autograd.gradcheck(lambda x, w: (a @ x).sin() * w[:2], (x, w), check_batched_grad=True),
+        lambda: torch.autograd.gradcheck(lambda x: (a @ x).sin(), x, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True),
+        lambda: torch.autograd.gradgradcheck(lambda x: (a @ x).sin(), x, check_batched_grad=True))

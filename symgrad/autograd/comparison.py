@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symgrad.autograd.batches import check_batched_cotangents, check_batched_tangents
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
 from symgrad.autograd.gradcheck import GradcheckError
@@ -33,8 +34,8 @@ class Check(Problem):
     dtypes: bool
     fast: bool
 
-    def run(self, backward: bool, forward: bool, undefined: bool) -> None:
-        """Check pullbacks, pushforwards or both; `undefined` gradients, too.
+    def run(self, backward: bool, forward: bool, undefined: bool, batched: bool = False, batched_forward: bool = False) -> None:
+        """Check pullbacks, pushforwards or both; `undefined` gradients, too, and batches of cotangents and of tangents.
 
         Raises GradcheckError for the first derivative that is wrong.
         """
@@ -44,7 +45,11 @@ class Check(Problem):
             _check_backward(self)
         if forward:
             _check_forward(self, undefined)
+            if batched_forward:
+                check_batched_tangents(self)
         if backward:
+            if batched:
+                check_batched_cotangents(self)
             _check_zero_cotangents(self)
             if undefined:
                 _check_undefined_cotangents(self)

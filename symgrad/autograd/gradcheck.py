@@ -37,22 +37,16 @@ def _check_inputs(inputs: tuple[Any, ...], stacklevel: int) -> None:
 
 
 def _agrees(func: Callable[..., Any], inputs: tuple[Any, ...], tolerances: tuple[float, float, float, float], dtypes: bool, fast: bool,
-            backward: bool, forward: bool, undefined: bool, raise_exception: bool) -> bool:
+            backward: bool, forward: bool, undefined: bool, batched: bool, batched_forward: bool, raise_exception: bool) -> bool:
     from symgrad.autograd.comparison import Check  # here, because few programs check gradients
 
     try:
-        Check(func, inputs, *tolerances, dtypes, fast).run(backward, forward, undefined)
+        Check(func, inputs, *tolerances, dtypes, fast).run(backward, forward, undefined, batched, batched_forward)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
-
-
-def _without_batches(**asked: bool) -> None:
-    for name, value in asked.items():
-        if value:
-            raise NotImplementedError(f"{name}=True needs vmap, which symgrad does not have; leave it False")
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
@@ -64,7 +58,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     The derivatives by every input that requires grad are compared, entry by entry, those of complex outputs for the imaginary
     and the real part. `check_forward_ad` compares tangents, too. `fast_mode` compares one random projection of each Jacobian. A
     backward must give the same twice (within `nondet_tol`), zero for zero, and stand a missing gradient
-    (`check_undefined_grad`). `masked` is for sparse tensors and changes nothing here. A proof instead of a comparison is what
+    (`check_undefined_grad`). `check_batched_grad` and `check_batched_forward_grad` compare a batch of cotangents, or tangents, with one after the
+    other. `masked` is for sparse tensors and changes nothing here. A proof instead of a comparison is what
     `symgrad.check` gives.
 
     Raises GradcheckError, whose last line names the entry with the largest disagreement, unless `raise_exception` is False:
@@ -80,11 +75,10 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    _without_batches(check_batched_grad=check_batched_grad, check_batched_forward_grad=check_batched_forward_grad)
     given = _tupled(inputs)
     _check_inputs(given, 2)
     return _agrees(func, given, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_backward_ad, check_forward_ad,
-                   check_undefined_grad, raise_exception)
+                   check_undefined_grad, check_batched_grad, check_batched_forward_grad, raise_exception)
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
@@ -109,7 +103,6 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
     if check_batched_grad and not check_rev_over_rev:
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
-    _without_batches(check_batched_grad=check_batched_grad)
     given = _tupled(inputs)
     differentiated = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if grad_outputs is None:
@@ -127,7 +120,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     both = given + cotangents
     _check_inputs(both, 2)
     return _agrees(gradient, both, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_rev_over_rev, check_fwd_over_rev,
-                   check_undefined_grad, raise_exception)
+                   check_undefined_grad, check_batched_grad, False, raise_exception)
 
 
 def _drawn(y: Tensor, generator: np.random.Generator, scattered: bool) -> Tensor:

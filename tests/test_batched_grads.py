@@ -1,0 +1,83 @@
+"""Batches of cotangents and tangents: `functional` vectorized, and what `gradcheck` asks of rules in a batch. See also programs_vmap."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.autograd import functional, gradcheck, gradgradcheck
+from symgrad.autograd.gradcheck import GradcheckError
+
+
+def leaf():
+    return symgrad.tensor([0.5, -1.25, 2.0], requires_grad=True)
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_vectorized_is_the_same(strategy, create_graph):
+    """The batched passes give what one after the other gives, empty blocks and zeros with them, in memory of their own, and differentiable again."""
+    def function(x, w):
+        return x.sin() * w.sum(), (x * w[:3]).cumsum(0), w * 2, x.sum(), symgrad.zeros(0) * x.sum(), symgrad.ones(2)
+
+    def inputs():
+        return leaf(), symgrad.tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
+
+    at, beside = inputs(), inputs()
+    found = functional.jacobian(function, at, create_graph, vectorize=True, strategy=strategy)
+    expected = functional.jacobian(function, beside, create_graph, strategy=strategy)
+    for row, other in zip(found, expected):
+        for a, b in zip(row, other):
+            assert a.shape == b.shape and a.dtype is b.dtype and a.requires_grad == b.requires_grad
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-15, atol=1e-15)
+    if create_graph:
+        for blocks in (found, expected):
+            sum((a * a).sum() for row in blocks for a in row).backward()
+        for x, y in zip(at, beside):
+            np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-14)
+    else:
+        found[2][1].add_(1)
+        assert not np.shares_memory(found[0][0].numpy(), found[2][1].numpy())
+
+
+class OnlyOneByOne(symgrad.autograd.Function):
+    """A Function whose rules leave the tensors, and are right where that is known."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0] if WHAT != "numpy" else symgrad.tensor(2 * g.numpy() * ctx.saved_tensors[0].detach().numpy())
+
+    @staticmethod
+    def jvp(ctx, t):
+        return 2 * t * ctx.saved_tensors[0] * (1 if WHAT == "right" or not is_batched(t) else 1.5)
+
+
+WHAT = "right"
+
+
+def is_batched(t):
+    return "Batched" in repr(t)
+
+
+@pytest.mark.parametrize("what", ["right", "numpy", "wrong in a batch"])
+def test_batches_of_cotangents_and_tangents(what, monkeypatch):
+    monkeypatch.setitem(globals(), "WHAT", what)
+    x = leaf()
+    assert gradcheck(lambda x: (x * x).sin(), x, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
+    assert gradgradcheck(lambda x: (x * x).sin(), x, check_batched_grad=True)
+    if what == "right":
+        assert gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
+    elif what == "numpy":
+        with pytest.raises(GradcheckError, match="While computing batched gradients, got: vmap: the plain array"):
+            gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True)
+        assert not gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True, raise_exception=False)
+        assert gradcheck(OnlyOneByOne.apply, x)
+    else:
+        with pytest.raises(GradcheckError, match="For output 0 and input 0:(.|\n)*failed while testing batched gradient(.|\n)*Got:\ntensor"):
+            gradcheck(OnlyOneByOne.apply, x, check_forward_ad=True, check_batched_forward_grad=True)
+        assert gradcheck(OnlyOneByOne.apply, x, check_forward_ad=True)
