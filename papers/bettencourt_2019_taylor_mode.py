@@ -5,8 +5,7 @@ The operations are counted on the recorded graphs, for orders 1 to 8, beside the
 
 import symgrad
 from symgrad import func
-from symgrad.func.taylor import jet
-from symgrad.graph import upstream
+from symgrad.graph import observe, upstream
 
 POINT = 0.5
 # Equations of jax.make_jaxpr for jax.grad, nested, and for jax.experimental.jet with the series [1, 0, 0, ...]; JAX 0.10.2.
@@ -18,6 +17,18 @@ MADE_UP = {"input", "link"}  # nodes that tie arguments and results to a graph, 
 def f(x):
     """f(x) = sin(x tanh x) + exp(-x²)."""
     return symgrad.sin(x * symgrad.tanh(x)) + symgrad.exp(-x * x)
+
+
+def recorded(transform, *args):
+    """What a transform returns; while somebody looks on, every operation of it is recorded by itself."""
+    def looking_on(node):
+        pass
+
+    observe(looking_on, True)
+    try:
+        return transform(*args)
+    finally:
+        observe(looking_on, False)
 
 
 def operations(*tensors):
@@ -33,7 +44,7 @@ def main():
     for order in range(1, 9):
         (exact,) = symgrad.autograd.grad(exact, x, create_graph=True)
         function = func.grad(function)
-        value, series = jet(f, (x,), ([1.0] + [0.0] * (order - 1),))
+        value, series = recorded(func.jet, f, (x,), ([1.0] + [0.0] * (order - 1),))
         for found in series[-1], function(x):
             assert abs(found.item() / exact.item() - 1.0) < 1e-14
         nested.append(operations(exact))

@@ -8,7 +8,6 @@ import numpy as np
 
 import symgrad
 from symgrad import func
-from symgrad.func.implicit import implicit_argmin
 
 THETA = 10.0
 ERRORS = {  # after t steps: of the solution, of the unrolled Jacobian and of the implicit one
@@ -39,7 +38,7 @@ def descent(theta, steps):
 
 
 # The same as a function of θ whose derivative is -(∂₁F)⁻¹ ∂₂F with F = ∂f/∂x, wherever the steps ended.
-minimiser = implicit_argmin(objective, descent, tolerance=None)
+minimiser = func.implicit_argmin(objective, descent, tolerance=None)
 
 
 def by_theta(solver, steps):

@@ -9,8 +9,6 @@ import symgrad
 from symgrad import func
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual
-from symgrad.func.calculus import laplacian
-from symgrad.func.taylor import jet
 from symgrad.tensor import wrap
 
 WIDTH = 20
@@ -57,13 +55,13 @@ def nested(f, x):
 def taylor(f, x):
     """The second coefficients along all directions, propagated together with one value, and added up in the end."""
     directions = Batched(np.eye(len(x)), new_level())
-    _, (_, second) = jet(f, (x,), ([wrap(directions), np.zeros(len(x))],))
+    _, (_, second) = func.jet(f, (x,), ([wrap(directions), np.zeros(len(x))],))
     return second._value.data.sum()
 
 
 def collapsed(f, x):
     """The sum of the second coefficients, propagated in their place."""
-    return laplacian(f)(x).item()
+    return func.laplacian(f)(x).item()
 
 
 METHODS = {one_by_one: lambda d: 4 * d, nested: lambda d: 2 + 2 * d, taylor: lambda d: 1 + 2 * d, collapsed: lambda d: 1 + d + 1}

@@ -7,7 +7,6 @@ import numpy as np
 
 import symgrad
 from symgrad import func
-from symgrad.func.factors import hessian_factors
 
 ROWS, FEATURES = 200, 20
 N, M, K = 50, 40, 5  # T is n by m, U is n by k, V is m by k
@@ -46,7 +45,7 @@ def main():
     s = 1.0 / (1.0 + np.exp(-features @ w))
     true = features.T @ ((s * (1.0 - s))[:, None] * features)
     agree(func.hessian(logistic)(w, features, labels).numpy(), true)
-    found = hessian_factors(logistic)(w, features, labels)
+    found = func.hessian_factors(logistic)(w, features, labels)
     agree(found.todense(), true)
     agree(found.factors["X"], features)
     agree(found.factors["D"], s * (1.0 - s))
@@ -62,7 +61,7 @@ def main():
     assert (sparse.nnz, hessian.report.products) == (N * K**2, K)
     print(f"| ‖T - UV'‖² | I ⊗ 2V'V | {N * K} by {N * K} | {hessian.report.pattern} | {sparse.nnz} |")
 
-    found = hessian_factors(factorization)(u, v, target)
+    found = func.hessian_factors(factorization)(u, v, target)
     agree(found.todense(), true)
     agree(found.factors["A"], block)
     assert (found.report.form, found.report.numbers) == ("I kron A", K**2)
