@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,23 @@ def _at(parts: Some, places: Sequence[int], count: int) -> Some:
     return out
 
 
-_op = rule_op("Derivative")
+def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+    """The pullback of numbers without the questions that a rule is asked with."""
+    rule = args[-1]
+    if xp is numeric and type(g) in (np.float64, np.ndarray) and len(rule.by) == 1 and not rule.entered:
+        direction: list[Any] = [None] * len(needs)
+        direction[rule.by[0]] = g
+        if not rule.order or _same(direction, rule.direction):
+            by = [i for i, need in enumerate(needs) if need is not None]
+            found = rule.program.along(direction, rule.order + 1, by)
+            if found is not None:
+                each = {i: np.zeros_like(rule.values[i]) if v is None else v for i, v in zip(by, found)}
+                return tuple([each.get(i) for i in range(len(needs))])
+    return _rule.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+
+
+_rule = rule_op("Derivative")
+_op = replace(_rule, vjp=_vjp)
 
 
 def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
