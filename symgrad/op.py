@@ -172,19 +172,20 @@ def _elementwise_jvp(partials: tuple[Any, ...]) -> Rule:
     return jvp
 
 
-def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = REAL, vjp: Rule | None = None, **rest: Any) -> Op:
+def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = REAL, vjp: Rule | None = None, jvp: Rule | None = None,
+                **rest: Any) -> Op:
     """Register an op that acts on each element: y = f(x1, ..., xn), broadcast.
 
     Each partial is a rule `(xp, y, *xs)` for dy/dxi, a number where it is constant, or None where the argument is not
     differentiated (a condition). `forward` None stands for the primitive of that name that every carrier has. A `vjp` of its own is
-    for an op so common that the pullback derived from the partials is worth shortening.
+    for an op so common that the pullback derived from the partials is worth shortening, a `jvp` for one that takes complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
     parameters = len(inspect.signature(rule).parameters) > len(partials) + 1
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
     pull = vjp or _elementwise_vjp(partials, parameters)
-    return _register(name, "elementwise", rule, pull, _elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
+    return _register(name, "elementwise", rule, pull, jvp or _elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
 
 
 def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, **rest: Any) -> Op:

@@ -92,3 +92,20 @@ def test_formulas_go_through_the_parts():
     z = symgrad.complex(x, 2 * x)
     assert sympy.simplify(z.abs().square().expr - 5 * sympy.Symbol("x", real=True) ** 2) == 0
     assert z.imag.expr == 2 * sympy.Symbol("x", real=True)
+
+
+def test_the_absolute_value_is_differentiated_again_and_in_both_modes():
+    def length(t):
+        return symgrad.abs(symgrad.complex(symgrad.cos(t), 2 * symgrad.sin(t)))
+
+    s = sympy.Symbol("s")
+    formula, forward, reverse, at = sympy.sqrt(sympy.cos(s) ** 2 + 4 * sympy.sin(s) ** 2), length, length, symgrad.tensor(0.4)
+    for _ in range(3):
+        formula = sympy.diff(formula, s)
+        forward, reverse = _along(forward), symgrad.func.grad(reverse)
+        expected = float(formula.subs(s, sympy.Float(0.4, 30)))
+        assert forward(at).item() == pytest.approx(expected, rel=1e-13) and reverse(at).item() == pytest.approx(expected, rel=1e-13)
+
+
+def _along(f):
+    return lambda t: symgrad.func.jvp(f, (t,), (symgrad.ones_like(t),))[1]

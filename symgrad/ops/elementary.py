@@ -69,7 +69,29 @@ elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=U
             doc="The inverse hyperbolic tangent. DLMF 4.37.")
 elementwise("one_minus_square", None, lambda xp, y, x: -2 * x, public=False, special=((1.0,), (-1.0,)), doc="1 - input², accurate next to ±1.")
 
-elementwise("abs", None, lambda xp, y, x: xp.sign(x), integers=True, special=ZERO, aliases=("absolute",), doc="|input|; the derivative at 0 is 0.")
+def _is_complex(x):
+    return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
+
+
+def _direction_of(xp, y, x):
+    """sign(x); of a complex number x / |x|, and 0 at 0."""
+    if not _is_complex(x):
+        return xp.sign(x)
+    length = xp.abs(x)  # the result is not saved
+    zero = xp.eq(length, 0)
+    return x * xp.where(zero, xp.zeros_like(length), 1 / xp.where(zero, xp.ones_like(length), length))
+
+
+def _abs_jvp(xp, tangents, y, args):
+    """The part of the tangent along x: Re(conj(x / |x|) t)."""
+    (t,), (x,) = tangents, args
+    if not _is_complex(x):
+        return t * xp.sign(x)
+    along = xp.view_as_real(_direction_of(xp, y, x)) * xp.view_as_real(t)
+    return xp.getitem(along, (..., 0)) + xp.getitem(along, (..., 1))
+
+
+elementwise("abs", None, _direction_of, jvp=_abs_jvp, integers=True, special=ZERO, aliases=("absolute",), doc="|input|; the derivative at 0 is 0.")
 elementwise("sign", None, 0, integers=True, special=ZERO, doc="-1, 0 or 1, with the derivative 0.")
 elementwise("floor", None, 0, integers=True, doc="The largest integer not above, with the derivative 0.")
 elementwise("ceil", None, 0, integers=True, doc="The smallest integer not below, with the derivative 0.")
