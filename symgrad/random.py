@@ -114,17 +114,16 @@ class _Different:
     """A generator of numbers for every member of the batches this thread is in."""
 
     def __init__(self, source: np.random.Generator, batches: list[tuple[int, int]]):
-        self._source, self._batches = source, batches
+        self.plain, self._batches = source, batches
 
     def __getattr__(self, name: str) -> Any:
         def draw(*args: Any) -> Any:
             counts = tuple(count for _, count in self._batches)
-            method = getattr(self._source, name)
+            method = getattr(self.plain, name)
             if name == "permutation":
                 found: Any = np.array([method(*args) for _ in range(math.prod(counts))], np.int64).reshape((*counts, *args))
             else:
                 found = method(*((*counts, *a) if isinstance(a, tuple) else a for a in args))
-            found = np.moveaxis(found, range(len(counts)), range(len(counts))[::-1])
             for level, _ in self._batches:
                 found = Batched(found, level)
             return found
@@ -330,8 +329,26 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     x = as_value(input)
     if np.any(raw(x) < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    value = np.asarray(numbers(generator).poisson(x.astype(np.float64))).astype(x.dtype)
+    source = numbers(generator)
+    if type(x) is Batched or isinstance(source, _Different):
+        value = _of_members(source, x)
+    else:
+        value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
     return finished(value if value.ndim else value[()])
+
+
+def _of_members(source: Any, x: Any) -> Any:
+    """Numbers from Poisson distributions for each member of the batches, whose rates may differ."""
+    if not isinstance(source, _Different):
+        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
+    spread, levels = x + source.random(tuple(x.shape)) * 0, []
+    out = source.plain.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
+    while type(spread) is Batched:
+        levels.append(spread.level)
+        spread = spread.data
+    for level in reversed(levels):
+        out = Batched(out, level)
+    return out
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
@@ -349,18 +366,18 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if not replacement and num_samples > x.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     weights = np.atleast_2d(x).astype(np.float64)
-    if not np.all(np.isfinite(weights) & (weights >= 0)):
+    if not np.all(raw(np.isfinite(weights) & (weights >= 0))):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if np.any(weights.sum(-1) <= 0):
+    if np.any(raw(weights.sum(-1) <= 0)):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     source = numbers(generator)
     if replacement:
         ends = np.cumsum(weights, -1)
-        rows = [np.searchsorted(row, source.random(num_samples) * row[-1], "right") for row in ends]
-        value = np.stack(rows)
+        drawn = source.random((weights.shape[0], num_samples)) * ends[:, -1:]
+        value = np.add.reduce(ends[:, None, :] <= drawn[:, :, None], axis=-1, dtype=np.int64)
     else:  # the element with the earliest of exponential times of these rates comes first
         with np.errstate(divide="ignore"):
-            value = np.argsort(source.exponential(size=weights.shape) / weights, -1)[:, :num_samples]
+            value = np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
     value = value.astype(np.int64).reshape((*x.shape[:-1], num_samples))
     return wrap(value) if out is None else into("multinomial", out, value)
 

@@ -103,3 +103,41 @@ def test_writes_are_refused(name):
     with pytest.raises(RuntimeError, match="vmap: .*(writes in place|depends on the data)"):
         vmap(WRITES[name], randomness="same")(X)
     assert symgrad.equal(X, before)
+
+
+# Random numbers
+
+HALF = symgrad.ones(4, 30) * 0.5
+DRAWN = {
+    "rand": lambda a: symgrad.rand(3), "randn": lambda a: symgrad.randn(2, 3), "randint": lambda a: symgrad.randint(0, 10**6, (5,)),
+    "randperm": lambda a: symgrad.randperm(30), "rand_like": symgrad.rand_like, "randn_like": symgrad.randn_like,
+    "randint_like": lambda a: symgrad.randint_like(a, 10**6), "bernoulli": symgrad.bernoulli, "normal": lambda a: symgrad.normal(a, 1.0),
+    "bernoulli of what is shared": lambda a: symgrad.bernoulli(HALF[0]), "multinomial": lambda a: symgrad.multinomial(a, 20),
+    "multinomial with replacement": lambda a: symgrad.multinomial(a, 20, True), "scalar": lambda a: symgrad.rand(()),
+    "poisson of what is shared": lambda a: symgrad.poisson(100 * HALF[0]),
+    "generator": lambda a: symgrad.rand(3, generator=symgrad.default_generator),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_random_numbers_are_the_same_or_different(name):
+    """For all members of a batch, of two batches one in the other, and of two of which one asks for the same and one for different numbers."""
+    f = DRAWN[name]
+    symgrad.manual_seed(1)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        vmap(f)(HALF)
+    same, different = (vmap(f, randomness=how)(HALF) for how in ("same", "different"))
+    assert symgrad.equal(same[0], same[3]) and not symgrad.equal(different[0], different[3])
+    grid = HALF.expand(2, 4, 30)
+    for outer, inner in (("same", "different"), ("different", "same"), ("different", "different"), ("same", "same")):
+        found = vmap(vmap(f, randomness=inner), randomness=outer)(grid)
+        assert found.shape == (2, *different.shape) and found.dtype is different.dtype
+        assert symgrad.equal(found[0], found[1]) == (outer == "same") and symgrad.equal(found[0, 0], found[0, 3]) == (inner == "same")
+
+
+def test_rates_that_differ_have_no_common_numbers():
+    rates = symgrad.tensor([1.0, 1000.0])
+    found = vmap(lambda a: symgrad.poisson(a.expand(50)), randomness="different")(rates)
+    assert found[0].max() < 20 < 700 < found[1].min()
+    with pytest.raises(RuntimeError, match="Vmap does not currently support same randomness with a batched tensor input"):
+        vmap(symgrad.poisson, randomness="same")(rates)

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import batches, new_level
+from symgrad.carriers.batched import Batched, batches, levels_of, new_level
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, board, record, upstream
 from symgrad.hooks import DETOURS, Pullback, running
 from symgrad.lift import traced
@@ -68,6 +68,8 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
             raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
         if g._value.dtype != y._value.dtype:
             g = g.to(y.dtype)
+        if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):
+            g = g * wrap(np.ones_like(y._value))  # a cotangent of each member, so that what they share gets the sum
         seeds.append((node, g if create_graph else g._value))
     return seeds
 
