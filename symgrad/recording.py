@@ -6,9 +6,7 @@ Those for one and two arguments are the hot path of the whole library, so they a
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,9 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.graph import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, plainly, watched
+from symgrad.graph import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
 from symgrad.op import REGISTRY, Op
+from symgrad.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, up_to_date, value_and_node, with_number
 from symgrad.tensor import Tensor, as_value, new, wrap
 from symgrad.views import MANY, adopt
 from symgrad.writing import into
@@ -25,9 +24,7 @@ from symgrad.writing import into
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
 float64 = np.float64
-NUMBERS = (int, float, complex, bool)
 PLAIN = (float, int)  # numbers that NumPy lets have no say in the dtype of a real or complex result
-Lifted = Callable[..., Any]
 make_tensor = functools.partial(new, Tensor)
 
 
@@ -39,38 +36,6 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
     if not (target.is_floating_point or target.is_complex):
         return wrap(x._value.astype(target.numpy))
     return _to_copy(x, target.numpy)
-
-
-def _explain(op: Op, error: Exception, values: list[Any]) -> Exception:
-    """The error of the numeric carrier in terms of the op and its operands."""
-    described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
-                          for v in values)
-    shapes = [v.shape for v in values if hasattr(v, "shape")]
-    for a, b in itertools.combinations(shapes, 2) if "broadcast" in str(error) else ():
-        for i in range(1, min(len(a), len(b)) + 1):
-            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
-                dim = max(len(a), len(b)) - i
-                return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
-                                    f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
-    kind = type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
-    if kind is IndexError:
-        return IndexError(f"{op.name}: {error} (given {described})".replace("for axis", "for dimension"))
-    return kind(f"{op.name}: {error} (given {described})")
-
-
-class _Deferred(TypeError):
-    """The other operand says that it does the arithmetic: a dual value does, of a Tensor with its derivative."""
-
-
-def operand(op: Op, x: Any) -> Any:
-    """An argument as a Tensor or a Python number."""
-    if isinstance(x, Tensor) or type(x) in NUMBERS:
-        return x
-    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        return wrap(as_value(x))
-    if getattr(x, "__array_ufunc__", op) is None:
-        raise _Deferred
-    raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
 
 
 def _meet(op: Op, xs: list[Any]) -> list[Any]:
@@ -93,48 +58,14 @@ def _meet(op: Op, xs: list[Any]) -> list[Any]:
     return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
 
 
-def _value_and_node(x: Any) -> tuple[Any, Node | None]:
-    return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
-
-
 def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node | None]:
     """The slow path of two operands: numbers, arrays, subclasses, and dtypes that differ."""
     a, b = _meet(op, [operand(op, input), operand(op, other)])
-    return *_value_and_node(a), *_value_and_node(b)
-
-
-def up_to_date(x: Any) -> Any:
-    """A tensor that stands where a view stands whose place in the graph a write took away; anything else as it is."""
-    return wrap(x._value, x._node) if isinstance(x, Tensor) else x
-
-
-def _kept_narrow(y: Any, dtype: np.dtype) -> Any:
-    """A value in bfloat16, which NumPy does not know to be wider than a Python number, where it was computed in more."""
-    return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
-
-
-def _narrow(op: Op) -> Op:
-    """The op with cotangents in the dtype of the one that came in."""
-    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
-
-    return op if op.vjp is None else replace(op, vjp=vjp)
-
-
-def _with_number(op: Op, call: Lifted) -> Lifted:
-    """An op of two operands on a bfloat16 tensor and a Python number: the number keeps its digits, and the value is rounded once."""
-    narrow = _narrow(op)
-
-    def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
-        y = _kept_narrow(call(x, z), z.dtype if type(x) in NUMBERS else x.dtype)
-        make = watched if board.paused or INFERENCE in (p, q) else plainly
-        return wrap(y, make(narrow, (x, z), (p, q), y))
-
-    return function
+    return *value_and_node(a), *value_and_node(b)
 
 
 def _binary(op: Op, call: Lifted) -> Lifted:
-    with_number = _with_number(op, call)
+    with_float = with_number(op, call)
     make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
@@ -158,17 +89,17 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             else:
                 x, p, z, q = _settle(op, input, other)
                 if type(x) in NUMBERS and z.dtype.kind == "V" or type(z) in NUMBERS and x.dtype.kind == "V":
-                    return with_number(x, p, z, q)
+                    return with_float(x, p, z, q)
                 alike = False
         except AttributeError:
             return function(up_to_date(input), up_to_date(other))
-        except _Deferred:
+        except Deferred:
             return NotImplemented
         out = make_tensor()
         try:
             out._value = y = call(x, z)
         except (ValueError, TypeError) as error:
-            raise _explain(op, error, [x, z]) from None
+            raise explain(op, error, [x, z]) from None
         if p is None:
             flags = 0 if q is None else q.flags & mask
         else:
@@ -209,12 +140,12 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             if p is None and not keeps and x.dtype.kind in "biu":
                 x = x.astype(get_default_dtype().numpy)
         else:
-            x, p = _value_and_node(_meet(op, [operand(op, input)])[0])
+            x, p = value_and_node(_meet(op, [operand(op, input)])[0])
         out = make_tensor()
         try:
             out._value = y = call(x)
         except TypeError as error:
-            raise _explain(op, error, [x]) from None
+            raise explain(op, error, [x]) from None
         if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
             out._place = node = make()
             node.args = (x,)
@@ -278,7 +209,7 @@ def _with_parameters(forward: Lifted) -> Lifted:
     """A rule of tensors and Python numbers, which never widen bfloat16."""
     def rule(xp: Any, x: Any, *rest: Any) -> Any:
         y = forward(xp, x, *rest)
-        return y if y.dtype is x.dtype or x.dtype.kind != "V" else _kept_narrow(y, x.dtype)
+        return y if y.dtype is x.dtype or x.dtype.kind != "V" else kept_narrow(y, x.dtype)
 
     return rule
 
@@ -295,7 +226,7 @@ def _general(op: Op) -> Lifted:
     if op.parameters and op.kind == "elementwise" or multiplied:
         forward = _with_parameters(op.forward)
     if multiplied:
-        make = functools.partial(new, node_class(_narrow(op)))
+        make = functools.partial(new, node_class(narrowed(op)))
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
@@ -306,7 +237,7 @@ def _general(op: Op) -> Lifted:
         try:
             y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise _explain(op, error, list(values)) from None
+            raise explain(op, error, list(values)) from None
         out = make_tensor()
         out._value, out._place = y, None
         flags = 0
@@ -354,7 +285,7 @@ def _one(op: Op) -> Lifted:
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise _explain(op, error, [x]) from None
+            raise explain(op, error, [x]) from None
         out = make_tensor()
         out._value = y
         if p is not None and (flags := p.flags & mask):
@@ -383,7 +314,7 @@ def _product(op: Op) -> Lifted:
         try:
             y = forward(numeric, x, z)
         except ValueError as error:
-            raise _explain(op, error, [x, z]) from None
+            raise explain(op, error, [x, z]) from None
         out = make_tensor()
         out._value = y
         flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
@@ -414,7 +345,7 @@ def _view(op: Op) -> Lifted:
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise _explain(op, error, [x]) from None
+            raise explain(op, error, [x]) from None
         out = make_tensor()
         out._value = y
         if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):

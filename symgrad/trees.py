@@ -91,7 +91,7 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     """
     if type(tree) in LEAVES:
         return [tree], LEAF
-    if _is_leaf(type(tree)):
+    if _is_leaf(type(tree)):  # type: ignore[arg-type]
         return [tree], LEAF
     found = _branches(tree)
     if found is None:

@@ -61,6 +61,7 @@ from numpy import rint as round
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scattered, take
+from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import (
     add,
     batch,
@@ -259,83 +260,6 @@ def sinc_derivative(x: Any, order: int = 0) -> Any:
     for n in range(2 * order + 40, order, -1):
         below = (waves[n % 4] - near_u * below) / n
     return where(far, above, below) * pi**order
-
-
-def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.maximum.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.minimum.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def _peak(x: Any, dim: Any) -> Any:
-    """The largest value along `dim`, or 0 where that is infinite: what exponents are measured from."""
-    peak = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
-    return where(isfinite(peak), peak, 0.0).astype(x.dtype)
-
-
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """log Σ exp(x), measured from the largest; what the others add to its 1 goes through log1p, so that it is not lost."""
-    peak = _peak(x, dim)
-    largest = x == peak
-    others = np.add.reduce(where(largest, 0, exp(x - peak)), axis=dim, keepdims=keepdim)
-    others = others + (np.add.reduce(largest, axis=dim, keepdims=keepdim, dtype=x.dtype) - 1)
-    return log1p(others) + peak.reshape(others.shape)
-
-
-def softmax(x: Any, dim: Any) -> Any:
-    out = exp(x - _peak(x, dim))
-    return out / np.add.reduce(out, axis=dim, keepdims=True)
-
-
-def log_softmax(x: Any, dim: Any) -> Any:
-    x = x - _peak(x, dim)
-    return x - logsumexp(x, dim, True)
-
-
-def reference(g: Any, y: Any, dim: Any) -> Any:
-    """The element of `g` that stands where `y` is largest along `dim`; 0 in a formula.
-
-    A rule that does not change when a number is added to `g` subtracts this one, so that the other terms are not lost beside it.
-    """
-    if not y.size or not y.ndim:
-        return zeros_like(g)
-    order = (*(i for i in range(y.ndim) if i not in dim), *dim)
-    kept = tuple(1 if i in dim else n for i, n in enumerate(y.shape))
-    rows = [np.transpose(a, order).reshape(math.prod(kept), -1) for a in (g, y)]
-    return np.take_along_axis(rows[0], np.argmax(rows[1], -1)[:, None], -1).reshape(kept)
-
-
-def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """√Σ|x|², rescaled where the squares leave the range of the dtype."""
-    a = np.abs(x)
-    out = sqrt(np.add.reduce(a * a, axis=dim, keepdims=keepdim))
-    tiny = np.finfo(a.dtype).tiny ** 0.5
-    lengths = raw(out)
-    if np.all((lengths > tiny) & (lengths < np.inf)) or not a.size:
-        return out
-    scale = np.maximum.reduce(a, axis=dim, keepdims=True)
-    scale = where((scale > 0) & isfinite(scale), scale, 1)
-    ratio = a / scale
-    total = sqrt(np.add.reduce(ratio * ratio, axis=dim, keepdims=keepdim))
-    return total * scale.reshape(total.shape)
-
-
-def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.all(x, axis=dim, keepdims=keepdim)
-
-
-def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.any(x, axis=dim, keepdims=keepdim)
-
-
-def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.argmax(x, axis=dim, keepdims=keepdim)
-
-
-def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.argmin(x, axis=dim, keepdims=keepdim)
 
 
 def _differs(index: Any) -> bool:

@@ -65,9 +65,9 @@ def jacobian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = Fals
              chunk_size: int | None = None) -> Jacobian:
     """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), forward or reverse, whichever has less to do.
 
-    With `structure="auto"` the pattern of zeros is found from the recorded graph, and a sparse Jacobian comes back as a `scipy.sparse.csr_array` of all
-    elements of the output by all elements of the arguments, from as many products as its columns need colours; a dense one as without. "local" uses the
-    pattern at the values of the arguments. `report` of the result then says what was found.
+    With `structure="auto"` the pattern of zeros is found from the recorded graph, and a sparse Jacobian comes back as a `scipy.sparse.csr_array` of
+    all elements of the output by all elements of the arguments, from as many products as its columns need colours; a dense one as without. "local"
+    uses the pattern at the values of the arguments. `report` of the result then says what was found.
 
     Raises RuntimeError for arguments that cannot be differentiated, with a structure for several outputs, ValueError for another structure.
 
