@@ -294,3 +294,39 @@ def test_hooks_are_asked_every_time():
         h = func.hessian(f, structure=structure)
         for _ in range(3):
             assert h(x).tolist() == expected
+
+
+def test_a_saved_value_that_is_written_is_noticed_every_time():
+    def f(x):
+        y = x * x
+        z = y * y
+        y.add_(1)
+        return z.sum()
+
+    x = symgrad.tensor([1.0, 2.0])
+    for transform in (func.grad, func.hessian, func.jacrev, func.jacfwd, func.laplacian, lambda f: func.hessian(f, structure="auto"),
+                      lambda f: lambda x: func.hvp(f, x, x), lambda f: func.grad(lambda x: func.grad(f)(x).sum())):
+        g = transform(f)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                g(x)
+
+
+def test_what_is_written_before_it_is_read_is_differentiated():
+    def f(x):
+        out = symgrad.zeros(4)
+        out[1:3] = x * x[0]
+        out[0] = x.prod()
+        y = out * 2
+        y.mul_(x[1])
+        y += 1
+        return (y**2).sum() + (out[1:] ** 3).sum()
+
+    for seed in range(4):
+        x = symgrad.tensor(np.random.default_rng(seed).normal(size=2))
+        expected = functional.hessian(f, x).numpy()
+        h, sparse = func.hessian(f), func.hessian(f, structure="auto")
+        for _ in range(3):
+            close(h(x).numpy(), expected)
+            close(numbers(sparse(x)), expected)
+        close(func.jacfwd(func.jacfwd(f))(x).numpy(), expected)

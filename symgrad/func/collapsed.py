@@ -368,7 +368,10 @@ class CollapsedProgram:
     def run(self, ev: Evaluation) -> list[Any]:
         """The sums of the outputs for a graph of this form."""
         values: list[Any] = []
+        written = board.written
         for node in ev.path:
+            if node.sequence_nr < written:
+                _read(node)  # says so where a value was written meanwhile
             values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
             values.append(node.value)
             if hasattr(node, "residual"):

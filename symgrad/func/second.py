@@ -15,6 +15,7 @@ from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, TapingCarrier
 from symgrad.func.evaluation import Evaluation, Input, _between
+from symgrad.func.steps import read
 from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph import Node, board, record
 from symgrad.hooks import DETOURS
@@ -45,7 +46,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     seed = np.ones_like(y._value)[()]
     before = record(ev.tracked)
     try:
-        found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else _read, wrap(seed) if ev.tracked else seed)
+        found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
     except NotImplementedError:  # a function that states a pullback only
         found = None
     finally:
@@ -80,10 +81,6 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
     out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: seed}, read_dual)  # type: ignore[dict-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
-
-
-def _read(node: Node) -> tuple[Any, tuple]:
-    return node.value, node.args  # type: ignore[return-value]
 
 
 def _read_by_pullback(ev: Evaluation) -> list[Node]:
@@ -167,7 +164,10 @@ class Program:
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph of this form."""
         values: list[Any] = []
+        written = board.written
         for node in ev.path:
+            if node.sequence_nr < written:
+                read(node)  # says so where a value was written meanwhile
             values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
             values.append(node.value)
         found = self._tape.run(values, self._found)

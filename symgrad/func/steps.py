@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,11 @@ def one(like: Any) -> Any:
     return ONE if type(like) is float64 else np.ones_like(like)[()]
 
 
-def unwatched() -> bool:
-    """Whether nobody looks at cotangents on their way, or at what is recorded."""
-    return not (DETOURS.data or board.anomaly is not None or board.observer is not None  # type: ignore[attr-defined]
-                or board.paused and (mode.watcher is not None or mode.observers))
+def unwatched(nodes: Iterable[Node]) -> bool:
+    """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
+    if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
+        return False
+    return not DETOURS.data or not any([node in DETOURS for node in nodes])  # type: ignore[attr-defined]
 
 
 def read(node: Node) -> tuple[Any, tuple]:
@@ -87,8 +88,6 @@ class Walk:
 
 def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int] | None:
     """The walk from the inputs of an evaluation to an output; None where hooks, anomaly mode, names or tangents look on, or an op is not plain."""
-    if not unwatched():
-        return None
     root, since = y._node, ev.nodes[0].sequence_nr
     assert root is not None
     path, ends = list[Node](), [x for x in ev.nodes if x in ev.between]
@@ -110,7 +109,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
                 seen.add(p)
                 stack.append(p)
     path.sort(key=operator.attrgetter("sequence_nr"))
-    return root, path, ends, count
+    return (root, path, ends, count) if unwatched((*path, *ends)) else None
 
 
 def _plain(node: Node) -> bool:

@@ -13,7 +13,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
-from symgrad.func.steps import one, unwatched
+from symgrad.func.steps import one, read, unwatched
 from symgrad.graph import Link, record
 from symgrad.lift import traced
 from symgrad.passes import pullback_along, pushforward
@@ -31,7 +31,7 @@ Function = Callable[..., Any]
 def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = False) -> list[Tensor]:
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
-    if not ev.tracked and len(pairs) == 1 and unwatched() and all([node.op.kind != "function" for node in ev.path]):
+    if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
         out = pullback_along(numeric, ev.path, ev.between, dict(pairs))  # type: ignore[arg-type]
         return [wrap(_own(out.pop(node), 2)) if node in out else finished(ev, x, None) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
@@ -44,7 +44,7 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     roots = [y._node for y in ev.outputs if y._node in ev.between]
     before = record(ev.tracked)
     try:
-        out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else None)
+        out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
     finally:
         record(before)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
