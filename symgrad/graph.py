@@ -199,6 +199,7 @@ class Node:
     chooses: bool
     saves: bool
     outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
+    along: Any = None  # how a number's tangent is carried along, where the forward kept what makes that cheap
     protects = False  # whether its rule reads values that must not be written meanwhile
     silent = False  # whether a cotangent of None is nothing at all, where it is zero otherwise
     args: tuple | None

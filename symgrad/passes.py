@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, fills, levels_of, raw
 from symgrad.carriers.dual import Dual
 from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
@@ -367,7 +368,7 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.op.jvp is None:
             continue
         y, args = (node.value, node.args) if read is None else read(node)
-        t = node.op.jvp(xp, carried, y, args)
+        t = node.along(carried[0]) if node.along is not None and xp is numeric else node.op.jvp(xp, carried, y, args)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out

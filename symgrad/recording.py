@@ -13,6 +13,7 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
+from symgrad.carriers.dual import Dual
 from symgrad.dtypes import dtype_of, get_default_dtype, promoted
 from symgrad.graph import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
 from symgrad.op import REGISTRY, Op
@@ -165,27 +166,35 @@ def _unary(op: Op, call: Lifted) -> Lifted:
 LARGE = 256  # elements from which a shared exponential is worth more than a call
 
 
-def _node_with_residual(op: Op, slope: Lifted) -> type[Node]:
+def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
     """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
 
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        if xp is not numeric:
-            return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
-        partial = slope(self.residual)
-        return (np.multiply(g, partial, out=partial),)
+        if xp is numeric:
+            partial = slope(self.residual)
+            return (np.multiply(g, partial, out=partial),)
+        (x,) = args
+        if type(x) is Dual and xp.carrier is numeric:
+            partial = slope(self.residual)
+            return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
+        return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+
+    def along(self: Any, tangent: Any) -> Any:
+        return tangent * slope(self.residual)
 
     def release(self: Any) -> None:
         self.flags |= RELEASED
         if not self.flags & NAMED:
             self.args, self.value, self.residual = None, freed, None
 
-    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "release": release, "saves": False})
+    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "along": along, "release": release,
+                                                  "saves": False})
 
 
-def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted) -> Lifted:
+def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
     """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
     plain = _unary(op, call)
-    make = functools.partial(new, _node_with_residual(op, slope))
+    make = functools.partial(new, _node_with_residual(op, slope, bend))
 
     def function(input: Any, out: Any = None) -> Tensor:
         try:

@@ -173,8 +173,14 @@ def sech_square_of_complement(r: np.ndarray) -> np.ndarray:
     return np.multiply(out, r, out=out)
 
 
-# Ops whose value and derivative share their cost: from x both the value and a residual, from the residual the derivative.
-WITH_RESIDUAL = {"tanh": (tanh_and_complement, sech_square_of_complement)}
+def tanh_bend(y: Any, slope: Any) -> Any:
+    """The second derivative of tanh from the value and the first."""
+    return _constant(-2.0, y) * y * slope
+
+
+# Ops whose value and derivatives share their cost: from x both the value and a residual, from the residual the derivative, from that and the value
+# the second derivative.
+WITH_RESIDUAL = {"tanh": (tanh_and_complement, sech_square_of_complement, tanh_bend)}
 
 
 def sech_square(x: Any) -> Any:
