@@ -174,7 +174,7 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
             partial = slope(self.residual)
             return (np.multiply(g, partial, out=partial),)
         (x,) = args
-        if type(x) is Dual and xp.carrier is numeric:
+        if type(x) is Dual and xp.base is numeric:
             partial = slope(self.residual)
             return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
         return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]

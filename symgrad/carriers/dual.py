@@ -150,12 +150,12 @@ class DualCarrier:
     """The carrier of dual values over another carrier: `xp` for the values and their tangents alike."""
 
     def __init__(self, xp: Any):
-        self.carrier = xp
+        self.base = xp
 
     def __getattr__(self, name: str) -> Any:
         if name not in PROTOCOL:
             raise AttributeError(f"the dual carrier has no {name!r}: the protocol of the carriers has no such name")
-        function = _function(self, self.carrier, name)
+        function = _function(self, self.base, name)
         setattr(self, name, function)
         return function
 

@@ -262,7 +262,7 @@ def _answer(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any
         with inside(rule.entered):
             return list(ask(tensors, outputs, moving, *rest))
     if type(xp) is DualCarrier:
-        return _asked_twice(_plain(xp.carrier), ask, rule, tensors, y, moving, *rest)
+        return _asked_twice(_plain(xp.base), ask, rule, tensors, y, moving, *rest)
     starts = [gate(wrap(v), NAMED) for v in rule.values]
     seeds = [None if c is None else gate(wrap(np.ones(c.shape)), NAMED) for c in moving]
     with recording(True, True):
