@@ -114,4 +114,6 @@ _LAZY = ("func", "nn", "optim", "utils")  # imported when they are first asked f
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return _importlib.import_module(f"symgrad.{name}")
+    if name == "vmap":
+        return _importlib.import_module("symgrad.func").vmap
     raise AttributeError(f"module 'symgrad' has no attribute {name!r}")

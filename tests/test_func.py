@@ -259,3 +259,7 @@ def test_a_failing_function_leaves_everything_as_it_was():
     with pytest.raises(ZeroDivisionError):
         vmap(lambda x: 1 / 0)(symgrad.ones(3))
     assert symgrad.rand(2).shape == (2,) and grad(lambda t: t * 2)(x).item() == 2
+
+
+def test_vmap_has_torchs_second_name():
+    assert symgrad.vmap is func.vmap

@@ -67,12 +67,21 @@ class Tape:
             values.append(step(values))
         return [y if end is None else end(values) for y, end in zip(outputs, ends)]
 
-    def _prepared(self, outputs: Sequence[Any]) -> tuple[list[Step], list[Step | None]]:
-        """The steps that the outputs are made of, and how each output is read from what they give. Batches of plain arrays travel as their data."""
+    def inputs(self, outputs: Sequence[Any]) -> list[int]:
+        """The inputs that the outputs are made of, by their places; others may be left out of what `run` is given."""
+        return sorted(place for place in self._needed(outputs) if place < self.count)
+
+    def _needed(self, outputs: Sequence[Any]) -> set[int]:
+        """The places of what the outputs are made of."""
         needed = {y.place for y in outputs if type(y) is Taped}
         for place in range(self.count + len(self.calls) - 1, self.count - 1, -1):
             if place in needed:
                 needed.update(t.place for t in _taped(self.calls[place - self.count][1]))
+        return needed
+
+    def _prepared(self, outputs: Sequence[Any]) -> tuple[list[Step], list[Step | None]]:
+        """The steps that the outputs are made of, and how each output is read from what they give. Batches of plain arrays travel as their data."""
+        needed = self._needed(outputs)
         at, steps = {place: place for place in range(self.count)}, []
         for place, (function, args, value) in enumerate(self.calls, self.count):
             if place in needed:

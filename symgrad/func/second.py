@@ -147,11 +147,19 @@ class Program:
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
         self._tape, self._count = Tape(), len(seeds)
         entered: dict[Node, tuple[Any, tuple]] = {}
-        for node in ev.path:
-            tensors = tuple([a if type(a) in NUMBERS else self._tape.enter(a) for a in node.args[:len(node.parents)]])  # type: ignore[index]
-            entered[node] = self._tape.enter(node.value), tensors + node.args[len(node.parents):]  # type: ignore[index]
+        sources: list[tuple[int, int]] = []  # where each input of the tape stands: at which node, and as which argument, or -1 for its value
+
+        def enter(value: Any, i: int, k: int) -> Any:
+            sources.append((i, k))
+            return self._tape.enter(value)
+
+        for i, node in enumerate(ev.path):
+            given: tuple = node.args[:len(node.parents)]  # type: ignore[index]
+            tensors = tuple([a if type(a) in NUMBERS else enter(a, i, k) for k, a in enumerate(given)])
+            entered[node] = enter(node.value, i, -1), tensors + node.args[len(given):]  # type: ignore[index]
         starts = dict(zip(ev.nodes, _parts(ev, seeds)))
         self._found = _along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))
+        self._wanted = [(place, *sources[place]) for place in self._tape.inputs(self._found)]
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
@@ -163,12 +171,12 @@ class Program:
 
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph of this form."""
-        values: list[Any] = []
-        written = board.written
-        for node in ev.path:
+        values: list[Any] = [None] * self._tape.count
+        path, written = ev.path, board.written
+        for node in path if path and path[0].sequence_nr < written else ():
             if node.sequence_nr < written:
                 read(node)  # says so where a value was written meanwhile
-            values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
-            values.append(node.value)
+        for place, i, k in self._wanted:
+            values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
         found = self._tape.run(values, self._found)
         return _whole([np.zeros((self._count, x.numel())) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], self._count)
