@@ -4,6 +4,8 @@ import importlib as _importlib
 import math as _math
 from typing import Any
 
+import numpy as _numpy
+
 from symgrad import arrays, autograd, cuda, inplace, random, reshaping
 from symgrad import copying as _copying
 from symgrad import counting as _counting
@@ -98,6 +100,11 @@ from symgrad.serialization import load, save
 from symgrad.tensor import Size, Tensor
 
 __version__ = "0.1.0"
+
+# glibc gives the memory of freed arrays back and asks for it again, page by page, until it has seen one large block come and go: arrays of some
+# kilobytes cost twice as much until then. Nothing is written to this one.
+_numpy.empty(2**25 - 2**14, _numpy.uint8)
+
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
 globals().update(FUNCTIONS)

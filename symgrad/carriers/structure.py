@@ -62,7 +62,9 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 def sum_to_size(g: Any, shape: tuple[int, ...]) -> Any:
     """Undo a broadcast: sum `g` over every axis along which `shape` was stretched to `g.shape`."""
     extra = g.ndim - len(shape)
-    stretched = tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
+    stretched = tuple([i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1])
+    if extra == 1 and not stretched:
+        return np.add.reduce(g, 0)
     out = np.add.reduce(g, axis=tuple(range(extra)) + stretched)
     return out.reshape(shape)
 
