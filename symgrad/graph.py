@@ -196,7 +196,7 @@ class Node:
     op: Op
     vjp: Any
     broadcasts: bool
-    chooses: bool
+    chooses = False
     saves: bool
     outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
     along: Any = None  # how a number's tangent is carried along, where the forward kept what makes that cheap

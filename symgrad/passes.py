@@ -34,15 +34,15 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
 
     `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself.
     `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
-    reached with derivative zero; `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`,
-    what was not chosen never makes a NaN of a zero cotangent. `detours` are the nodes with hooks; `deliver` gets the cotangent of
-    such a leaf as soon as it is complete.
+    reached with derivative zero; `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`
+    (with `wanted`, in all of a graph that has one), what was not chosen never makes a NaN of a zero cotangent. `detours` are the nodes
+    with hooks; `deliver` gets the cotangent of such a leaf as soon as it is complete.
     """
     pending: dict[Node, Any] = {}  # cotangents of nodes not yet reached, and in the end of the leaves
     heap: list[tuple[int, Node]] = []  # the nodes of `pending` that are no leaves, newest first
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
     stopped: list[Node] = []
-    guarded = False
+    guarded = wanted is not None and any([node.chooses for node in wanted])
     out: dict[Node, Any] = {}
     for node, g in seeds:
         if node in pending:
@@ -184,7 +184,7 @@ def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seed
     Cotangents of the nodes that `between` has and the path has not, the inputs, are returned.
     """
     pending: dict[Node, Any] = dict(seeds)
-    guarded, written = False, board.written
+    guarded, written = any([node.chooses for node in path]), board.written
     for node in reversed(path):
         if node not in pending:
             continue
@@ -202,8 +202,6 @@ def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seed
             kind = getattr(g.dtype, "kind", None)  # a Tensor's dtype has none
             if kind == "c" or kind is None and g.dtype.is_complex:
                 y, args = _conjugated(xp.conj, y, args)
-        if node.chooses:
-            guarded = True
         for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
             if p is None or c is None:
                 continue

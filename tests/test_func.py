@@ -263,3 +263,16 @@ def test_a_failing_function_leaves_everything_as_it_was():
 
 def test_vmap_has_torchs_second_name():
     assert symgrad.vmap is func.vmap
+
+
+def test_what_was_not_chosen_leaves_no_trace_in_any_second_derivative():
+    def f(x):
+        return symgrad.where(x > 0, x**1.5, 0 * x).sum()
+
+    x = symgrad.tensor([0.0, -1.0, 4.0])
+    expected = np.diag([0.0, 0.0, 0.375])
+    for transform in (hessian, lambda f: jacrev(grad(f)), lambda f: jacfwd(grad(f)), lambda f: jacfwd(jacfwd(f)), lambda f: jacrev(jacrev(f))):
+        close(transform(f)(x), expected)
+    leaf = x.clone().requires_grad_()
+    (g,) = autograd.grad(f(leaf), leaf, create_graph=True)
+    assert autograd.grad(g.sum(), leaf)[0].tolist() == [0.0, 0.0, 0.375]
