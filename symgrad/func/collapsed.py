@@ -18,7 +18,7 @@ from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, levels_of, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, Taped, TapingCarrier
-from symgrad.func.evaluation import Evaluation, Input, _between
+from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.second import second
 from symgrad.graph import FREED, Link, Node, board, record
 from symgrad.lift import traced
@@ -77,7 +77,7 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
             along = [traced.expand(t, tuple(x.shape)) for t, x in zip(tangents, ev.inputs)]
             for k in range(flat.shape[0]):
                 element = traced.select(flat, 0, k)
-                between, path, _ = _between([element._node], ev.nodes)
+                between, path, _ = between_nodes([element._node], ev.nodes)
                 products = second(dataclasses.replace(ev, outputs=[element], between=between, path=path), element, along)
                 s: Any = sum([traced.sum(t * h) for t, h in zip(along, products)])
                 total.append(traced.sum(traced.unbatch(s if weights is None else s * weights, 0, level, count), (0,)))

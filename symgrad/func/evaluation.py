@@ -19,7 +19,7 @@ from symgrad.op import Op
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["Evaluation", "Input", "as_tensors", "evaluate", "freed", "named", "scalar"]
+__all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "scalar"]
 
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
 
@@ -211,7 +211,7 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
             if not isinstance(y, (float, int, np.ndarray, np.generic)):
                 raise RuntimeError(f"{asking}: {named(func)} must return Tensors; {names(output, 'output')[i]} is {type(y).__name__}")
             outputs[i] = wrap(as_value(y))
-    between, path, foreign = _between([y._node for y in outputs], nodes)
+    between, path, foreign = between_nodes([y._node for y in outputs], nodes)
     return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, path, outside and foreign)
 
 
@@ -223,7 +223,7 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
 _by_sequence = operator.attrgetter("sequence_nr")
 
 
-def _between(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], list[Node], bool]:
+def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], list[Node], bool]:
     """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
     wanted: set[Node] = set(inputs)
     seen, found, path = set(inputs), [], []

@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.func.collapsed import is_linear
-from symgrad.func.evaluation import Evaluation, Input, _between, evaluate, scalar
+from symgrad.func.evaluation import Evaluation, Input, between_nodes, evaluate, scalar
 from symgrad.func.plans import Plans
 from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transforms import jacobian_blocks, pushed
@@ -138,7 +138,7 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
     None where it is neither.
     """
     root = y._node
-    between, path, _ = _between([root], cut)
+    between, path, _ = between_nodes([root], cut)
     sizes = [node.value.size for node in cut]
     total, n = sum(sizes), sum(x.numel() for x in ev.inputs)
     rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut, between=between, path=path)
@@ -175,7 +175,7 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
         at += x.numel()
     if node in starts:
         return Picked(starts[node], node.value.size, at)
-    between, path, _ = _between([node], ev.nodes)
+    between, path, _ = between_nodes([node], ev.nodes)
     found = _product(node, starts)
     if found is not None:
         place, factor, by_columns, to_columns = found

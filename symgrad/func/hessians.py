@@ -175,6 +175,3 @@ def _product(func: Callable[..., Any], primals: Any, vectors: Any, asking: str) 
     ev, ts = _tangents(func, (primals,) if alone else primals, (vectors,) if alone else vectors, asking)
     found = ev.form.unflatten(second(ev, scalar(ev, func, asking), ts))
     return found[0] if alone else found
-
-
-compressed = products

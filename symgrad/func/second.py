@@ -14,7 +14,7 @@ from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, TapingCarrier
-from symgrad.func.evaluation import Evaluation, Input, _between
+from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.steps import read
 from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph import Node, board, record
@@ -108,7 +108,7 @@ def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | 
     """The same by a second pullback, where a custom Function says only how cotangents are pulled back: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
     tracked = dataclasses.replace(ev, tracked=True)
     gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
-    between, path, _ = _between([g._node for g in gradient], ev.nodes)
+    between, path, _ = between_nodes([g._node for g in gradient], ev.nodes)
     first = dataclasses.replace(ev, outputs=gradient, between=between, path=path)
     return pulled(first, [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
 

@@ -20,7 +20,8 @@ from symgrad.passes import pullback_along, pushforward
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import Spec, flatten, transpose
 
-__all__ = ["grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "jvp", "linearize", "pulled", "pushed", "vjp"]
+__all__ = ["finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled", "pushed", "spread",
+           "unit_chunks", "vjp"]
 
 Function = Callable[..., Any]
 
@@ -255,6 +256,7 @@ def spread(ev: Evaluation, t: Tensor, units: Batched) -> Tensor:
 
 
 def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Tensor) -> Tensor:
+    """The chunks one after the other; zeros of a shape where there are none."""
     if not parts:
         return wrap(np.zeros_like(like._value, shape=empty))
     return parts[0] if len(parts) == 1 else traced.cat(parts, 0)
@@ -316,6 +318,3 @@ def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomnes
             [0., 4.]])
     """
     return _jacobian(func, argnums, has_aux, chunk_size, "jacfwd")
-
-
-_finished, _spread, _joined = finished, spread, joined
