@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.carriers import PROTOCOL
 from symgrad.carriers.batched import fills
+from symgrad.carriers.standing import Standing
 from symgrad.op import REGISTRY, Op
 
 __all__ = ["Dual", "DualCarrier"]
@@ -33,12 +34,10 @@ class Later:
         self.function, self.args = function, args
 
 
-class Dual:
+class Dual(Standing):
     """A value and its tangent, of one shape; the tangent may be batched where the value is not."""
 
     __slots__ = ("_value", "tangent")
-    __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, tangent: Any):
         self._value, self.tangent = value, tangent
@@ -55,21 +54,6 @@ class Dual:
     def shape(self) -> Any:
         """The shape of the value."""
         return self.tangent.shape if type(self._value) is Later and type(self.tangent) is ndarray else self.value.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.value.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.value.size
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype."""
-        return self.value.dtype
 
     def numel(self) -> int:
         """The number of elements."""

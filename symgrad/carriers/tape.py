@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.batched import Batched
+from symgrad.carriers.standing import Standing
 
 __all__ = ["Tape", "Taped", "TapingCarrier"]
 
@@ -99,35 +100,13 @@ def _is_one(x: Any, like: Any) -> bool:
         x.size) and not any(x.strides) and x.item(0) == 1
 
 
-class Taped:
+class Taped(Standing):
     """A value with its place on a tape."""
 
     __slots__ = ("tape", "place", "value")
-    __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, tape: Tape, place: int, value: Any):
         self.tape, self.place, self.value = tape, place, value
-
-    @property
-    def shape(self) -> Any:
-        """The shape."""
-        return self.value.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.value.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.value.size
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype."""
-        return self.value.dtype
 
     def expand(self, shape: Any) -> Taped:
         """The value stretched to a shape."""
