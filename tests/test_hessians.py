@@ -330,3 +330,13 @@ def test_what_is_written_before_it_is_read_is_differentiated():
             close(h(x).numpy(), expected)
             close(numbers(sparse(x)), expected)
         close(func.jacfwd(func.jacfwd(f))(x).numpy(), expected)
+
+
+def test_each_precision_has_steps_of_its_own():
+    x = np.random.default_rng(7).uniform(0.5, 1.5, 40)
+    h = func.hessian(lambda x: ((x[1:] - x[:-1] ** 2) ** 2 * 0.1).sum(), structure="auto")
+    truth = h(symgrad.tensor(x)).toarray()
+    h = func.hessian(h.__wrapped__, structure="auto")
+    for _ in range(3):
+        h(symgrad.tensor(x.astype(np.float32)))
+    np.testing.assert_array_equal(h(symgrad.tensor(x)).toarray(), truth)

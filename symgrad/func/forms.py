@@ -12,25 +12,31 @@ from symgrad.graph import Node
 __all__ = ["form_of"]
 
 SMALL = 4096  # bytes of an index that is compared by its elements
-PLAIN = (int, float, bool, str, type(None))
+PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def form_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> Any:
-    """The ops, their parameters, what is wired to what, and all shapes; None where a parameter cannot be compared."""
+    """The ops, their parameters, what is wired to what, and all shapes and dtypes; None where a parameter cannot be compared."""
     at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(inputs)}
-    out: list[Any] = [x.value.shape for x in inputs]
-    note, get = out.append, at.get  # the shapes of values follow from these
+    at.update(zip(path, range(len(path))))
+    out: list[Any] = [(x.value.shape, x.value.dtype) for x in inputs]
+    note, get = out.append, at.get  # the shapes and dtypes of values follow from these
     try:
-        for i, node in enumerate(path):
-            at[node] = i
-            parents, args = node.parents, node.args
+        for node in path:
+            args: Any = node.args
             note(node.op)
-            for p, a in zip(parents, args):  # type: ignore[arg-type]
+            i = 0
+            for p in node.parents:
                 k = get(p)
-                note(_constant(a) if k is None else k)
-            for a in args[len(parents):]:  # type: ignore[index]
-                note((type(a), a) if type(a) in PLAIN else _key(a))
-        note(at.get(root))
+                note(_constant(args[i]) if k is None else k)
+                i += 1
+            for a in args[i:]:
+                if (kind := type(a)) in PLAIN:
+                    note(kind)
+                    note(a)
+                else:
+                    note(_key(a))
+        note(get(root))
         form = tuple(out)
         hash(form)
     except (TypeError, AttributeError):

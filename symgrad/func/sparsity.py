@@ -6,7 +6,6 @@ zeros and ones to multiply by, and puts the entries together from the products.
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import operator
@@ -118,8 +117,10 @@ class Plan:
             raise ValueError("recover: the matrix is dense; compute it as a whole")
         if flat.size != self.colours * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
-        out = copy.copy(self._empty)  # SciPy's constructor would look through the indices again
-        out.data, out.indices, out.indptr = flat.take(self._places), out.indices.copy(), out.indptr.copy()  # for SciPy's methods change them in place
+        empty = self._empty
+        out = type(empty).__new__(type(empty))  # SciPy's constructor would look through the indices again
+        out.__dict__.update(empty.__dict__)
+        out.data, out.indices, out.indptr = flat.take(self._places), empty.indices.copy(), empty.indptr.copy()  # SciPy's methods change them in place
         return out
 
     def filled(self, compressed: Any) -> np.ndarray:
