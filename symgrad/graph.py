@@ -414,14 +414,15 @@ def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: C
 
     What nodes in `stop` depend on is left out, and they too.
     """
-    seen: set[Node] = set()
-    stack = [root for root in roots if root is not None]
+    seen: set[Any] = {None}
+    stack: list[Any] = [*roots]
     while stack:
         node = stack.pop()
-        if node in seen or stop and node in stop or differentiable and not node.flags & GRADIENT:
+        if node in seen or differentiable and not node.flags & GRADIENT or stop and node in stop:
             continue
         seen.add(node)
-        stack += [p for p in node.parents if p is not None and p not in seen]
+        stack += node.parents
+    seen.discard(None)
     return sorted(seen, key=_sequence)
 
 

@@ -29,8 +29,11 @@ class Spec:
 
         Raises ValueError where their number differs.
         """
-        if self.kind is None and len(leaves) == 1:
+        kind, parts = self.kind, self.parts
+        if kind is None and len(leaves) == 1:
             return leaves[0]
+        if (kind is tuple or kind is list) and len(parts) == len(leaves) and self is _flat(kind, len(parts)):
+            return kind(leaves)
         if len(leaves) != self.count:
             raise ValueError(f"a tree of {self.count} leaves cannot be made of {len(leaves)}")
         return self._grown(iter(leaves))
@@ -40,6 +43,8 @@ class Spec:
             return next(leaves)
         parts = [part._grown(leaves) for part in self.parts]
         kind = self.kind
+        if kind is tuple or kind is list:
+            return kind(parts)
         if kind is NOTHING:
             return None
         if issubclass(kind, dict):
@@ -58,6 +63,12 @@ class Spec:
 NOTHING = type(None)
 LEAF = Spec(None)
 LEAVES: set[type] = {bool, int, float, complex}  # types known to be no branch; those of tensors and arrays are added where they are known
+
+
+@functools.lru_cache(256)
+def _flat(kind: Any, count: int) -> Spec:
+    """The form of a tuple or list of leaves."""
+    return Spec(kind, tuple(range(count)), (LEAF,) * count)
 
 
 @functools.cache
@@ -89,9 +100,12 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     >>> leaves, form.unflatten([leaf * 10 for leaf in leaves])
     ([1, 2, 3], {'a': (10, 20), 'b': [30]})
     """
-    if type(tree) in LEAVES:
+    kind: Any = type(tree)
+    if kind in LEAVES:
         return [tree], LEAF
-    if _is_leaf(type(tree)):  # type: ignore[arg-type]
+    if (kind is tuple or kind is list) and LEAVES.issuperset(map(type, tree)):
+        return list(tree), _flat(kind, len(tree))
+    if _is_leaf(kind):
         return [tree], LEAF
     found = _branches(tree)
     if found is None:

@@ -21,7 +21,9 @@ from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.versions import stamp
 from symgrad.views import Unheard
 
-__all__ = ["backward", "grad", "read_traced", "run"]
+__all__ = ["backward", "grad", "one", "read_traced", "run"]
+
+ONE = np.float64(1.0)
 
 
 def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
@@ -39,6 +41,11 @@ def _at(edge: GradientEdge) -> Tensor:
     place = edge.place
     tensor = place.variable if isinstance(place, Leaf) else None
     return wrap(place.value, place) if tensor is None else tensor
+
+
+def one(like: Any) -> Any:
+    """The cotangent of a scalar itself."""
+    return ONE if type(like) is np.float64 else np.ones_like(like)[()]
 
 
 def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
@@ -61,13 +68,14 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
                                    f"gradient of that shape, or reduce it with .sum()")
             if y._value.dtype.kind == "c":
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
-            g = wrap(np.ones_like(y._value))
-        elif not isinstance(g, Tensor):
-            g = wrap(as_value(g, y.dtype))
-        if g.shape != y.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
-        if g._value.dtype != y._value.dtype:
-            g = g.to(y.dtype)
+            g = wrap(one(y._value))
+        else:
+            if not isinstance(g, Tensor):
+                g = wrap(as_value(g, y.dtype))
+            if g.shape != y.shape:
+                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
+            if g._value.dtype != y._value.dtype:
+                g = g.to(y.dtype)
         if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):
             g = g * wrap(np.ones_like(y._value))  # a cotangent of each member, so that what they share gets the sum
         seeds.append((node, g if create_graph else g._value))
@@ -121,7 +129,7 @@ def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozense
     """The nodes between the seeds and what is asked for."""
     wanted: set[Node] = set(keep)
     for node in upstream([node for node, _ in seeds], differentiable=True):
-        if any(p in wanted for p in node.parents):
+        if not wanted.isdisjoint(node.parents):
             wanted.add(node)
     return frozenset(wanted)
 

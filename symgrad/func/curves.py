@@ -32,10 +32,10 @@ _core = functools.cache(core)
 
 
 class Curve(Rule):
-    """The coefficients 1 to `order` of an output along curves of the inputs, whose coefficients are numbers."""
+    """The coefficients 1 to `order` of an output along curves of the inputs, whose coefficients are numbers, each times its factor."""
 
-    def __init__(self, walk: Walk, order: int, paths: Sequence[Sequence[Any]]):
-        self.walk, self.order, self.paths = walk, order, paths
+    def __init__(self, walk: Walk, order: int, paths: Sequence[Sequence[Any]], factors: Sequence[float]):
+        self.walk, self.order, self.paths, self.factors = walk, order, paths, tuple(factors)
         self.values = tuple([end.value for end in walk.ends])
         self._guess = [False] * (order - 1) + [True]  # which cotangents come: those of a loss that speaks of the highest derivative
         self._taken: tuple[Any, list[Any]] | None = None
@@ -44,7 +44,7 @@ class Curve(Rule):
         """The steps that suit these cotangents, and their values once the coefficients are known."""
         if self._taken is not None and list(present) == self._guess:
             return self._taken
-        steps = steps_of(CurveSteps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present))
+        steps = steps_of(CurveSteps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present), self.factors)
         if steps is None:
             return None
         values = steps.begun(self.walk)
@@ -70,7 +70,7 @@ class Curve(Rule):
             known[node] = carrier.apply(node.op, given, args[len(given):])
             carrier.solve()
         terms = known[walk.root].terms
-        return [terms[k] if k < len(terms) else wrap(np.zeros_like(walk.root.value)) for k in range(1, self.order + 1)]
+        return [terms[k] * f if k < len(terms) else wrap(np.zeros_like(walk.root.value)) for k, f in enumerate(self.factors, 1)]
 
     def _recorded(self, tensors: Tensors) -> tuple[list[Tensor], Tensors]:
         """The coefficients as a graph of their own, from arguments at places of their own."""
@@ -114,26 +114,28 @@ class Curve(Rule):
 _op = rule_op("Curve")
 
 
-def curve(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], order: int) -> Tensors | None:
-    """The coefficients 1 to `order` of an output along curves, each input with those that it has; None where they must be recorded."""
-    if not order or y._node not in ev.between or any([c._node is not None for path in paths for c in path]):
+def curve(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], factors: Sequence[float]) -> Tensors | None:
+    """The coefficients of an output along curves, each times its factor, where those that are given have these factors, too.
+
+    None where they must be recorded: where a coefficient given is differentiated, or where the output does not depend on an input.
+    """
+    if not factors or not ev.between.issuperset(ev.nodes) or y._node not in ev.between or any([c._node is not None for path in paths for c in path]):
         return None
     found = walked(ev, y)
     if found is None:
         return None
     walk = Walk(*found)
-    on = [path for x, path in zip(ev.nodes, paths) if x in ev.between]
-    rule = Curve(walk, order, [[c._value for c in _trimmed(path)] for path in on])
+    given = [[c if f == 1 else c / f for c, f in zip(_trimmed(path), factors)] for path in paths]
+    rule = Curve(walk, len(factors), given, factors)
     values = rule.coefficients()
     if values is None:
         return None
-    zeros = np.zeros_like(y._value)
-    return attached(_op, rule, [wrap(end.value, end) for end in walk.ends], [wrap(zeros if v is None else v) for v in values])
+    return attached(_op, rule, [wrap(end.value, end) for end in walk.ends], [wrap(np.zeros_like(y._value) if v is None else v) for v in values])
 
 
-def _trimmed(path: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Coefficients without zeros at the end."""
-    end = len(path)
-    while end > 1 and not np.any(path[end - 1]._value):
-        end -= 1
-    return path[:end]
+def _trimmed(path: Sequence[Tensor]) -> list[Any]:
+    """The values of coefficients without zeros at the end, but for the first."""
+    values = [c._value for c in path]
+    while len(values) > 1 and not values[-1].any():
+        values.pop()
+    return values

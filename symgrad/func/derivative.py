@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import grad, read_traced
+from symgrad.autograd.engine import grad, one, read_traced
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.func.evaluation import Evaluation, Input
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
-from symgrad.func.steps import GradientSteps, Walk, one, read, steps_of, walked
+from symgrad.func.steps import GradientSteps, Walk, read, steps_of, walked
 from symgrad.graph import Node, board, mode
 from symgrad.lift import traced
 from symgrad.passes import pullback_along, pushforward

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.engine import one
 from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
@@ -22,20 +23,14 @@ from symgrad.recording import NUMBERS
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "one", "read", "steps_of", "unwatched", "walked"]
+__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "read", "steps_of", "unwatched", "walked"]
 
 float64, ndarray = np.float64, np.ndarray
 ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
 LONG = 400  # nodes of a walk whose steps are written down
 KEPT = 64  # forms of walks whose steps are remembered
-ONE = float64(1.0)
 _known: dict[Any, Any] = {}
 _taping = TapingCarrier()
-
-
-def one(like: Any) -> Any:
-    """The cotangent of a scalar itself."""
-    return ONE if type(like) is float64 else np.ones_like(like)[()]
 
 
 def unwatched(nodes: Iterable[Node]) -> bool:
@@ -217,25 +212,27 @@ class GradientSteps(Steps):
 
 
 class CurveSteps(Steps):
-    """The coefficients 1 to K of an output where the inputs move along curves, and then the derivative of Σ ⟨cₖ, yₖ⟩ by what was captured.
+    """The coefficients 1 to K of an output where the inputs move along curves, each times a factor fₖ, and then the derivative of Σ ⟨cₖ, fₖ yₖ⟩ by
+    what was captured.
 
-    That is the K-th coefficient of the cotangents that belong to Σ cₖ t^(K - k) at the output.
+    That is the K-th coefficient of the cotangents that belong to Σ fₖ cₖ t^(K - k) at the output.
     """
 
     def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], lengths: Sequence[int],
-                 present: Sequence[bool]):
+                 present: Sequence[bool], factors: Sequence[float]):
         inputs = walk.ends[:walk.count]
         vectors = [np.ones_like(end.value) for end, n in zip(inputs, lengths) for _ in range(n)]
         super().__init__(walk, order, constants, kept, [*vectors, *[np.ones_like(walk.root.value) for there in present if there]])
-        on = iter(self.vectors)
+        on: Any = iter(self.vectors)
         self.push([[next(on) for _ in range(n)] for n in lengths])
         y = self.known[walk.root]
         zeros = np.zeros_like(walk.root.value)
-        seed = [next(on) if there else zeros for there in present][::-1]
+        seed = [next(on) * f if there else zeros for there, f in zip(present, factors)][::-1]
         while seed and seed[-1] is zeros:
             seed.pop()
         found = self.pull(self.carrier.polynomial(seed), range(walk.count, len(walk.ends)))
-        self.finish(lambda: [[coefficient(y, k) for k in range(1, order + 1)], [coefficient(g, order) for g in found]])
+        self.finish(lambda: [[None if (c := coefficient(y, k)) is None else c * f for k, f in enumerate(factors, 1)],
+                             [coefficient(g, order) for g in found]])
 
 
 def coefficient(x: Any, k: int) -> Any:

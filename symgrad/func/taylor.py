@@ -181,10 +181,10 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     ev = ev.following([c for row in given for c in row])
     factors = [float(math.factorial(k)) if scaled else 1.0 for k in range(1, order + 1)]
     if ev.tracked:
-        paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
-        found = curve(ev, ev.outputs[0], [path[1:] for path in paths], order) if len(ev.outputs) == 1 else None
+        found = curve(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
         if found is not None:
-            return ev, [_row(ev, ev.outputs[0], found, factors)]
+            return ev, [[*found]]
+        paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
     else:
         paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))]
                  for x, row in zip(ev.inputs, given)]

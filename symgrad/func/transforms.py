@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import _own, read_traced, run
+from symgrad.autograd.engine import _own, one, read_traced, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
-from symgrad.func.steps import one, read, unwatched
+from symgrad.func.steps import read, unwatched
 from symgrad.graph import Link, record
 from symgrad.lift import traced
 from symgrad.passes import pullback_along, pushforward
