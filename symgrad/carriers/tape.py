@@ -6,6 +6,7 @@ things alone happens once. A tape is right for every graph of one form, for no r
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,13 +16,13 @@ import numpy as np
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.standing import Standing
+from symgrad.carriers.structure import is_basic
 
 __all__ = ["Tape", "Taped", "TapingCarrier"]
 
 SHAPED = frozenset({"zeros_like", "ones_like", "eye_like"})  # which read of a value its shape and dtype alone
 Step = Callable[[list[Any]], Any]
 COMMUTING = (operator.add, operator.mul)
-NEUTRAL = (operator.mul, operator.truediv)  # by 1
 ARITHMETIC = (operator.add, operator.sub, operator.mul, operator.truediv)
 float64 = np.float64
 
@@ -44,8 +45,11 @@ class Tape:
 
     def call(self, function: Callable[..., Any], args: tuple) -> Taped:
         """What a function makes of values of which one at least is on the tape."""
-        if len(args) == 2 and function in NEUTRAL and type(args[0]) is Taped and _is_one(args[1], args[0].value):
-            return args[0]
+        rewrite = REWRITTEN.get(function)
+        if rewrite is not None and type(args[0]) is Taped:
+            function, args = rewrite(*args)
+            if function is None:
+                return args[0]
         keys = [_key(a) for a in args]
         key = function, *(sorted(keys, key=repr) if function in COMMUTING else keys)
         known = self._known.get(key)
@@ -54,6 +58,10 @@ class Tape:
             self.calls.append((function, args, value))
             known = self._known[key] = Taped(self, self.count + len(self.calls) - 1, value)
         return known
+
+    def made(self, x: Any) -> tuple[Any, tuple]:
+        """The call that gave a value of the tape; None for others."""
+        return self.calls[x.place - self.count][:2] if type(x) is Taped and x.place >= self.count else (None, ())
 
     def note(self, function: Callable[..., Any], args: tuple, value: Taped) -> None:
         """Let a call be something that is on the tape already."""
@@ -92,14 +100,6 @@ class Tape:
         return steps, [_reader(at[y.place], y.value) if type(y) is Taped else None for y in outputs]
 
 
-def _is_one(x: Any, like: Any) -> bool:
-    """Whether a factor is 1, as a number or as an array no larger than `like` that repeats it."""
-    if type(x) in (int, float, float64):
-        return x == 1
-    return type(x) is np.ndarray and type(like) is np.ndarray and x.shape == like.shape and x.dtype == like.dtype and bool(
-        x.size) and not any(x.strides) and x.item(0) == 1
-
-
 class Taped(Standing):
     """A value with its place on a tape."""
 
@@ -134,6 +134,65 @@ def _operator(function: Callable[[Any, Any], Any]) -> None:
 
 for _function in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow):
     _operator(_function)
+
+
+# Calls that give the same numbers, but for the sign of zeros, from fewer steps; no function is what gives its argument
+
+Call = tuple[Any, tuple]
+
+
+def _sum(a: Any, b: Any) -> Call:
+    for x, y in ((a, b), (b, a)):
+        function, args = a.tape.made(y)
+        if function is operator.neg:
+            return operator.sub, (x, *args)
+    return operator.add, (a, b)
+
+
+def _difference(a: Any, b: Any) -> Call:
+    function, args = a.tape.made(b)
+    return (operator.add, (a, *args)) if function is operator.neg else (operator.sub, (a, b))
+
+
+def _product(a: Any, b: Any) -> Call:
+    factor = _number(b, a.value)
+    return (operator.mul, (a, b)) if factor is None else _scaled(a, factor)
+
+
+def _scaled(a: Any, factor: float) -> Call:
+    """A value by a number, together with the number that it was multiplied by before."""
+    function, args = a.tape.made(a)
+    if a.value.dtype == float64 and (function is operator.neg or function is operator.mul and type(args[1]) is float):
+        x, first = (*args, -1.0)[:2]
+        both = first * factor
+        if (_is_power_of_two(first) or _is_power_of_two(factor)) and 1e-300 < abs(both) < math.inf:  # then it is rounded once either way
+            a, factor = x, both
+    if factor == 1:
+        return None, (a,)
+    return (operator.neg, (a,)) if factor == -1 else (operator.mul, (a, factor))
+
+
+def _is_power_of_two(x: float) -> bool:
+    return abs(math.frexp(x)[0]) == 0.5
+
+
+def _number(x: Any, like: Any) -> float | None:
+    """A factor as a number where it is one, or an array no larger than `like` that repeats one."""
+    if type(x) is int or type(x) is float:
+        return float(x) if like.dtype.kind in "fc" else None
+    if type(x) is float64:
+        return float(x) if like.dtype == float64 else None
+    if type(x) is np.ndarray and x.size and x.dtype == like.dtype == float64 and x.shape == tuple(like.shape):
+        first = x.item(0)
+        return first if first and (not any(x.strides) or bool((x == first).all())) else None
+    return None
+
+
+REWRITTEN: dict[Any, Callable[..., Call]] = {
+    operator.add: _sum, operator.sub: _difference, operator.mul: _product, operator.neg: lambda a: _scaled(a, -1.0),
+    operator.truediv: lambda a, b: (None, (a,)) if _number(b, a.value) == 1 else (operator.truediv, (a, b)),
+    operator.pow: lambda a, b: (None, (a,)) if type(b) in (int, float) and b == 1 else (operator.pow, (a, b)),
+}
 
 
 def _key(x: Any) -> Any:
@@ -173,17 +232,37 @@ OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operato
 
 def _step(function: Callable[..., Any], args: tuple, value: Any, at: Mapping[int, int]) -> Step:
     """The call of a function, with the places of what is on the tape; on the data alone where an operator treats all members alike."""
-    if function in ARITHMETIC and value.dtype == float64:  # which NumPy does with a float in half the time that it needs with an int
-        args = tuple([float(a) if type(a) is int else a for a in args])
     if not any([type(t.value) is Batched for t in _taped(args)]) and type(value) is not Batched:
-        return _applied(function, args, at)
+        return _applied(function, _constants(function, args, value), at)
     level, now = _level(value), [_value(a) for a in args]
+    if function is numeric.place and level is not None and type(args[0]) is Taped and is_basic(args[1]):
+        index = args[1] if type(args[1]) is tuple else (args[1],)
+        return _placed(at[args[0].place], (slice(None), *index), value.data)
     sizes = {x.data.ndim for x in now if type(x) is Batched}
     if function in OPERATORS and level is not None and len(sizes) == 1 and all([
             _level(x) == level or type(x) in (int, float, float64) or type(x) is np.ndarray and x.ndim < max(sizes) for x in now]):
-        return _applied(function, tuple([a.data if type(a) is Batched else a for a in args]), at)
+        return _applied(function, _constants(function, tuple([a.data if type(a) is Batched else a for a in args]), value), at)
     apply = _applied(function, args, at, True)
     return apply if level is None else lambda values: apply(values).data
+
+
+def _constants(function: Callable[..., Any], args: tuple, value: Any) -> tuple:
+    """Arguments with numbers as arrays of no dimensions, with which NumPy does arithmetic on other arrays in half the time."""
+    if function not in ARITHMETIC or value.dtype != float64 or type(value) is float64:
+        return args
+    return tuple([np.array(float(a)) if type(a) is int or type(a) is float else a for a in args])
+
+
+def _placed(i: int, index: Any, like: np.ndarray) -> Step:
+    """A batch of arrays, each placed among zeros."""
+    shape, dtype = like.shape, like.dtype
+
+    def step(values: list[Any]) -> np.ndarray:
+        out = np.zeros(shape, dtype)
+        out[index] = values[i]
+        return out
+
+    return step
 
 
 def _applied(function: Callable[..., Any], args: tuple, at: Mapping[int, int], whole: bool = False) -> Step:

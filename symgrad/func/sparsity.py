@@ -118,7 +118,7 @@ class Plan:
         if flat.size != self.colours * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
         empty = self._empty
-        out = type(empty).__new__(type(empty))  # SciPy's constructor would look through the indices again
+        out = object.__new__(type(empty))  # SciPy's constructor would look through the indices again
         out.__dict__.update(empty.__dict__)
         out.data, out.indices, out.indptr = flat.take(self._places), empty.indices.copy(), empty.indptr.copy()  # SciPy's methods change them in place
         return out
