@@ -241,7 +241,7 @@ def _step(function: Callable[..., Any], args: tuple, value: Any, at: Mapping[int
     sizes = {x.data.ndim for x in now if type(x) is Batched}
     if function in OPERATORS and level is not None and len(sizes) == 1 and all([
             _level(x) == level or type(x) in (int, float, float64) or type(x) is np.ndarray and x.ndim < max(sizes) for x in now]):
-        return _applied(function, _constants(function, tuple([a.data if type(a) is Batched else a for a in args]), value), at)
+        return _applied(function, _constants(function, tuple([np.ascontiguousarray(a.data) if type(a) is Batched else a for a in args]), value), at)
     apply = _applied(function, args, at, True)
     return apply if level is None else lambda values: apply(values).data
 
