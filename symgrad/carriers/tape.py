@@ -156,7 +156,12 @@ def _difference(a: Any, b: Any) -> Call:
 
 def _product(a: Any, b: Any) -> Call:
     factor = _number(b, a.value)
-    return (operator.mul, (a, b)) if factor is None else _scaled(a, factor)
+    if factor is not None:
+        return _scaled(a, factor)
+    function, args = a.tape.made(a)
+    if function is operator.mul and type(args[1]) is float and _level(b) is not None and a.value.dtype == b.dtype == float64 and _unrounded(b.data):
+        return operator.mul, (args[0], b * args[1])  # such as a batch of unit vectors
+    return operator.mul, (a, b)
 
 
 def _scaled(a: Any, factor: float) -> Call:
@@ -165,15 +170,17 @@ def _scaled(a: Any, factor: float) -> Call:
     if a.value.dtype == float64 and (function is operator.neg or function is operator.mul and type(args[1]) is float):
         x, first = (*args, -1.0)[:2]
         both = first * factor
-        if (_is_power_of_two(first) or _is_power_of_two(factor)) and 1e-300 < abs(both) < math.inf:  # then it is rounded once either way
+        if (_unrounded(first) or _unrounded(factor)) and 1e-300 < abs(both) < math.inf:  # then it is rounded once either way
             a, factor = x, both
     if factor == 1:
         return None, (a,)
     return (operator.neg, (a,)) if factor == -1 else (operator.mul, (a, factor))
 
 
-def _is_power_of_two(x: float) -> bool:
-    return abs(math.frexp(x)[0]) == 0.5
+def _unrounded(factors: Any) -> bool:
+    """Whether nothing is rounded where these are multiplied by: powers of two, and zeros."""
+    part = np.abs(np.frexp(factors)[0])
+    return bool(np.all((part == 0.5) | (part == 0)))
 
 
 def _number(x: Any, like: Any) -> float | None:

@@ -173,8 +173,8 @@ class Program:
         """The products for a graph of this form."""
         values: list[Any] = [None] * self._tape.count
         path, written = ev.path, board.written
-        for node in path if path and path[0].sequence_nr < written else ():
-            if node.sequence_nr < written:
+        if path and path[0].sequence_nr < written:
+            for node in path:
                 read(node)  # says so where a value was written meanwhile
         for place, i, k in self._wanted:
             values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
