@@ -1,0 +1,388 @@
+"""Rewriting into forms that keep their digits: `rewritten` gives the better expression, `suggestions` says what is better, and where.
+
+Every rule is an identity of real functions; it is used where floats lose digits (a difference of what is almost equal) or overflow
+(a quotient of exponentials) in the form as written and not in the other. What has no elementary form that does gets a head of its own
+(see `symgrad.algebra.stable_heads`), and `elementary` takes it back.
+
+Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, chapter 1; W. Kahan, Branch Cuts for Complex
+Elementary Functions (1987), for expm1 and log1p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Add, Mul, Pow, cos, cosh, exp, log, sech, sin, sinh, tanh
+
+from symgrad.algebra.stable_heads import (
+    elementary,
+    expm1,
+    hypot,
+    log1mexp,
+    log1p,
+    log_cosh,
+    logaddexp,
+    sech_squared,
+    sigmoid,
+    softplus,
+)
+
+__all__ = ["Suggestion", "elementary", "rewritten", "suggestions"]
+
+ONE = sympy.S.One
+
+
+class Suggestion(NamedTuple):
+    """`found` in an expression is computed with more digits as `better`; `name` says what the form is called."""
+
+    found: Any
+    better: Any
+    name: str
+
+
+Rule = Callable[[Any], tuple[Any, str] | None]
+
+
+def rewritten(expr: Any) -> Any:
+    """The expression in forms that keep their digits: the same real function, with `expm1`, `log1p`, `hypot` and the heads of this package.
+
+    >>> import sympy
+    >>> x = sympy.Symbol("x", real=True)
+    >>> rewritten(sympy.log(1 + sympy.exp(x)))
+    softplus(x)
+    >>> rewritten(1 - sympy.tanh(x) ** 2)
+    sech_squared(x)
+    """
+    return _Rewriting().of(sympy.sympify(expr))
+
+
+def suggestions(expr: Any) -> list[Suggestion]:
+    """What in an expression loses digits as it is written, and the form that keeps them.
+
+    >>> import sympy
+    >>> x = sympy.Symbol("x", real=True)
+    >>> for found, better, name in suggestions(x * (sympy.exp(x) - 1)):
+    ...     print(found, "->", better, f"({name})")
+    exp(x) - 1 -> expm1(x) (expm1)
+    """
+    rewriting = _Rewriting()
+    rewriting.of(sympy.sympify(expr))
+    return rewriting.found
+
+
+class _Rewriting:
+    """One pass over an expression, from its leaves up; it notes what it rewrote."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+        self.found: list[Suggestion] = []
+
+    def of(self, expr: Any) -> Any:
+        """The better form of an expression, each of whose parts is looked at once."""
+        if not expr.args:
+            return expr
+        if expr not in self.known:
+            args = [self.of(arg) for arg in expr.args]
+            out = expr if all(a is b for a, b in zip(args, expr.args)) else expr.func(*args)
+            self.known[expr] = self.settled(out)
+        return self.known[expr]
+
+    def settled(self, expr: Any) -> Any:
+        """An expression of rewritten parts, once no rule has anything to say about it."""
+        for _ in range(20):  # every rule makes an expression simpler; this is only a bound
+            for kind, rules in RULES:
+                better = next(filter(None, (rule(expr) for rule in rules)), None) if isinstance(expr, kind) else None
+                if better is not None:
+                    break
+            else:
+                return expr
+            after, name = better
+            step = _difference_of(expr, after)
+            found = elementary(step[0])
+            if found not in (step[1], *[s.found for s in self.found]):
+                self.found.append(Suggestion(found, step[1], name))
+            before, expr = expr, after
+            if expr.func is not before.func:
+                expr = expr.func(*[self.of(arg) for arg in expr.args]) if expr.args else expr
+        return expr
+
+
+def _difference_of(before: Any, after: Any) -> tuple[Any, Any]:
+    """The terms (or factors) that a rule took from a sum (or product), and what it put in their place."""
+    for kind in (Add, Mul):
+        if isinstance(before, kind):
+            old, new = set(kind.make_args(before)), set(kind.make_args(after))
+            if old & new:
+                return kind(*[a for a in before.args if a not in new]), kind(*[a for a in kind.make_args(after) if a not in old])
+    return before, after
+
+
+# Sums
+
+
+def _factors(term: Any) -> list[tuple[Any, Any]]:
+    """Each factor of a term with what is left without it."""
+    factors = Mul.make_args(term)
+    return [(f, Mul(*factors[:i], *factors[i + 1:])) for i, f in enumerate(factors)]
+
+
+def _square_base(x: Any) -> Any:
+    """b where x is b² and b a real expression, else None."""
+    if isinstance(x, Pow) and x.exp.is_Integer and x.exp > 0 and x.exp % 2 == 0:
+        return x.base ** (x.exp / 2)
+    if x.is_Rational and x > 0 and sympy.sqrt(x).is_Rational:
+        return sympy.sqrt(x)
+    if isinstance(x, Mul):
+        bases = [_square_base(f) for f in x.args]
+        return None if None in bases else Mul(*bases)
+    return None
+
+
+def _minus_one(f: Any) -> tuple[Any, str] | None:
+    """f - 1 in a form without cancellation."""
+    if isinstance(f, exp):
+        return expm1(f.args[0]), "expm1"
+    if isinstance(f, cos):
+        return -2 * sin(f.args[0] / 2) ** 2, "half-angle"
+    if isinstance(f, cosh):
+        return 2 * sinh(f.args[0] / 2) ** 2, "half-angle"
+    if isinstance(f, sigmoid):
+        return -sigmoid(-f.args[0]), "sigmoid"
+    if isinstance(f, tanh):
+        return -2 * sigmoid(-2 * f.args[0]), "sigmoid"
+    if isinstance(f, sech_squared):
+        return -tanh(f.args[0]) ** 2, "square of tanh"
+    if isinstance(f, hypot) and 1 in f.args:
+        u = f.args[1] if f.args[0] == 1 else f.args[0]
+        return u**2 / (f + 1), "difference of roots"
+    if not isinstance(f, Pow):
+        return None
+    base, power = f.args
+    if power == 2:
+        u = base.args[0] if base.args else None
+        for kind, form, name in ((tanh, lambda u: -sech_squared(u), "sech_squared"), (cos, lambda u: -sin(u) ** 2, "square of sin"),
+                                 (sin, lambda u: -cos(u) ** 2, "square of cos"), (cosh, lambda u: sinh(u) ** 2, "square of sinh")):
+            if isinstance(base, kind):
+                return form(u), name
+        return None
+    if power == sympy.S.Half and isinstance(base, Add) and 1 in base.args:
+        return (base - 1) / (f + 1), "difference of roots"
+    if power.is_Integer:
+        return None
+    if isinstance(base, Add) and 1 in base.args:
+        return expm1(power * log1p(base - 1)), "expm1"
+    return (expm1(power * log(base)), "expm1") if base.is_positive and not power.is_Number else None
+
+
+def _plus_one(f: Any) -> tuple[Any, str] | None:
+    """f + 1 in a form without cancellation."""
+    if isinstance(f, tanh):
+        return 2 * sigmoid(2 * f.args[0]), "sigmoid"
+    if isinstance(f, cos):
+        return 2 * cos(f.args[0] / 2) ** 2, "half-angle"
+    return (cosh(f.base.args[0]) ** 2, "square of cosh") if isinstance(f, Pow) and f.exp == 2 and isinstance(f.base, sinh) else None
+
+
+def _beside_one(expr: Any) -> tuple[Any, str] | None:
+    """c f - c and c f + c in a sum, for every f of which a form of f ± 1 is known."""
+    terms = set(expr.args)
+    for term in expr.args:
+        for f, c in _factors(term):
+            for partner, form, sign in ((-c, _minus_one, 1), (c, _plus_one, 1)):
+                if partner in terms and partner != term and (better := form(f)) is not None:
+                    return Add(*(terms - {term, partner}), sign * c * better[0]), better[1]
+            if isinstance(f, sigmoid):  # 2 sigmoid(u) - 1, and sigmoid(u) - sigmoid(-u)
+                for partner, factor in ((-c / 2, c / 2), (-c * sigmoid(-f.args[0]), c)):
+                    if partner in terms:
+                        return Add(*(terms - {term, partner}), factor * tanh(f.args[0] / 2)), "tanh"
+    return None
+
+
+def _exponentials(expr: Any) -> tuple[Any, str] | None:
+    """c exp(u) ± c exp(-u) as hyperbolic functions."""
+    if not expr.has(exp):
+        return None
+    terms = set(expr.args)
+    for term in expr.args:
+        for f, c in _factors(term):
+            if isinstance(f, exp) and not f.args[0].could_extract_minus_sign():
+                u = f.args[0]
+                for sign, form in ((1, cosh), (-1, sinh)):
+                    partner = sign * c * exp(-u)
+                    if partner in terms:
+                        return Add(*(terms - {term, partner}), 2 * c * form(u)), form.__name__
+    return None
+
+
+def _roots(expr: Any) -> tuple[Any, str] | None:
+    """c √p - c √q as c (p - q) / (√p + √q), where p - q is a product."""
+    terms = set(expr.args)
+    for term in expr.args:
+        for f, c in _factors(term):
+            p = f.base if isinstance(f, Pow) and f.exp == sympy.S.Half else f.args[0] ** 2 + f.args[1] ** 2 if isinstance(f, hypot) else None
+            if p is None:
+                continue
+            for other in terms - {term}:
+                root = -other / c
+                if not root.is_nonnegative:
+                    continue
+                difference = sympy.expand(p - root**2)
+                if not isinstance(difference, Add) and difference != 0 and (root.is_Number or root.has(*f.free_symbols)):
+                    return Add(*(terms - {term, other}), c * difference / (f + root)), "difference of roots"
+    return None
+
+
+def _squares(expr: Any) -> tuple[Any, str] | None:
+    """a² - b² as (a - b) (a + b)."""
+    if len(expr.args) != 2:
+        return None
+    first, second = (expr.args if expr.args[1].could_extract_minus_sign() else expr.args[::-1])
+    a, b = _square_base(first), _square_base(-second)
+    if a is None or b is None or a.is_Number and b.is_Number:
+        return None
+    return Mul(a - b, a + b, evaluate=False) if isinstance(a - b, Add) else (a - b) * (a + b), "difference of squares"
+
+
+def _logarithms(expr: Any) -> tuple[Any, str] | None:
+    """c log(a) - c log(b) as c log1p((a - b) / b), where a - b is a product."""
+    terms = set(expr.args)
+    for term in expr.args:
+        for f, c in _factors(term):
+            if not isinstance(f, (log, log1p)):
+                continue
+            for other in terms - {term}:
+                g = -other / c
+                if not isinstance(g, (log, log1p)):
+                    continue
+                a, b = (x.args[0] + (1 if isinstance(x, log1p) else 0) for x in (f, g))
+                difference = sympy.expand(a - b)
+                if a.is_positive and b.is_positive and not isinstance(difference, Add) and difference != 0 and difference.is_positive is not False:
+                    return Add(*(terms - {term, other}), c * log1p(difference / b)), "difference of logarithms"
+    return None
+
+
+# Products
+
+
+def _powers(expr: Any) -> dict[Any, Any]:
+    """The factors of a product by base, with their exponents."""
+    out: dict[Any, Any] = {}
+    for f in Mul.make_args(expr):
+        base, power = (f, ONE) if isinstance(f, exp) else f.as_base_exp()
+        out[base] = out.get(base, 0) + power
+    return out
+
+
+def _product(powers: dict[Any, Any]) -> Any:
+    return Mul(*[base**power for base, power in powers.items()])
+
+
+def _by_exponential(expr: Any) -> tuple[Any, str] | None:
+    """exp(-k u) sigmoid(u)ⁿ as sigmoid(-u)ᵏ sigmoid(u)ⁿ⁻ᵏ, and the like for 1 / expm1(u)ⁿ and 1 / (exp(a) + exp(b))ⁿ."""
+    powers = _powers(expr)
+    for e in [base for base in powers if isinstance(base, exp) and powers[base].is_Integer]:
+        v = e.args[0] * powers[e]
+        for base, n in powers.items():
+            if not n.is_Integer:
+                continue
+            if isinstance(base, sigmoid) and n > 0:
+                k, (u,) = -v / base.args[0], base.args
+                name, sign, turned = "sigmoid", 1, sigmoid(-u) if not u.is_zero else ONE
+            elif isinstance(base, expm1) and n < 0:
+                k, (u,) = v / base.args[0], base.args
+                name, sign, turned = "expm1", -1, 1 / expm1(-u)
+            else:
+                continue
+            if not k.is_Integer or k < 1:
+                continue
+            k, total = min(k, abs(n)), k
+            rest = {b: p for b, p in powers.items() if b not in (e, base)}
+            left = exp(v * (1 - k / total)) if total != k else ONE
+            return _product(rest) * left * sign**k * turned**k * base ** (n - k * (1 if n > 0 else -1)), name
+        for base, n in powers.items():
+            if isinstance(base, Add) and n.is_Integer and n < 0 and len(base.args) == 2 and all(isinstance(t, exp) for t in base.args):
+                for t, s in (base.args, base.args[::-1]):
+                    if v == t.args[0]:
+                        rest = {b: p for b, p in powers.items() if b not in (e, base)}
+                        return _product(rest) * sigmoid(t.args[0] - s.args[0]) * base ** (n + 1), "sigmoid"
+    return None
+
+
+def _hyperbolic(expr: Any) -> tuple[Any, str] | None:
+    """sinh(u) / cosh(u) as tanh(u), and what is left of 1 / cosh(u) as sech(u) or sech_squared(u)."""
+    powers = _powers(expr)
+    for u in dict.fromkeys(base.args[0] for base in powers if isinstance(base, (cosh, sech, sech_squared))):
+        below = {base: p for base, p in powers.items() if isinstance(base, (cosh, sech, sech_squared)) and base.args[0] == u}
+        total = sum(p * {cosh: -1, sech: 1, sech_squared: 2}[base.func] for base, p in below.items())
+        above = powers.get(sinh(u), sympy.S.Zero)
+        if not (total.is_Integer and above.is_Integer):
+            continue
+        k = min(total, above) if total > 0 and above > 0 else sympy.S.Zero
+        if not k and (len(below) == 1 and (total < 0 or next(iter(below.items())) in ((sech(u), 1), (sech_squared(u), total / 2)))):
+            continue
+        rest = {base: p for base, p in powers.items() if base not in below and base != sinh(u)}
+        total -= k
+        left = cosh(u) ** -total if total < 0 else sech_squared(u) ** (total // 2) * sech(u) ** (total % 2)
+        return _product(rest) * tanh(u) ** k * sinh(u) ** (above - k) * left, "tanh" if k else "sech_squared" if total > 1 else "sech"
+    return None
+
+
+# Powers and logarithms
+
+
+def _pow(expr: Any) -> tuple[Any, str] | None:
+    base, power = expr.args
+    if isinstance(base, Add):
+        if power.is_Rational and power.q == 2 and len(base.args) == 2:
+            sides = [_square_base(arg) for arg in base.args]
+            if None not in sides and not all(s.is_Number for s in sides):
+                return hypot(*sides) ** (2 * power), "hypot"
+        if power.is_Integer and power < 0 and len(base.args) == 2 and 1 in base.args:
+            other = base - 1
+            if isinstance(other, exp):
+                return sigmoid(-other.args[0]) ** -power, "sigmoid"
+    if isinstance(base, cosh) and power.is_Integer and power < 0:
+        return _hyperbolic(expr)
+    if isinstance(base, sech) and power.is_Integer and power > 1:
+        return sech_squared(base.args[0]) ** (power // 2) * base ** (power % 2), "sech_squared"
+    return None
+
+
+def _log(expr: Any) -> tuple[Any, str] | None:
+    (inner,) = expr.args
+    if isinstance(inner, sigmoid):
+        return -softplus(-inner.args[0]), "softplus"
+    if isinstance(inner, cosh):
+        return log_cosh(inner.args[0]), "log_cosh"
+    if isinstance(inner, Mul) and len(inner.args) == 2 and inner.args[0] == -1 and isinstance(inner.args[1], expm1):
+        return log1mexp(inner.args[1].args[0]), "log1mexp"
+    if isinstance(inner, Pow) and isinstance(inner.base, (sigmoid, hypot)) and inner.exp.is_Rational:
+        return inner.exp * log(inner.base), "logarithm of a power"
+    if not isinstance(inner, Add):
+        return None
+    if len(inner.args) == 2 and all(isinstance(term, exp) for term in inner.args):
+        return logaddexp(*[term.args[0] for term in inner.args]), "logaddexp"
+    if 1 in inner.args:
+        rest = inner - 1
+        return (softplus(rest.args[0]), "softplus") if isinstance(rest, exp) else (log1p(rest), "log1p")
+    return None
+
+
+def _log1p(expr: Any) -> tuple[Any, str] | None:
+    (inner,) = expr.args
+    if isinstance(inner, exp):
+        return softplus(inner.args[0]), "softplus"
+    if isinstance(inner, Mul) and len(inner.args) == 2 and inner.args[0] == -1 and isinstance(inner.args[1], exp):
+        return log1mexp(inner.args[1].args[0]), "log1mexp"
+    return None
+
+
+RULES: Sequence[tuple[Any, Sequence[Rule]]] = (
+    (Add, (_beside_one, _exponentials, _roots, _logarithms, _squares)),
+    (Mul, (_by_exponential, _hyperbolic)),
+    (Pow, (_pow,)),
+    (log, (_log,)),
+    (log1p, (_log1p,)),
+)

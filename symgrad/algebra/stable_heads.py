@@ -1,0 +1,158 @@
+"""Heads: names for functions whose elementary formula loses digits in floats, and `elementary`, which writes the formulas back.
+
+Each head is a SymPy Function of one definition. It differentiates into forms that keep their digits too, and evaluates to any number of digits.
+`expm1`, `log1p` and `hypot` are those of `sympy.codegen.cfunctions`, which SymPy's printers know.
+
+>>> import sympy
+>>> x = sympy.Symbol("x", real=True)
+>>> softplus(x).diff(x), elementary(softplus(x))
+(sigmoid(x), log(exp(x) + 1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import mpmath
+import sympy
+from sympy.codegen.cfunctions import expm1, hypot, log1p
+
+__all__ = ["DEFINITIONS", "Head", "elementary", "expm1", "hypot", "log1mexp", "log1p", "log_cosh", "logaddexp", "sech_squared", "sigmoid", "softplus"]
+
+
+class Head(sympy.Function):
+    """A function with a `definition` in elementary ones and `partials` by each argument."""
+
+    definition: ClassVar[Callable[..., Any]]
+    partials: ClassVar[tuple[Callable[..., Any], ...]]
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """The partial derivative by one argument."""
+        return type(self).partials[argindex - 1](*self.args)
+
+    def _eval_is_extended_real(self) -> bool | None:
+        return True if all(arg.is_extended_real for arg in self.args) else None
+
+    def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
+        return type(self).definition(*self.args).rewrite(rule)
+
+    def _eval_expand_func(self, **hints: Any) -> Any:
+        return type(self).definition(*self.args)
+
+    def _eval_mpmath(self) -> tuple[Callable[..., Any], Any]:
+        return type(self).number, self.args
+
+    @classmethod
+    def number(cls, *xs: Any) -> Any:
+        """The value at mpmath's numbers, with as many digits as mpmath works with."""
+        symbols = [sympy.Dummy() for _ in xs]
+        with mpmath.extradps(15):
+            out = sympy.lambdify(symbols, cls.definition(*symbols), "mpmath")(*xs)
+        return +out
+
+
+class sech_squared(Head):
+    """1 / cosh(u)², the derivative of tanh."""
+
+    nargs = 1
+    definition = staticmethod(lambda u: 1 / sympy.cosh(u) ** 2)
+    partials = (lambda u: -2 * sech_squared(u) * sympy.tanh(u),)
+    number = staticmethod(lambda u: mpmath.sech(u) ** 2)
+
+    @classmethod
+    def eval(cls, u: Any) -> Any:
+        """An even function."""
+        return cls(-u) if u.could_extract_minus_sign() else sympy.S.One if u.is_zero else None
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.args[0].is_real else None
+
+
+class sigmoid(Head):
+    """1 / (1 + exp(-u))."""
+
+    nargs = 1
+    definition = staticmethod(lambda u: 1 / (1 + sympy.exp(-u)))
+    partials = (lambda u: sigmoid(u) * sigmoid(-u),)
+    number = staticmethod(lambda u: 1 / (1 + mpmath.exp(-u)))
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.args[0].is_real else None
+
+
+class softplus(Head):
+    """log(1 + exp(u))."""
+
+    nargs = 1
+    definition = staticmethod(lambda u: sympy.log(1 + sympy.exp(u)))
+    partials = (lambda u: sigmoid(u),)
+    number = staticmethod(lambda u: mpmath.log1p(mpmath.exp(u)))
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.args[0].is_real else None
+
+
+class log1mexp(Head):
+    """log(1 - exp(u)) for u < 0."""
+
+    nargs = 1
+    definition = staticmethod(lambda u: sympy.log(1 - sympy.exp(u)))
+    partials = (lambda u: 1 / expm1(-u) * -1,)
+    number = staticmethod(lambda u: mpmath.log1p(-mpmath.exp(u)) if u < -1 else mpmath.log(-mpmath.expm1(u)))
+
+
+class log_cosh(Head):
+    """log(cosh(u)), without overflow and with all digits next to 0."""
+
+    nargs = 1
+    definition = staticmethod(lambda u: sympy.log(sympy.cosh(u)))
+    partials = (lambda u: sympy.tanh(u),)
+
+    @classmethod
+    def eval(cls, u: Any) -> Any:
+        """An even function."""
+        return cls(-u) if u.could_extract_minus_sign() else None
+
+    @staticmethod
+    def number(u: Any) -> Any:
+        """log1p(2 sinh²(u/2)) next to 0, and |u| + log1p(exp(-2|u|)) - log(2) elsewhere."""
+        u = abs(u)
+        return mpmath.log1p(2 * mpmath.sinh(u / 2) ** 2) if u < 1 else u + mpmath.log1p(mpmath.exp(-2 * u)) - mpmath.ln2
+
+
+class logaddexp(Head):
+    """log(exp(u) + exp(v))."""
+
+    nargs = 2
+    definition = staticmethod(lambda u, v: sympy.log(sympy.exp(u) + sympy.exp(v)))
+    partials = (lambda u, v: sigmoid(u - v), lambda u, v: sigmoid(v - u))
+
+    @staticmethod
+    def number(u: Any, v: Any) -> Any:
+        """The larger, and what the other adds to it."""
+        return max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v)))
+
+
+DEFINITIONS: dict[Any, Callable[..., Any]] = {
+    expm1: lambda u: sympy.exp(u) - 1, log1p: lambda u: sympy.log(1 + u), hypot: lambda u, v: sympy.sqrt(u**2 + v**2),
+    **{head: head.definition for head in (sech_squared, sigmoid, softplus, log1mexp, log_cosh, logaddexp)}}
+
+
+def elementary(expr: Any) -> Any:
+    """An expression with the definition of every head in its place.
+
+    >>> import sympy
+    >>> elementary(hypot(sympy.Symbol("x"), 1))
+    sqrt(x**2 + 1)
+    """
+    return _walked(sympy.sympify(expr), {})
+
+
+def _walked(expr: Any, known: dict[Any, Any]) -> Any:
+    if not expr.args or not expr.has(*DEFINITIONS):
+        return expr
+    if expr not in known:
+        args = [_walked(arg, known) for arg in expr.args]
+        known[expr] = DEFINITIONS.get(expr.func, expr.func)(*args)
+    return known[expr]
