@@ -73,8 +73,9 @@ class Tape:
             self._ready = outputs, *self._prepared(outputs)
         _, steps, ends = self._ready
         values = list(inputs)
+        note = values.append
         for step in steps:
-            values.append(step(values))
+            note(step(values))
         return [y if end is None else end(values) for y, end in zip(outputs, ends)]
 
     def inputs(self, outputs: Sequence[Any]) -> list[int]:

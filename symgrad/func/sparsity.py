@@ -113,9 +113,9 @@ class Plan:
         Raises ValueError for products of another number.
         """
         flat = np.asarray(compressed).reshape(-1)
-        if self._pattern is None:
+        if self._pattern is None or self._colouring is None:
             raise ValueError("recover: the matrix is dense; compute it as a whole")
-        if flat.size != self.colours * self.shape[0]:
+        if flat.size != self._colouring.count * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
         empty = self._empty
         out = object.__new__(type(empty))  # SciPy's constructor would look through the indices again
