@@ -6,8 +6,7 @@ as the node lives. A leaf without a symbol is a constant, and so is everything t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -31,7 +30,7 @@ def _sympy() -> Any:
     return sympy
 
 
-# Reading a graph
+# _Reading a graph
 
 
 def names(leaf: Leaf) -> list[str]:
@@ -69,8 +68,11 @@ class _Reading:
         cells = self.xp.ExactExpressions if self.exact else self.xp.Expressions
         return cells.fill([_sympy().Symbol(name, **assumptions) for name in names(leaf)], leaf.value.shape)
 
-    def forward(self, roots: Sequence[Node]) -> None:
-        """Fill in the values of the roots and of the named nodes they depend on."""
+    def ready(self, roots: Sequence[Node]) -> list[Node]:
+        """The nodes that the roots depend on, oldest first, once what no named leaf reaches has its values.
+
+        Raises ValueError for a symbol that is used twice.
+        """
         nodes = upstream(roots)
         _check_names([node for node in nodes if isinstance(node, Leaf) and node.flags & NAMED])
         for node in nodes:
@@ -80,6 +82,11 @@ class _Reading:
             for p, a in zip(node.parents, node.args or (node.value,)):
                 if p is not None and not p.flags & NAMED:
                     self.values[p] = self.constant(a)
+        return nodes
+
+    def forward(self, roots: Sequence[Node]) -> None:
+        """Fill in the values of the roots and of the named nodes they depend on."""
+        self.ready(roots)
         replay(self.xp, roots, self.leaf, self.constant, self.values)
 
     def read(self, node: Node) -> tuple[Any, tuple]:
@@ -167,80 +174,6 @@ def expr(self: Tensor) -> Any:
     return None if cells is None else _as_sympy(cells)
 
 
-# The let-form
-
-
-class _LetForm(dict):
-    """The values of nodes, in which every expression stands on its own line and is called by a short name."""
-
-    def __init__(self, taken: set[str]):
-        super().__init__()
-        self.lines: dict[Any, Any] = {}
-        self.fresh: Iterator[str] = (name for name in (f"v{i}" for i in count(1)) if name not in taken)
-
-    def __setitem__(self, node: Node, cells: Any) -> None:
-        super().__setitem__(node, self.named(cells, node))
-
-    def named(self, cells: Any, node: Node) -> Any:
-        """The cells with each element that is more than a symbol, a number or minus one of them replaced by the name of its line."""
-        if hasattr(cells, "parts") or isinstance(cells, tuple):  # of the outputs of a custom Function
-            return type(cells)(None if part is None else self.named(part, node) for part in getattr(cells, "parts", cells))
-        real = node.value.dtype.kind != "c"
-        return cells.fill([e if _is_short(e) else self.line(e, real) for e in cells.ravel().tolist()], cells.shape)
-
-    def line(self, expression: Any, real: bool) -> Any:
-        if expression not in self.lines:
-            self.lines[expression] = self.symbol(real)
-        return self.lines[expression]
-
-    def symbol(self, real: bool) -> Any:
-        assumptions = {"real": True} if real else {}
-        return _sympy().Symbol(next(self.fresh), **assumptions)
-
-    def finished(self, cells: Any) -> list[tuple[Any, Any]]:
-        """The lines that the cells depend on, the last of them being the cells themselves."""
-        elements = cells.ravel().tolist()
-        needed = set().union(*(e.free_symbols for e in elements))
-        out = []
-        for expression, symbol in reversed(self.lines.items()):
-            if symbol in needed:
-                needed |= expression.free_symbols
-                out.append((symbol, expression))
-        out.reverse()
-        if [symbol for symbol, _ in out[len(out) - len(elements):]] != elements:
-            out += [(self.symbol(real=True), e) for e in elements]
-        return out
-
-
-def _is_short(e: Any) -> bool:
-    """Whether an expression is a symbol, a number, minus one of them, or a condition: what needs no line of its own."""
-    return e.is_Atom or not isinstance(e, _sympy().Expr) or e.is_Mul and len(e.args) == 2 and e.args[0] == -1 and e.args[1].is_Atom
-
-
-def _named_pullback(reading: _Reading, form: _LetForm, seeds: Seeds, target: Node) -> Any:
-    """The cotangent of one node, where every cotangent on the way is named before it goes on."""
-    pending: dict[Node, Any] = {}
-
-    def add(node: Node, g: Any) -> None:
-        g = g if g.shape == node.value.shape else reading.xp.sum_to_size(g, node.value.shape)
-        pending[node] = form.named(pending[node] + g, node) if node in pending else g
-
-    wanted = _paths(seeds, frozenset((target,)))
-    for root, g in seeds:
-        add(root, g)
-    for node in reversed(upstream(list(pending), differentiable=True)):
-        if node not in pending or node not in wanted:
-            continue
-        g = form.named(pending.pop(node), node)
-        if node is target:
-            return g
-        needs = tuple(p if p in wanted else None for p in node.parents)
-        for p, c in zip(needs, node.vjp(reading.xp, g, *reading.read(node), needs)):
-            if p is not None and c is not None:
-                add(p, c)
-    return reading.constant(np.zeros(target.value.shape))
-
-
 def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     """The formula as a list of small equations (symbol, expression), in order; the last ones are the tensor's elements.
 
@@ -260,12 +193,14 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     roots: list[Any] = [node] if named else derivative.roots
     if not roots:
         return []
-    form = _LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
+    from symgrad.letform import LetForm
+
+    form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
     reading = _Reading(False, form)
-    reading.forward(roots)
+    form.forward(reading, roots)
     if named:
-        return form.finished(form[node])
-    parts = [_named_pullback(reading, form, reading.seeds(seeds), target) for seeds, target in derivative]
+        return form.finished(form[node])  # type: ignore[index]
+    parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
     return form.finished(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
 
 
@@ -359,6 +294,6 @@ def _condition(branch: _Branch) -> Any:
 
 
 Tensor.expr = property(expr)  # type: ignore[assignment]
-Tensor.conditions = property(conditions)  # type: ignore[assignment]
 Tensor.assignments = assignments  # type: ignore[attr-defined]
+Tensor.conditions = property(conditions)  # type: ignore[assignment]
 type(mode).branch = staticmethod(_record_branch)
