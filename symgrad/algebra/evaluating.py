@@ -1,0 +1,363 @@
+"""SymPy expressions at exact points, each value with a bound on its error.
+
+An expression becomes a list of steps, one for each different part, and every step is a function of numbers with errors. A step that has no
+value (a pole, a jump within the error) holds its exception, and only those pass it on that use it: a `Piecewise` looks at the case it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef
+from sympy.logic.boolalg import Boolean, BooleanAtom
+
+from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Gaussian, Number, Undecided, Undefined
+
+__all__ = ["Program", "Unknown", "exact_float"]
+
+Step = Callable[..., Any]
+
+
+class Unknown(Exception):
+    """A part of an expression that has no numbers: an undefined function, an unevaluated integral, an object that is no number."""
+
+
+def exact_float(x: sympy.Float) -> Fraction:
+    """The number that a SymPy float is."""
+    sign, mantissa, exponent, _ = x._mpf_
+    return Fraction(-1 if sign else 1) * mantissa * Fraction(2) ** exponent
+
+
+class Program:
+    """Expressions to be evaluated together at points of the symbols.
+
+    Raises Unknown for a part that has no numbers.
+
+    >>> x = sympy.Symbol("x")
+    >>> Program([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
+    [Fraction(81, 16), Fraction(3, 2)]
+    """
+
+    def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol]):
+        self.steps: list[tuple[Step, tuple[int, ...]]] = []
+        self.lazy: set[int] = set()
+        self.places: dict[Any, int] = {s: -1 - i for i, s in enumerate(symbols)}
+        self.symbols = tuple(symbols)
+        self.results = [self._place(e) for e in expressions]
+
+    def _place(self, root: Any) -> int:
+        stack = [root]
+        while stack:
+            top = stack[-1]
+            if top in self.places:
+                stack.pop()
+                continue
+            step, parts = _step(top)
+            missing = [part for part in parts if part not in self.places]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if isinstance(top, sympy.Piecewise):
+                self.lazy.add(len(self.steps))
+            self.steps.append((step, tuple(self.places[part] for part in parts)))
+            self.places[top] = len(self.steps) - 1
+        return self.places[root]
+
+    def at(self, point: Sequence[Any], arithmetic: Arithmetic) -> list[Any]:
+        """The values at a point, one per expression: a number with its error, or the exception that stands in its place."""
+        values: list[Any] = []
+
+        def got(i: int) -> Any:
+            return values[i] if i >= 0 else point[-1 - i]
+
+        for k, (step, places) in enumerate(self.steps):
+            xs = [got(i) for i in places]
+            if k not in self.lazy:
+                failed = next((x for x in xs if isinstance(x, ArithmeticError)), None)
+                if failed is not None:
+                    values.append(failed)
+                    continue
+            try:
+                values.append(step(arithmetic, *xs))
+            except (Undefined, Undecided) as error:
+                values.append(error)
+            except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
+                values.append(Undefined(str(error)))
+        return [got(i) for i in self.results]
+
+
+# ---------------------------------------------------------------------- one step
+
+
+def _constant(e: Any) -> Step | None:
+    """A number that is a leaf, None for anything else."""
+    if isinstance(e, sympy.Rational):
+        value = Fraction(int(e.p), int(e.q))
+        return lambda a: value
+    if isinstance(e, sympy.Float):
+        value = exact_float(e)
+        return lambda a: a.kept(value)
+    if e is sympy.I:
+        return lambda a: Gaussian(Fraction(0), Fraction(1))
+    if isinstance(e, BooleanAtom):
+        truth = bool(e)
+        return lambda a: truth
+    if isinstance(e, sympy.NumberSymbol):
+        name = {sympy.pi: "pi", sympy.E: "e", sympy.EulerGamma: "euler", sympy.Catalan: "catalan", sympy.GoldenRatio: "phi"}.get(e)
+        if name is not None:
+            return lambda a: a.rounded(+getattr(a.context, name))
+    if e in (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan):
+        def nothing(a: Arithmetic) -> Any:
+            raise Undefined(str(e))
+        return nothing
+    return None
+
+
+def _step(e: Any) -> tuple[Step, tuple[Any, ...]]:
+    """How a part is computed, and from which parts."""
+    constant = _constant(e)
+    if constant is not None:
+        return constant, ()
+    kind = type(e)
+    if kind in STEPS:
+        return STEPS[kind], e.args
+    if isinstance(e, sympy.Piecewise):
+        return _piecewise, tuple(part for pair in e.args for part in pair.args)
+    if isinstance(e, (sympy.Symbol, AppliedUndef)) or not isinstance(e, (sympy.Expr, Boolean)):
+        raise Unknown(f"{e} has no value")
+    name = NAMES.get(kind.__name__)
+    if name is not None:
+        function, slope = name
+        return (lambda a, *xs: a.function(_method(a, function), xs, slope)), e.args
+    if isinstance(e, sympy.Function):
+        expanded = _expanded(e)
+        if expanded is not None:
+            return (lambda a, x: x), (expanded,)
+        return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
+    if e.is_number and isinstance(e, sympy.Expr):
+        return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
+    raise Unknown(f"{type(e).__name__} has no value: {e}")
+
+
+def _expanded(e: Any) -> Any:
+    """A function of code generation (expm1, log1p, hypot) or one of ours in terms of elementary ones, None where it has no such form."""
+    for method in ("_eval_expand_func", "_eval_rewrite_as_tractable"):
+        if hasattr(e, method):
+            out = getattr(e, method)() if method == "_eval_expand_func" else getattr(e, method)(*e.args)
+            if isinstance(out, sympy.Expr) and out != e and not out.has(type(e)):
+                return out
+    return None
+
+
+def _by_evalf(a: Arithmetic, function: Any, values: Sequence[Any]) -> Any:
+    """A function that only SymPy knows."""
+    digits = a.context.dps + 10
+    parts = [sympy.Float(x, digits) if isinstance(x, a.context.mpf) else sympy.Float(x.real, digits) + sympy.I * sympy.Float(x.imag, digits)
+             for x in values]
+    out = function(*parts).evalf(digits)
+    if not out.is_number or out.has(sympy.nan, sympy.zoo, sympy.oo) or out.atoms(sympy.Function):
+        raise Undefined(str(out))
+    real, imag = (a.context.make_mpf(part._to_mpmath(a.bits + 20)._mpf_) for part in out.as_real_imag())
+    return a.context.mpc(real, imag) if imag else real
+
+
+def _method(a: Arithmetic, name: Any) -> Callable[..., Any]:
+    return getattr(a.context, name) if isinstance(name, str) else lambda *xs: name(a.context, *xs)
+
+
+# ---------------------------------------------------------------------- the steps of SymPy's functions
+
+
+def _elementary(name: str, slope: int | None = 1, at_zero: int | None = 0) -> Step:
+    """A function of mpmath with its value at 0."""
+    def step(a: Arithmetic, x: Number) -> Number:
+        if x == 0 and at_zero is not None:
+            return Fraction(at_zero)
+        return a.function(getattr(a.context, name), [x], slope, 6)
+    return step
+
+
+def _growing(name: str, at_zero: int) -> Step:
+    """sinh and cosh, whose derivative is about as large as they are; tan, whose derivative is about its square."""
+    def step(a: Arithmetic, x: Number) -> Number:
+        if x == 0:
+            return Fraction(at_zero)
+        ball = a.bounded(x)
+        if ball.error > EXACT and not isinstance(ball.value, a.context.mpc):
+            size = max(a.magnitude(a.value(a.function(getattr(a.context, name), [Ball(ball.value, EXACT)]))), 0)
+            return a.function(getattr(a.context, name), [x], 2 * size + 2 if name == "tan" else size + 2, 6)
+        return a.function(getattr(a.context, name), [x], None, 6)
+    return step
+
+
+
+
+def _abs(a: Arithmetic, x: Number) -> Number:
+    if isinstance(x, Fraction):
+        return abs(x)
+    if isinstance(x, Gaussian):
+        return a.root(x.real**2 + x.imag**2)
+    return a.rounded(abs(x.value), x.error, 2)
+
+
+def _sign(a: Arithmetic, x: Number) -> Number:
+    if isinstance(x, Gaussian) or isinstance(x, Ball) and isinstance(x.value, a.context.mpc):
+        return a.product([x, a.inverse(_abs(a, x))])
+    return Fraction(a.sign(x))
+
+
+def _extreme(larger: bool) -> Step:
+    def step(a: Arithmetic, *xs: Number) -> Number:
+        reals = [a.real(x) for x in xs]
+        if all(isinstance(x, Fraction) for x in reals):
+            return (max if larger else min)(reals)
+        balls = [a.ball(x) for x in reals]
+        value = (max if larger else min)(x.value for x in balls)
+        return Ball(value, max(x.error for x in balls))
+    return step
+
+
+def _heaviside(a: Arithmetic, x: Number, at_zero: Number = Fraction(1, 2)) -> Number:
+    sign = a.sign(x)
+    return at_zero if sign == 0 else Fraction(1 if sign > 0 else 0)
+
+
+def _dirac(a: Arithmetic, x: Number, order: Number = Fraction(0)) -> Number:
+    if a.sign(x) == 0:
+        raise Undefined("an impulse")
+    return Fraction(0)
+
+
+def _floor(a: Arithmetic, x: Number) -> Number:
+    real = a.real(x)
+    if isinstance(real, Fraction):
+        return Fraction(real.numerator // real.denominator)
+    if a.magnitude(real.value) > a.bits:
+        raise Undecided("floor")
+    below = int(a.context.floor(real.value))
+    for edge in (below, below + 1):
+        if a.magnitude(real.value - edge) <= real.error + 1:
+            raise Undecided("floor")
+    return Fraction(below)
+
+
+def _negative(a: Arithmetic, x: Number) -> Number:
+    return a.product([Fraction(-1), x])
+
+
+def _ceiling(a: Arithmetic, x: Number) -> Number:
+    return _negative(a, _floor(a, _negative(a, x)))
+
+
+def _mod(a: Arithmetic, x: Number, y: Number) -> Number:
+    return a.sum([x, _negative(a, a.product([y, _floor(a, a.product([x, a.inverse(y)]))]))])
+
+
+def _conjugate(a: Arithmetic, x: Number) -> Number:
+    real, imag = a.parts(x)
+    return a.sum([real, a.product([Gaussian(Fraction(0), Fraction(-1)), imag])])
+
+
+def _arg(a: Arithmetic, x: Number) -> Number:
+    if x == 0:
+        raise Undefined("arg of 0")
+    return a.parts(a.log(x))[1]
+
+
+def _atan2(a: Arithmetic, y: Number, x: Number) -> Number:
+    return _arg(a, a.sum([a.real(x), a.product([Gaussian(Fraction(0), Fraction(1)), a.real(y)])]))
+
+
+def _log(a: Arithmetic, x: Number, base: Number | None = None) -> Number:
+    return a.log(x) if base is None else a.product([a.log(x), a.inverse(a.log(base))])
+
+
+def _acot(a: Arithmetic, x: Number) -> Number:
+    return a.product([a.rounded(+a.context.pi), Fraction(1, 2)]) if x == 0 else a.function(a.context.atan, [a.inverse(x)], 1, 6)
+
+
+def _sinc(a: Arithmetic, x: Number) -> Number:
+    return Fraction(1) if x == 0 else a.product([_elementary("sin")(a, x), a.inverse(x)])
+
+
+def _reciprocal(step: Step) -> Step:
+    return lambda a, x: a.inverse(step(a, x))
+
+
+def _of_reciprocal(name: str) -> Step:
+    return lambda a, x: a.function(getattr(a.context, name), [a.inverse(x)], None, 6)
+
+
+def _piecewise(a: Arithmetic, *parts: Any) -> Any:
+    for value, condition in zip(parts[::2], parts[1::2]):
+        if isinstance(condition, ArithmeticError):
+            raise condition
+        if condition:
+            if isinstance(value, ArithmeticError):
+                raise value
+            return value
+    raise Undefined("no case holds")
+
+
+def _ordered(holds: Callable[[int], bool]) -> Step:
+    def step(a: Arithmetic, x: Number, y: Number) -> bool:
+        x, y = a.real(x), a.real(y)
+        return holds(a.sign(a.sum([x, _negative(a, y)])))
+    return step
+
+
+def _equal(a: Arithmetic, x: Any, y: Any) -> bool:
+    if isinstance(x, bool) or isinstance(y, bool):
+        return x is y
+    if isinstance(x, Ball) or isinstance(y, Ball):
+        if a.apart(x, y):
+            return False
+        raise Undecided("equal")
+    return bool(x == y)
+
+
+STEPS: dict[Any, Step] = {
+    sympy.Add: lambda a, *xs: a.sum(xs), sympy.Mul: lambda a, *xs: a.product(xs), sympy.Pow: lambda a, x, y: a.power(x, y),
+    sympy.exp: lambda a, x: a.exp(x), sympy.log: _log, sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True), sympy.Min: _extreme(False),
+    sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor, sympy.ceiling: _ceiling, sympy.Mod: _mod,
+    sympy.frac: lambda a, x: a.sum([x, _negative(a, _floor(a, x))]),
+    sympy.re: lambda a, x: a.parts(x)[0], sympy.im: lambda a, x: a.parts(x)[1], sympy.conjugate: _conjugate, sympy.arg: _arg,
+    sympy.sin: _elementary("sin"), sympy.cos: _elementary("cos", at_zero=1), sympy.tan: _growing("tan", 0),
+    sympy.cot: _reciprocal(_growing("tan", 0)), sympy.sec: _reciprocal(_elementary("cos", at_zero=1)), sympy.csc: _reciprocal(_elementary("sin")),
+    sympy.sinh: _growing("sinh", 0), sympy.cosh: _growing("cosh", 1), sympy.tanh: _elementary("tanh"),
+    sympy.coth: _reciprocal(_elementary("tanh")), sympy.sech: _reciprocal(_growing("cosh", 1)), sympy.csch: _reciprocal(_growing("sinh", 0)),
+    sympy.asin: _elementary("asin", None), sympy.acos: _elementary("acos", None, None), sympy.atan: _elementary("atan"), sympy.acot: _acot,
+    sympy.asinh: _elementary("asinh"), sympy.acosh: _elementary("acosh", None, None), sympy.atanh: _elementary("atanh", None),
+    sympy.asec: _of_reciprocal("acos"), sympy.acsc: _of_reciprocal("asin"), sympy.asech: _of_reciprocal("acosh"),
+    sympy.acsch: _of_reciprocal("asinh"), sympy.acoth: _of_reciprocal("atanh"),
+    sympy.atan2: _atan2, sympy.sinc: _sinc, sympy.erf: _elementary("erf", 2), sympy.erfc: _elementary("erfc", 2, 1),
+    sympy.Lt: _ordered(lambda s: s < 0), sympy.Le: _ordered(lambda s: s <= 0), sympy.Gt: _ordered(lambda s: s > 0),
+    sympy.Ge: _ordered(lambda s: s >= 0), sympy.Eq: _equal, sympy.Ne: lambda a, x, y: not _equal(a, x, y),
+    sympy.And: lambda a, *xs: all(xs), sympy.Or: lambda a, *xs: any(xs), sympy.Not: lambda a, x: not x, sympy.Xor: lambda a, *xs: sum(xs) % 2 == 1,
+    sympy.ITE: lambda a, c, x, y: x if c else y,
+}
+STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
+
+# SymPy's name of a function: mpmath's, or a function of a context; and a bound on the logarithm of its derivative where there is one.
+NAMES: dict[str, tuple[Any, int | None]] = {
+    "gamma": ("gamma", None), "loggamma": ("loggamma", None), "factorial": ("factorial", None), "digamma": ("digamma", None),
+    "polygamma": (lambda c, n, x: c.psi(int(n), x), None), "erfi": ("erfi", None), "erfinv": ("erfinv", None), "Si": ("si", 1), "Ci": ("ci", None),
+    "Ei": ("ei", None), "li": ("li", None), "expint": ("expint", None), "zeta": ("zeta", None), "LambertW": ("lambertw", None),
+    "beta": ("beta", None), "binomial": ("binomial", None), "RisingFactorial": ("rf", None), "FallingFactorial": ("ff", None),
+    "factorial2": ("fac2", None), "besselj": ("besselj", None), "bessely": ("bessely", None), "besseli": ("besseli", None),
+    "besselk": ("besselk", None), "airyai": ("airyai", None), "airybi": ("airybi", None), "fresnels": ("fresnels", None),
+    "fresnelc": ("fresnelc", None), "polylog": ("polylog", None), "uppergamma": (lambda c, s, x: c.gammainc(s, x), None),
+    "lowergamma": (lambda c, s, x: c.gammainc(s, 0, x), None), "erfcinv": (lambda c, x: c.erfinv(1 - x), None), "harmonic": ("harmonic", None),
+    "legendre": ("legendre", None), "chebyshevt": ("chebyt", None), "chebyshevu": ("chebyu", None), "hermite": ("hermite", None),
+    "elliptic_k": ("ellipk", None), "elliptic_e": ("ellipe", None), "catalan": (lambda c, n: c.binomial(2 * n, n) / (n + 1), None),
+}
+
+
+def opaque(e: Any) -> Mapping[Any, Any]:
+    """The applied undefined functions of an expression, with their unevaluated derivatives, each as a symbol of its own."""
+    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if isinstance(f, AppliedUndef) or f.has(AppliedUndef)]
+    return {f: sympy.Dummy(str(f), real=True) for f in found}
