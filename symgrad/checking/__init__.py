@@ -54,7 +54,7 @@ def examples_of(function: Any) -> dict[str, Any] | None:
 
 
 def check(function: Callable[..., Any], *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int = 20, seconds: float = 20.0,
-          seed: int = 0, progress: Any = None) -> Report:
+          seed: int = 0, progress: Any = None, rigorous: bool = False) -> Report:
     """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
 
     The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
@@ -69,18 +69,22 @@ def check(function: Callable[..., Any], *inputs: Any, order: int = 2, wrt: Seque
     "refuted" (with a simple counterexample) or "not checkable" (with the reason). `progress` is True for a bar on
     standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 
-    Raises ValueError for another order, TypeError for inputs the function does not take, and what the function raises at its inputs.
+    With `rigorous` the value and the derivatives at the given point are also computed in ball arithmetic, by the extra symgrad[rigorous]:
+    the report's `enclosures` are intervals that are certain to hold the true numbers.
+
+    Raises ValueError for another order, TypeError for inputs the function does not take, ImportError for `rigorous` without python-flint, and
+    what the function raises at its inputs.
 
     >>> import symgrad
     >>> report = symgrad.check(lambda x, y: (x * y).sin(), 1.0, 2.0)
     >>> report.verdict, report.formula, round(report.gradient["x"], 6)
     ('proved', sin(x*y), -0.832294)
     """
-    return check_named(function, inputs or examples_of(function) or (), order, wrt, points, seconds, seed, progress)
+    return check_named(function, inputs or examples_of(function) or (), order, wrt, points, seconds, seed, progress, rigorous)
 
 
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
-                points: int = 20, seconds: float = 20.0, seed: int = 0, progress: Any = None) -> Report:
+                points: int = 20, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False) -> Report:
     """`check` with its inputs as a sequence, or by name as a mapping."""
     if type(order) is not int or order not in (1, 2, 3):
         raise ValueError(f"check: order must be 1, 2 or 3, not {order!r}")
@@ -95,4 +99,4 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     except NotCheckable as error:
         return Report(name, NOT_CHECKABLE, str(error), order)
     with progress_bar(progress, name) as tell:
-        return Checker(problem, order, points, seconds, seed, tell).run()
+        return Checker(problem, order, points, seconds, seed, tell, rigorous).run()

@@ -16,6 +16,7 @@ from symgrad.checking.exact import FULL, Entry, Exact, agreement
 from symgrad.checking.heads import Undecided, Undefined
 from symgrad.checking.problem import NotCheckable, Problem, Run, silence
 from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Counterexample, Report
+from symgrad.checking.rigorous import carrier, enclosures
 from symgrad.checking.sampling import Point, as_point, direction, flat, random_points, special_points
 from symgrad.checking.shrink import shrunk
 from symgrad.checking.suspect import suspect
@@ -32,7 +33,8 @@ Progress = Callable[[str, int, int], None]
 class Checker:
     """One check of a problem; `report()` does the work. `progress(what, done, total)` is told how far it is."""
 
-    def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress):
+    def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
+                 rigorous: bool = False):
         self.problem, self.order, self.wanted, self.progress = problem, order, points, progress
         self.end = time.monotonic() + seconds
         self.start = time.monotonic()
@@ -43,6 +45,9 @@ class Checker:
         self.errors: dict[int, Accuracy] = {}
         self.refuted: tuple[Point, Entry] | None = None
         self.compared: list[np.ndarray] = []
+        self.rigorous = rigorous
+        if rigorous:
+            carrier()  # whether it can be had is known before the work begins
 
     def run(self) -> Report:
         """The report. What the function itself raises at the given point is raised; all other trouble is an answer."""
@@ -73,6 +78,9 @@ class Checker:
             raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
         self.progress("comparing the given point", 0, 1)
         self._compare(problem.point, base, given=True)
+        if self.rigorous:
+            self.progress("enclosing the given point", 0, 1)
+            self._enclose(base)
         self._sample(base)
         self._conclude(base)
 
@@ -95,6 +103,17 @@ class Checker:
         for what, values in (("gradient", gradient), ("Hessian", report.hessian), ("third derivative", report.third)):
             if values is not None and not np.all(np.isfinite(values)):
                 report.notes.append(f"the {what} at the given point is not finite everywhere")
+
+    def _enclose(self, base: Run) -> None:
+        """Intervals that hold the true value and derivatives at the point."""
+        report = self.report
+        values = {0: np.asarray(base.result.value), 1: np.concatenate([np.ravel(v) for v in report.gradient.values()])}
+        values |= {k: v for k, v in ((2, report.hessian), (3, report.third)) if v is not None}
+        try:
+            report.enclosures = enclosures(base, values, self.names, max(1.0, self.seconds / 2))
+        except (TypeError, AttributeError, NotImplementedError) as error:
+            report.notes.append(f"no enclosures: {error}")
+        report.notes += [f"the enclosure of {e.where} stays wide at {e.bits} bits: {e.reason}" for e in report.enclosures if not e.narrow]
 
     # Comparing
 

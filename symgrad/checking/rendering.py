@@ -16,6 +16,7 @@ __all__ = ["as_html", "as_markdown", "as_rich", "as_text"]
 
 WIDE = 72  # characters of a formula that a line shows
 ROWS = 12  # rows of a table, or lines of a let-form, that are shown
+ENCLOSED = 24  # enclosures that are shown
 MATRIX = 6  # inputs up to which the Hessian is shown as a matrix
 STYLES = {PROVED: "bold green", "verified": "green", REFUTED: "bold red", NOT_CHECKABLE: "yellow"}
 
@@ -66,6 +67,8 @@ def outline(report: Report) -> Iterator[Line | Formula | Table]:
     yield from _formula(report)
     if report.value is not None:
         yield from _derivatives(report)
+    if report.enclosures:
+        yield from _enclosures(report)
     if report.errors:
         yield Table("Largest error of the floats (ULP of the true value)", ("order", "error", "bound", "of", "condition", ""), [
             (str(e.order), f"{e.ulp:.3g}", f"{e.bound:.3g}", e.where, f"{e.condition:.3g}", "" if e.within else "accuracy is lost")
@@ -86,6 +89,14 @@ def _refutation(report: Report) -> Iterator[Line | Formula | Table]:
          f"{found.rule:.15g}", f"{found.truth:.15g}")])
     if found.difference is not None:
         yield Formula("difference", found.difference)
+
+
+def _enclosures(report: Report) -> Iterator[Line | Formula | Table]:
+    rows = [(e.where, e.interval, f"{e.value:.17g}", "inside" if e.inside else f"{e.ulp:.3g} ULP away", str(e.bits), "" if e.narrow else "wide")
+            for e in report.enclosures[:ENCLOSED]]
+    if len(report.enclosures) > ENCLOSED:
+        rows.append((f"... {len(report.enclosures) - ENCLOSED} more; all are in report.enclosures", "", "", "", "", ""))
+    yield Table("Enclosures (certain to hold the true number)", ("", "interval", "float", "", "bits", ""), rows)
 
 
 def _formula(report: Report) -> Iterator[Line | Formula | Table]:

@@ -59,7 +59,7 @@ class Report:
     `verdict` is one of "proved", "verified", "refuted" and "not checkable", and `reason` says why. `value`, `gradient` (by input),
     `hessian` and `third` are what the library computes, over the input elements `names`; `formula` and `formulas` are their
     expressions where they are short, `assignments` the let-form where they are not. `errors` has for each order the largest error of a
-    float in ULP; `points` says where it was compared.
+    float in ULP; `points` says where it was compared. `enclosures` hold the true value and derivatives, where the check was rigorous.
     """
 
     function: str
@@ -78,6 +78,7 @@ class Report:
     hessian: np.ndarray | None = None
     third: np.ndarray | None = None
     errors: list[Any] = field(default_factory=list)
+    enclosures: list[Any] = field(default_factory=list)
     points: Points = field(default_factory=Points)
     counterexample: Counterexample | None = None
     notes: list[str] = field(default_factory=list)
@@ -118,7 +119,7 @@ class Report:
                 "difference": text(found.difference)},
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
-        }
+        } | ({"enclosures": [e.to_dict() for e in self.enclosures]} if self.enclosures else {})
 
     def _texts(self, order: int) -> dict[str, str | None]:
         return {" ".join(self.names[i] for i in index): text(e) for index, e in self.formulas.items() if len(index) == order}

@@ -1,0 +1,423 @@
+"""The ball carrier: midpoints with a radius (Arb, by python-flint), so that every number is an interval that is certain to hold the true one.
+
+A condition that the balls do not decide is `MAYBE`; a choice by it holds both sides. NaN stands for a value about which nothing is known.
+Where an element is compared with itself, as a maximum is with the elements it was taken from, the answer is certain however wide the ball.
+Arb's precision is one for the whole process; `precision` sets it for a while. Importing this module needs python-flint.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from flint import acb, arb, ctx
+
+from symgrad.carriers.cells import (
+    Cells,
+    add,
+    astype,
+    batch,
+    broadcast_to,
+    cat,
+    copy,
+    cumprod,
+    cumsum,
+    diag,
+    diagonal_place,
+    div,
+    dot,
+    einsum,
+    eye_like,
+    flip,
+    fold,
+    getitem,
+    matmul,
+    mm,
+    mul,
+    mv,
+    neg,
+    ones_like,
+    permute,
+    place,
+    put,
+    reshape,
+    roll,
+    stack,
+    strided,
+    strided_add,
+    strided_put,
+    sub,
+    sum,
+    sum_to_size,
+    trace,
+    tril,
+    triu,
+    unbatch,
+    unfold,
+    view,
+    zeros_like,
+)
+from symgrad.carriers.cells import product as prod
+from symgrad.carriers.structure import diagonal
+
+
+class Undecided(ArithmeticError):
+    """The balls are too wide to say which way a rule goes."""
+
+
+class Maybe:
+    """A truth value that is not known: what the balls compared do not decide."""
+
+    def __bool__(self) -> bool:
+        raise Undecided("two numbers are too close to each other to be compared")
+
+    def __repr__(self) -> str:
+        return "MAYBE"
+
+
+MAYBE = Maybe()
+
+
+@contextlib.contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Compute with that many bits inside."""
+    before, ctx.prec = ctx.prec, bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, bool):
+        return x
+    if isinstance(x, complex):
+        return acb(arb(x.real), arb(x.imag))
+    if isinstance(x, float):
+        x = float(x)
+        return arb(x) if builtins.abs(x) != float("inf") else arb.pos_inf() if x > 0 else arb.neg_inf()
+    return arb(int(x)) if isinstance(x, int) else x
+
+
+
+
+
+def _each(function: Any, arity: int = 1) -> Any:
+    return np.frompyfunc(function, arity, 1)
+
+
+def _method(name: str) -> Any:
+    return _each(lambda x: getattr(x, name)())
+
+
+# Truth
+
+
+def _truth(x: Any) -> Any:
+    """A condition as it is, a number as whether it is not zero."""
+    if isinstance(x, (bool, Maybe)):
+        return x
+    return _not(_equal(x, arb(0)))
+
+
+def _equal(a: Any, b: Any) -> Any:
+    if a is b:
+        return True
+    a, b = (x if isinstance(x, acb) else arb(x) for x in (a, b))
+    if not a.overlaps(b) and not _unknown(a, b):
+        return False
+    return True if a.is_exact() and b.is_exact() and bool(a == b) else MAYBE
+
+
+def _unknown(*xs: Any) -> bool:
+    return builtins.any(x.is_nan() for x in xs if isinstance(x, arb))
+
+
+def _less(a: Any, b: Any) -> Any:
+    if a is b:
+        return False
+    return True if a < b else False if a >= b else MAYBE
+
+
+def _at_most(a: Any, b: Any) -> Any:
+    return _not(_less(b, a))
+
+
+def _not(a: Any) -> Any:
+    return a if a is MAYBE else not a
+
+
+def _and(a: Any, b: Any) -> Any:
+    a, b = _truth(a), _truth(b)
+    return False if a is False or b is False else MAYBE if a is MAYBE or b is MAYBE else True
+
+
+def _or(a: Any, b: Any) -> Any:
+    return _not(_and(_not(_truth(a)), _not(_truth(b))))
+
+
+def _choice(condition: Any, a: Any, b: Any) -> Any:
+    condition = _truth(condition)
+    if condition is not MAYBE:
+        return a if condition else b
+    if isinstance(a, (bool, Maybe)):
+        return a if a is b else MAYBE
+    return a if a is b else a.union(b)
+
+
+# Functions of one and of two balls
+
+
+def _square(x: Any) -> Any:
+    return (x * x).nonnegative_part() if isinstance(x, arb) else x * x
+
+
+def _ends(function: Any) -> Any:
+    """A function that never falls, from its values at the two ends of a ball."""
+    def call(x: Any) -> Any:
+        return function(x) if x.is_exact() else function(x.lower()).union(function(x.upper())) if x.is_finite() else arb.nan()
+
+    return call
+
+
+def _nearest(x: Any) -> Any:
+    """The nearest whole number, halves to even, of a number without radius."""
+    if x.is_integer():
+        return x
+    above = x + arb(0.5)
+    whole = above.floor()
+    return whole - 1 if above.is_integer() and not (whole / 2).is_integer() else whole
+
+
+def _sech(x: Any) -> Any:
+    """2 t / (1 + t²) with t = exp(-|x|): nothing overflows."""
+    t = (-builtins.abs(x) if isinstance(x, arb) else x).exp()
+    return 2 * t / (1 + t * t)
+
+
+def _negative(x: Any) -> bool:
+    """Which of two formulas to take, both of them right."""
+    return bool((x.real if isinstance(x, acb) else x).mid() < 0)
+
+
+def _sigmoid(x: Any) -> Any:
+    if _negative(x):
+        t = x.exp()
+        return t / (1 + t)
+    return 1 / (1 + (-x).exp())
+
+
+def _softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without an exponential of a large number."""
+    return x.exp().log1p() if _negative(x) else x + (-x).exp().log1p()
+
+
+def _hypot(a: Any, b: Any) -> Any:
+    return (_square(a) + _square(b)).sqrt()
+
+
+def _direction(a: Any, b: Any) -> Any:
+    length = _hypot(a, b)
+    if length.is_zero():
+        return arb(0)
+    out = a / length
+    return out if out.is_finite() else arb(0, 1)  # a part of a whole
+
+
+def _log_sum_exp(row: Any) -> Any:
+    """The largest, and the logarithm of one plus what the others are of it."""
+    at = builtins.max(range(len(row)), key=lambda i: float(row[i].mid()))
+    rest = [x for i, x in enumerate(row) if i != at]
+    return row[at] + builtins.sum(((x - row[at]).exp() for x in rest), arb(0)).log1p()
+
+
+def _larger(a: Any, b: Any) -> Any:
+    less = _less(a, b)
+    return a.max(b) if less is MAYBE else b if less else a
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    less = _less(b, a)
+    return a.min(b) if less is MAYBE else b if less else a
+
+
+def _floored(a: Any, b: Any) -> Any:
+    return (a / b).floor()
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    return a - b * _ends(_toward_zero)(a / b)
+
+
+def _toward_zero(x: Any) -> Any:
+    return x.ceil() if x < 0 else x.floor()
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, arb) and isinstance(b, arb) and b.is_exact() and not b.is_integer() and a.is_zero() and b > 0:
+        return arb(0)
+    return a**b
+
+
+def _sinc_derivative(x: Any, order: Any) -> Any:
+    """The power series of sin(u)/u at u = πx where its terms stay small, beyond it the recurrence of sin(u) = u · sin(u)/u."""
+    n, u = int(order.unique_fmpz()), arb.pi() * x
+    if not builtins.abs(u) < n + 4:
+        sine, cosine = x.sin_pi(), x.cos_pi()
+        value = sine / u
+        for i in range(1, n + 1):
+            value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
+        return value * arb.pi() ** n
+    total, k, term = arb(0), (n + 1) // 2, arb(1)
+    power = 2 * k - n
+    start = k
+    term = arb((-1) ** k) * u**power / arb.fac_ui(power)
+    while k - start < 8 or 2 * k - n < 2 * (n + 4) or not builtins.abs(term) <= builtins.abs(total) * arb(2) ** -ctx.prec:
+        total += term / (2 * k + 1)
+        k += 1
+        power = 2 * k - n
+        term = -term * u * u / (power * (power - 1))
+        if term.is_zero() or k - start > 4 * ctx.prec:
+            break
+    # From here on each term is less than half of the one before, so that the rest is no larger than twice the first.
+    return (total + arb(0, 2 * builtins.abs(term).upper())) * arb.pi() ** n
+
+
+pow = _each(_power, 2)
+
+
+class Balls(Cells):
+    """Balls; a float that meets them keeps its exact value."""
+
+    number = staticmethod(_number)
+    folds = {np.add: lambda row: builtins.sum(row[1:], row[0]) if row else arb(0),
+             np.logical_and: lambda row: _every(_and, row, True), np.logical_or: lambda row: _every(_or, row, False)}
+    ufuncs = {np.power: pow}
+
+
+def _every(function: Any, row: Any, start: Any) -> Any:
+    for x in row:
+        start = function(start, x)
+    return start
+
+
+def lift_value(value: Any) -> Any:
+    """A number or an array of them as balls of exactly the same values."""
+    return Balls.lift(value)
+
+
+abs = _each(builtins.abs)
+exp, expm1, log, log1p, sqrt, rsqrt = map(_method, ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt"))
+sin, cos, tan, asin, acos, atan = map(_method, ("sin", "cos", "tan", "asin", "acos", "atan"))
+sinh, cosh, tanh, asinh, acosh, atanh = map(_method, ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"))
+sign, floor, ceil = map(_method, ("sgn", "floor", "ceil"))
+round, trunc = _each(_ends(_nearest)), _each(_ends(_toward_zero))
+exp2 = _each(lambda x: (x * arb(2).log()).exp() if not x.is_exact() or not isinstance(x, arb) or not x.is_integer() else arb(2) ** x)
+log2, log10 = _each(lambda x: x.log() / arb(2).log()), _each(lambda x: x.log() / arb(10).log())
+square, reciprocal = _each(_square), _each(lambda x: 1 / x)
+sech, sech_square = _each(_sech), _each(lambda x: _sech(x) ** 2)
+sigmoid, logsigmoid = _each(_sigmoid), _each(lambda x: -_softplus(-x))
+relu, one_minus_square = _each(lambda x: _larger(x, arb(0))), _each(lambda x: (1 - x) * (1 + x))
+
+atan2 = _each(lambda a, b: arb.atan2(a, b), 2)
+hypot, direction = _each(_hypot, 2), _each(_direction, 2)
+logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
+maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
+remainder, fmod, floor_divide = _each(lambda a, b: a - b * _floored(a, b), 2), _each(_fmod, 2), _each(_floored, 2)
+conj = _each(lambda x: x.conjugate() if isinstance(x, acb) else x)
+where = _each(_choice, 3)
+eq, ne = _each(_equal, 2), _each(lambda a, b: _not(_equal(a, b)), 2)
+lt, le, gt, ge = _each(_less, 2), _each(_at_most, 2), _each(lambda a, b: _less(b, a), 2), _each(lambda a, b: _at_most(b, a), 2)
+logical_and, logical_or, logical_not = _each(_and, 2), _each(_or, 2), _each(lambda a: _not(_truth(a)))
+isfinite = _each(lambda x: True if x.is_finite() else MAYBE)
+isnan = isinf = _each(lambda x: False if x.is_finite() else MAYBE)
+
+_indicators = _each(lambda condition: arb(0.5, 0.5) if condition is MAYBE else arb(int(condition)))
+_softpluses = _each(lambda x, beta: _softplus(beta * x) / beta, 2)
+_real_part, _imaginary_part = _each(lambda x: x.real), _each(lambda x: x.imag)
+sinc_derivative = _each(_sinc_derivative, 2)
+
+
+def indicator(condition: Any, like: Any) -> Any:
+    return _indicators(condition)
+
+
+def softplus(x: Any, beta: float = 1.0) -> Any:
+    return _softpluses(x, beta)
+
+
+def exp2_derivative(x: Any, order: int) -> Any:
+    return exp2(x) * arb(2).log() ** int(order)
+
+
+def log_derivative(x: Any, base: int) -> Any:
+    return reciprocal(x * arb(int(base)).log())
+
+
+def sigmoid_slope(y: Any, x: Any) -> Any:
+    return sech_square(x / 2) / 4
+
+
+def view_as_real(x: Any) -> Any:
+    return stack([_real_part(x), _imaginary_part(x)], x.ndim)
+
+
+def view_as_complex(x: Any) -> Any:
+    return x[..., 0] + x[..., 1] * acb(0, 1)
+
+
+def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(lambda row: _every(_larger, row[1:], row[0]), x, dim, keepdim)
+
+
+def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(lambda row: _every(_smaller, row[1:], row[0]), x, dim, keepdim)
+
+
+def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def _position(row: Any, before: Any) -> Any:
+    """The first of the largest (or smallest) elements. Raises Undecided where the balls do not say which that is."""
+    best = 0
+    for i in range(1, len(row)):
+        if bool(before(row[best], row[i])):
+            best = i
+    return arb(best)
+
+
+def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(lambda row: _position(row, _less), x, dim, keepdim)
+
+
+def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(lambda row: _position(row, lambda a, b: _less(b, a)), x, dim, keepdim)
+
+
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return fold(_log_sum_exp, x, dim, keepdim)
+
+
+def softmax(x: Any, dim: Any) -> Any:
+    return exp(x - logsumexp(x, dim, True))
+
+
+def log_softmax(x: Any, dim: Any) -> Any:
+    return x - logsumexp(x, dim, True)
+
+
+def reference(g: Any, y: Any, dim: Any) -> Any:
+    """0: what is added and taken away again only widens a ball."""
+    return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))
+
+
+def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return sqrt(sum(square(abs(x)), dim, keepdim))
