@@ -17,7 +17,7 @@ from symgrad.graph import NAMED, Leaf, Link, Node, Released, mode, next_sequence
 from symgrad.passes import arguments, pullback, replay
 from symgrad.tensor import Tensor
 
-__all__ = ["assignments", "conditions", "expr", "formula", "names"]
+__all__ = ["Reads", "assignments", "conditions", "expr", "formula", "names"]
 
 Seeds = Sequence[tuple[Node, Any]]
 _formulas: dict[bool, WeakKeyDictionary[Node, Any]] = {False: WeakKeyDictionary(), True: WeakKeyDictionary()}
@@ -30,7 +30,21 @@ def _sympy() -> Any:
     return sympy
 
 
-# _Reading a graph
+# Reading a graph
+
+
+class Reads(str):
+    """The symbol of a leaf whose elements read as certain expressions: symbols that somebody made, or a constant such as π."""
+
+    elements: Sequence[Any]
+    constant = False
+
+    @classmethod
+    def as_(cls, name: str, elements: Sequence[Any], constant: bool = False) -> Reads:
+        """A name with the expressions of the elements, in order."""
+        out = cls(name)
+        out.elements, out.constant = elements, constant
+        return out
 
 
 def names(leaf: Leaf) -> list[str]:
@@ -40,13 +54,15 @@ def names(leaf: Leaf) -> list[str]:
     >>> names(symgrad.tensor([[1.0, 2.0]], symbol="x")._node)
     ['x_0_0', 'x_0_1']
     """
+    if isinstance(leaf.symbol, Reads):
+        return list(map(str, leaf.symbol.elements))
     return ["_".join([leaf.symbol, *map(str, index)]) for index in np.ndindex(leaf.value.shape)]
 
 
 def _check_names(leaves: Sequence[Leaf]) -> None:
     owners: dict[str, Leaf] = {}
     for leaf in leaves:
-        for name in names(leaf):
+        for name in () if isinstance(leaf.symbol, Reads) and leaf.symbol.constant else names(leaf):
             other = owners.setdefault(name, leaf)
             if other is not leaf and (leaf.reference() is None or leaf.reference() is not other.reference()):
                 raise ValueError(f"expr: {name} is a symbol used twice for different leaves; give each tensor a symbol of its own")
@@ -66,7 +82,9 @@ class _Reading:
     def leaf(self, leaf: Leaf) -> Any:
         assumptions = {} if leaf.value.dtype.kind == "c" else {"real": True}
         cells = self.xp.ExactExpressions if self.exact else self.xp.Expressions
-        return cells.fill([_sympy().Symbol(name, **assumptions) for name in names(leaf)], leaf.value.shape)
+        known = isinstance(leaf.symbol, Reads)
+        elements = leaf.symbol.elements if known else [_sympy().Symbol(name, **assumptions) for name in names(leaf)]
+        return cells.fill(elements, leaf.value.shape)
 
     def ready(self, roots: Sequence[Node]) -> list[Node]:
         """The nodes that the roots depend on, oldest first, once what no named leaf reaches has its values.
