@@ -109,7 +109,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     if kind is int:
         return _select(self, index)
     if kind is slice:
-        return (_alias if index == ALL else _slice)(self, plain_index(index))
+        return (_alias if index == ALL else _slice)(self, index)
     index = plain_index(index)
     if not is_basic(index):
         return traced.getitem(self, index)

@@ -103,8 +103,6 @@ def _places(argnums: Any, count: int, asking: str) -> tuple[tuple[int, ...], boo
     """The positions of the differentiated arguments, and whether it was one alone."""
     if type(argnums) is int and 0 <= argnums < count:
         return (argnums,), True
-    if type(argnums) is int and 0 <= argnums < count:
-        return (argnums,), True
     alone = isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool)
     if not alone and not (isinstance(argnums, (tuple, list)) and argnums and all(isinstance(n, (int, np.integer)) for n in argnums)):
         raise RuntimeError(f"{asking}: argnums must be an int or a tuple of ints, not {argnums!r}")
@@ -225,19 +223,25 @@ _by_sequence = operator.attrgetter("sequence_nr")
 
 def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], list[Node], bool]:
     """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
-    wanted: set[Node] = set(inputs)
-    seen, found, path = set(inputs), [], []
+    seen, found, whole = set(inputs), list[Node](), True
     for root in roots:
         if root is not None and root.flags & GRADIENT and root not in seen:
             seen.add(root)
             found.append(root)
     for node in found:  # which grows meanwhile
+        inside = False
         for p in node.parents:
-            if p is not None and p not in seen and p.flags & GRADIENT:
-                seen.add(p)
-                found.append(p)
+            if p is not None and p.flags & GRADIENT:
+                inside = True
+                if p not in seen:
+                    seen.add(p)
+                    found.append(p)
+        whole = whole and inside
     found.sort(key=_by_sequence)
-    foreign = any([node.parents for node in inputs])
+    foreign = any([node.parents or node.flags & NAMED for node in inputs])
+    if whole:  # all that was found goes back to the inputs, and to nothing else
+        return frozenset(seen), found, foreign
+    wanted, path = set[Node](inputs), []
     for node in found:
         parents = node.parents
         if not parents:
@@ -245,7 +249,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)
-    return frozenset(wanted), path, foreign or any([node.flags & NAMED for node in inputs])
+    return frozenset(wanted), path, foreign
 
 
 def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:

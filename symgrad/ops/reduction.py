@@ -12,7 +12,7 @@ def _axes(xp, input, dim=None, keepdim=False):
 
 
 def _axes_as(xp, input, dim=None, keepdim=False, *, dtype=None):
-    return _axes(xp, input if dtype is None else input.to(dtype), dim, keepdim)
+    return input if dtype is None else input.to(dtype), axes(dim, input.ndim), bool(keepdim)
 
 
 def _floating(input, what):

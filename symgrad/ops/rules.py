@@ -16,10 +16,19 @@ def axis(dim, ndim):
     return dim % span
 
 
+class Every(tuple):
+    """All axes of a tensor, because none were named."""
+
+    __slots__ = ()
+
+
+EVERY = tuple(Every(range(ndim)) for ndim in range(9))
+
+
 def axes(dim, ndim):
     """Several axes, or None for all of them, as a tuple of distinct numbers."""
     if dim is None or isinstance(dim, (tuple, list)) and not dim:
-        return Every(range(ndim))
+        return EVERY[ndim] if ndim < len(EVERY) else Every(range(ndim))
     out = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     if len(set(out)) != len(out):
         raise RuntimeError(f"dim {out[-1]} appears multiple times in the list of dims")
@@ -51,12 +60,6 @@ def sizes(shape):
         if not hasattr(n, "__index__"):
             raise TypeError(f"sizes must be integers, not {type(n).__name__} ({n!r})")
     return tuple(n.__index__() for n in shape)
-
-
-class Every(tuple):
-    """All axes of a tensor, because none were named."""
-
-    __slots__ = ()
 
 
 def numbered(name):
