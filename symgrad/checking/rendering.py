@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from symgrad.checking.accuracy import label
 from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, Report
 
-__all__ = ["as_html", "as_markdown", "as_rich", "as_text"]
+__all__ = ["Formula", "Line", "Outlined", "Parts", "Table", "as_html", "as_markdown", "as_rich", "as_text", "outline"]
 
 WIDE = 72  # characters of a formula that a line shows
 ROWS = 12  # rows of a table, or lines of a let-form, that are shown
@@ -42,6 +42,16 @@ class Table(NamedTuple):
     rows: Sequence[tuple[str, ...]]
 
 
+Parts = Iterator[Line | Formula | Table]
+
+
+class Outlined(Protocol):
+    """What can be written in the four ways: whatever says its parts in order, the first of them a line "name: verdict"."""
+
+    def outline(self) -> Parts:
+        """The parts, in order."""
+
+
 def number(x: Any) -> str:
     """A number with ten digits, an array in brackets."""
     if isinstance(x, np.ndarray) and x.ndim:
@@ -55,7 +65,7 @@ def short(e: Any) -> str:
     return text if len(text) <= WIDE else text[:WIDE - 2].rstrip() + " …"
 
 
-def outline(report: Report) -> Iterator[Line | Formula | Table]:
+def outline(report: Report) -> Parts:
     """What a report says, in order."""
     yield Line(f"{report.function}: {report.verdict}")
     if report.reason:
@@ -81,7 +91,7 @@ def outline(report: Report) -> Iterator[Line | Formula | Table]:
         yield Line(f"note: {note}")
 
 
-def _refutation(report: Report) -> Iterator[Line | Formula | Table]:
+def _refutation(report: Report) -> Parts:
     found = report.counterexample
     assert found is not None
     yield Table("Counterexample", ("at", "derivative", "by the rules", "by SymPy"), [
@@ -91,7 +101,7 @@ def _refutation(report: Report) -> Iterator[Line | Formula | Table]:
         yield Formula("difference", found.difference)
 
 
-def _enclosures(report: Report) -> Iterator[Line | Formula | Table]:
+def _enclosures(report: Report) -> Parts:
     rows = [(e.where, e.interval, f"{e.value:.17g}", "inside" if e.inside else f"{e.ulp:.3g} ULP away", str(e.bits), "" if e.narrow else "wide")
             for e in report.enclosures[:ENCLOSED]]
     if len(report.enclosures) > ENCLOSED:
@@ -99,7 +109,7 @@ def _enclosures(report: Report) -> Iterator[Line | Formula | Table]:
     yield Table("Enclosures (certain to hold the true number)", ("", "interval", "float", "", "bits", ""), rows)
 
 
-def _formula(report: Report) -> Iterator[Line | Formula | Table]:
+def _formula(report: Report) -> Parts:
     if report.shape is not None:
         yield Line(f"f is the sum of the result (shape {list(report.shape)}), weighted by 1, 2, 3, ...")
     if report.formula is not None:
@@ -116,7 +126,7 @@ def _formula(report: Report) -> Iterator[Line | Formula | Table]:
         yield Line("valid where " + ", ".join(map(str, report.conditions)))
 
 
-def _derivatives(report: Report) -> Iterator[Line | Formula | Table]:
+def _derivatives(report: Report) -> Parts:
     yield Line(f"value {number(report.value)}")
     names = report.names
     flat = np.concatenate([np.ravel(v) for v in report.gradient.values()]) if report.gradient else np.zeros(0)
@@ -149,10 +159,10 @@ def _derivatives(report: Report) -> Iterator[Line | Formula | Table]:
         yield Table("Higher derivatives", ("", "value", "formula"), rows)
 
 
-def as_text(report: Report) -> str:
+def as_text(report: Outlined) -> str:
     """The report as plain text."""
     out: list[str] = []
-    for part in outline(report):
+    for part in report.outline():
         if isinstance(part, Line):
             out.append(part.text)
         elif isinstance(part, Formula):
@@ -167,16 +177,18 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return [("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths))).rstrip() for row in rows if any(row)]
 
 
-def as_rich(report: Report) -> Any:
+def as_rich(report: Outlined) -> Any:
     """The report for a terminal, as a rich renderable."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    style = STYLES[report.verdict]
     parts: list[Any] = []
-    for part in outline(report):
+    first, *others = report.outline()
+    name, _, verdict = first.text.rpartition(": ")  # type: ignore[union-attr]
+    style = STYLES.get(verdict, "cyan")
+    for part in others:
         if isinstance(part, Line):
             parts.append(Text(part.text, style="yellow" if part.text.startswith("note:") else ""))
         elif isinstance(part, Formula):
@@ -188,7 +200,7 @@ def as_rich(report: Report) -> Any:
             for row in part.rows:
                 table.add_row(*map(Text, row))
             parts += [Text(""), table]
-    return Panel(Group(*parts[1:]), title=Text.assemble(f"{report.function}: ", (report.verdict, style)), border_style=style, title_align="left")
+    return Panel(Group(*parts), title=Text.assemble(f"{name}: " if name else "", (verdict, style)), border_style=style, title_align="left")
 
 
 def _latex(part: Formula) -> str:
@@ -197,10 +209,10 @@ def _latex(part: Formula) -> str:
     return f"{sympy.latex(sympy.Symbol(part.left))} = {sympy.latex(part.right)}" if len(str(part.right)) <= 400 else ""
 
 
-def as_markdown(report: Report) -> str:
+def as_markdown(report: Outlined) -> str:
     """The report as Markdown with LaTeX formulas."""
     out: list[str] = []
-    for k, part in enumerate(outline(report)):
+    for k, part in enumerate(report.outline()):
         if isinstance(part, Line):
             out.append(f"### {_escaped(part.text)}" if k == 0 else _escaped(part.text))
         elif isinstance(part, Formula):
@@ -219,10 +231,10 @@ def _escaped(text: str) -> str:
     return text
 
 
-def as_html(report: Report) -> str:
+def as_html(report: Outlined) -> str:
     """The report as HTML; formulas are LaTeX that a notebook typesets."""
     out = ['<div class="symgrad-report">']
-    for k, part in enumerate(outline(report)):
+    for k, part in enumerate(report.outline()):
         if isinstance(part, Line):
             tag = "h4" if k == 0 else "p"
             out.append(f"<{tag}>{html.escape(part.text)}</{tag}>")

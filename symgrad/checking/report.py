@@ -124,6 +124,12 @@ class Report:
     def _texts(self, order: int) -> dict[str, str | None]:
         return {" ".join(self.names[i] for i in index): text(e) for index, e in self.formulas.items() if len(index) == order}
 
+    def outline(self) -> Any:
+        """What the report says, part by part."""
+        from symgrad.checking.rendering import outline
+
+        return outline(self)
+
     def __str__(self) -> str:
         from symgrad.checking.rendering import as_text
 
