@@ -1,0 +1,177 @@
+"""Domains cut into regions: around zero, in the tails, and next to the points where a function has an edge, a pole or a zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.domains import REAL, Domain, Interval
+from symgrad.scanning.floats import Floats
+
+__all__ = ["Region", "as_domain", "domains_of", "inside", "ordinary", "regions_beside", "regions_of"]
+
+NEAR = 1 / 16  # how far, as a part of a point, the floats reach that count as next to it
+
+
+@dataclass(frozen=True)
+class Region:
+    """Floats of one argument from `low` to `high`, or with `beside`, those that lie between that point and one of the ends.
+
+    `argument` says which one; the others have ordinary values, or with `jointly` lie anywhere. With `close`, all arguments are almost equal.
+    """
+
+    name: str
+    argument: int
+    low: float
+    high: float
+    beside: float | None = None
+    jointly: bool = False
+    close: bool = False
+
+    def draw(self, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Floats of the argument."""
+        if self.low == self.high == 0:
+            return np.array([0.0, -0.0], floats.dtype)
+        if self.beside is None:
+            return floats.between(self.low, self.high, count, rng)
+        far = self.high if self.beside == self.low else self.low
+        return floats.beside(self.beside, int(floats.rank(far) - floats.rank(self.beside)), count, rng)
+
+
+def as_domain(given: Any) -> Domain:
+    """What a user calls a domain as one: None for all real numbers, a pair of ends, a list of such pairs, a set of SymPy's, or a Domain.
+
+    Raises TypeError for anything else and ValueError for one without points.
+
+    >>> as_domain((0, 1)).intervals
+    (Interval(low=0.0, high=1.0, open_low=False, open_high=False),)
+    """
+    if given is None:
+        return REAL
+    if isinstance(given, Domain):
+        return given
+    if isinstance(given, (tuple, list)) and len(given) == 2 and all(_is_end(end) for end in given):
+        low, high = map(float, given)
+        if not low <= high:
+            raise ValueError(f"accuracy: the domain from {low:g} to {high:g} excludes every point; give (low, high) with low <= high")
+        return Domain(f"[{low:g}, {high:g}]", (Interval(low, high),))
+    if isinstance(given, (tuple, list)) and given:
+        parts = [as_domain(part) for part in given]
+        return Domain(" ∪ ".join(part.name for part in parts), tuple(i for part in parts for i in part.intervals))
+    if getattr(given, "is_set", False) or getattr(type(given), "is_Interval", False):
+        return _of_sympy(given)
+    raise TypeError(f"accuracy: a domain is a pair (low, high), a list of pairs, a SymPy set or a symgrad Domain, not {given!r}")
+
+
+def _is_end(x: Any) -> bool:
+    return isinstance(x, (int, float, np.floating, np.integer)) and not isinstance(x, bool)
+
+
+def _of_sympy(given: Any) -> Domain:
+    import sympy
+
+    parts, excluded = given, []
+    if isinstance(parts, sympy.Complement) and isinstance(parts.args[1], sympy.FiniteSet):
+        parts, excluded = parts.args[0], [float(x) for x in parts.args[1]]
+    intervals = []
+    for part in sympy.Union.make_args(parts):
+        if isinstance(part, sympy.FiniteSet):
+            intervals += [Interval(float(x), float(x)) for x in part]
+        elif part is sympy.S.Reals or isinstance(part, sympy.Interval):
+            open_ends = [bool(getattr(part, side, True)) for side in ("left_open", "right_open")]
+            intervals.append(Interval(float(part.inf), float(part.sup), *open_ends))
+        else:
+            raise TypeError(f"accuracy: the domain {given} is not made of intervals of real numbers")
+    if not intervals:
+        raise ValueError(f"accuracy: the domain {given} excludes every point")
+    return Domain(str(given), tuple(intervals), tuple(excluded))
+
+
+def inside(domain: Domain, x: np.ndarray) -> np.ndarray:
+    """Which floats lie in a domain."""
+    out = np.zeros(np.shape(x), bool)
+    for i in domain.intervals:
+        above = x > i.low if i.open_low else x >= i.low
+        out |= above & (x < i.high if i.open_high else x <= i.high)
+    for point in domain.excluded:
+        out &= x != point
+    return out & (np.floor(x) == x if domain.integer else True)
+
+
+def bounds(floats: Floats) -> list[tuple[str, float, float]]:
+    """The positive floats by size: subnormal; too small to change 1; small; ordinary; large, where exponentials leave the range; huge."""
+    tiny, largest = float(floats.info.tiny), float(floats.info.max)
+    unit = float(floats.info.eps) / 2
+    overflow = 2.0 ** math.ceil(math.log2(-math.log(tiny)))
+    cuts = [("subnormal", float(floats.info.smallest_subnormal)), ("tiny", tiny), ("small", unit), ("ordinary", NEAR), ("large", 16.0),
+            ("huge", max(overflow, 32.0))]
+    ends = [low for _, low in cuts[1:]] + [math.inf]
+    below = lambda x: largest if x == math.inf else float(floats.at(floats.rank(x) - 1))
+    return [(name, low, below(high)) for (name, low), high in zip(cuts, ends) if low < high]
+
+
+def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = "") -> list[Region]:
+    """The regions of a domain: sizes of both signs, 0, and what lies next to its ends and to points it leaves out."""
+    prefix = f"{name}: " if name else ""
+    sized = bounds(floats)
+    rows = [(f"{size}, negative", -high, -low) for size, low, high in reversed(sized)] + [("zero", 0.0, 0.0)]
+    rows += [(f"{size}, positive" if any(i.low < 0 for i in domain.intervals) else size, low, high) for size, low, high in sized]
+    out = []
+    for label, low, high in rows:
+        for interval in domain.intervals:
+            ends = _clipped(interval, low, high, floats)
+            if ends is not None:
+                out.append(Region(prefix + label, argument, *ends))
+    for c in dict.fromkeys([*(e for i in domain.intervals for e in (i.low, i.high)), *domain.excluded]):
+        out += regions_beside(c, domain, floats, argument, name)
+    return out
+
+
+def _clipped(interval: Interval, low: float, high: float, floats: Floats) -> tuple[float, float] | None:
+    """The part of [low, high] in an interval, as floats of the type; None if it is empty."""
+    first, last = int(floats.rank(max(low, min(interval.low, high)))), int(floats.rank(min(high, max(interval.high, low))))
+    if interval.low > high or interval.high < low:
+        return None
+    with np.errstate(all="ignore"):
+        first += int(float(floats.at(first)) < interval.low or interval.open_low and float(floats.at(first)) <= interval.low)
+        last -= int(float(floats.at(last)) > interval.high or interval.open_high and float(floats.at(last)) >= interval.high)
+    return (float(floats.at(first)), float(floats.at(last))) if first <= last else None
+
+
+def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, name: str = "", what: str = "") -> list[Region]:
+    """What lies next to a point, below and above, as far as the domain reaches; none for 0 and infinity, which have regions of their own."""
+    if c == 0 or not abs(c) <= float(floats.info.max) or float(floats.kind(c)) == 0:
+        return []
+    prefix, c = f"{name}: " if name else "", float(floats.kind(c))
+    out = []
+    for side, low, high in (("below", c - abs(c) * NEAR, c), ("above", c, c + abs(c) * NEAR)):
+        low, high = (float(floats.kind(e)) for e in (low, high))
+        middle = floats.at(floats.rank(low) + (floats.rank(high) - floats.rank(low)) // 2)
+        if low < high and abs(high) <= float(floats.info.max) and inside(domain, np.asarray(middle)).all():
+            out.append(Region(f"{prefix}just {side} {c:.9g}{what}", argument, low, high, beside=c))
+    return out
+
+
+def ordinary(domain: Domain, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Floats of ordinary size in a domain, in random order; any of its floats where it has none of these."""
+    found = [r for r in regions_of(domain, floats) if r.name.startswith("ordinary")] or regions_of(domain, floats)
+    drawn = np.concatenate([r.draw(floats, max(count, 3), rng) for r in found])
+    drawn = drawn[inside(domain, drawn)]
+    return rng.choice(drawn, count) if drawn.size else np.zeros(0, floats.dtype)
+
+
+def domains_of(given: Any, names: Sequence[str], default: Sequence[Domain]) -> list[Domain]:
+    """One domain for each argument, from a mapping by name, or one for all.
+
+    Raises TypeError for a name that is no argument.
+    """
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise TypeError(f"accuracy: the domain names {unknown[0]!r}, which is no argument; those are {', '.join(names)}")
+        return [as_domain(given[name]) if name in given else d for name, d in zip(names, default)]
+    return list(default) if given is None else [as_domain(given)] * len(names)

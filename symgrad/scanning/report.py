@@ -1,0 +1,272 @@
+"""What a scan found: the report, with the worst errors by region, where the digits are lost, and the forms that keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symgrad.checking.accuracy import BOUNDS
+from symgrad.checking.rendering import Formula, Line, Table
+from symgrad.checking.report import plain, text
+
+__all__ = ["ALL", "AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
+
+SCHEMA = 1
+THRESHOLDS = (1, 8, 64, 10**6)
+ALL = 2.0**52  # an error of that many ULP leaves no digit
+
+
+def ulp_text(ulp: float) -> str:
+    """An error as a person reads it.
+
+    >>> ulp_text(1e-20), ulp_text(0.5), ulp_text(3.1e6), ulp_text(1e16), ulp_text(float("inf"))
+    ('0', '0.5', '3.1e+06', '1e+16 (no digit)', 'not finite')
+    """
+    if np.isinf(ulp):
+        return "not finite"
+    return ("0" if ulp < 0.005 else f"{ulp:.3g}") + (" (no digit)" if ulp >= ALL else "")
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest error of one order in one region: how many ULP, of which derivative, at which point, with the float and the true value.
+
+    `condition` says by how many relative errors of the point the derivative moves: where it is large, no algorithm keeps every digit.
+    """
+
+    region: str
+    order: int
+    where: str
+    ulp: float
+    point: tuple[float, ...]
+    value: float
+    truth: float
+    condition: float = 1.0
+
+    @property
+    def verdict(self) -> str:
+        """Whether the error is within 8, 8, 64 or 512 ULP (for orders 0 to 3), within that times the condition, or beyond both."""
+        if self.ulp <= BOUNDS[self.order]:
+            return "accurate"
+        if np.isinf(self.ulp):
+            return "not finite"
+        return "ill-conditioned" if self.ulp <= BOUNDS[self.order] * max(self.condition, 1.0) else "digits are lost"
+
+    @property
+    def lost(self) -> bool:
+        """Whether the error is beyond the bound, whatever the condition."""
+        return self.ulp > BOUNDS[self.order]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Where the digits of a result are lost: the first operation whose result is wrong although its operands are right.
+
+    `formula` is the operation over its operands, `operands` their values, `value` the float and `truth` the exact result (as text: it may be
+    beyond any float), `line` the line of the user's code; in a backward pass `backward_of` is the node whose pullback computes it. `reason`
+    says how.
+    """
+
+    op: str
+    reason: str
+    formula: str
+    operands: dict[str, float]
+    value: float
+    truth: str
+    expression: Any
+    line: str
+    backward_of: str
+    orders: tuple[int, ...]
+    regions: tuple[str, ...]
+    point: tuple[float, ...]
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name} = {value!r}" for name, value in self.operands.items())
+        where = f"in the pullback of {self.backward_of}, " if self.backward_of else ""
+        line = f", at {self.line}" if self.line else ""
+        return f"{where}{self.op}: {self.formula}{f' at {at}' if at else ''} gives {self.value!r} in place of {self.truth}: {self.reason}{line}"
+
+
+@dataclass(frozen=True)
+class Better:
+    """A form that keeps the digits: `found` in the formula written as `better`, and the largest errors by order, before and after.
+
+    Both were measured at the same points. `form` is the whole formula with the better form in it, `regions` says by order in how many regions
+    errors were beyond their bounds before, and how many of these are left.
+    """
+
+    found: Any
+    better: Any
+    name: str
+    form: Any
+    before: dict[int, float]
+    after: dict[int, float]
+    regions: dict[int, tuple[int, int]]
+
+    def cell(self, order: int) -> str:
+        """Before and after, as a cell of a table."""
+        lost, left = self.regions[order]
+        return f"{ulp_text(self.before[order])} → {ulp_text(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
+
+
+@dataclass
+class Sample:
+    """The points of one region and the errors of every derivative there, NaN where there is no truth. The first `drawn` were drawn evenly."""
+
+    region: str
+    argument: int
+    points: np.ndarray
+    errors: dict[tuple[int, ...], np.ndarray]
+    drawn: int
+
+
+@dataclass
+class AccuracyReport:
+    """The answer of `symgrad.accuracy`; print it, show it in a notebook, or draw it with `plot`.
+
+    `worst` has the largest error of each order in each region, `above` the part of the evenly drawn numbers of an order whose error is above
+    a threshold in ULP, `losses` the operations where the digits are lost, and `better` the forms that keep them. `samples` are all
+    points with their errors.
+    """
+
+    function: str
+    names: list[str]
+    dtype: str
+    order: int
+    domains: list[str]
+    formula: Any = None
+    truth: str = ""
+    worst: list[Worst] = field(default_factory=list)
+    above: dict[int, dict[int, float]] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+    better: list[Better] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    points: int = 0
+    outside: int = 0
+    undecided: int = 0
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every error is within its bound, or within the bound times the condition of the point."""
+        return all(w.verdict in ("accurate", "ill-conditioned") for w in self.worst)
+
+    def of_order(self, order: int) -> Worst | None:
+        """The largest error of an order, None where there was nothing to compare."""
+        return max((w for w in self.worst if w.order == order), key=lambda w: w.ulp, default=None)
+
+    def lost(self) -> list[Worst]:
+        """The largest error of each order in each region where it is beyond its bound."""
+        return [w for w in self.worst if w.lost]
+
+    @property
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        bad = [w for w in self.worst if w.verdict in ("digits are lost", "not finite")]
+        if bad:
+            regions = len({w.region for w in bad})
+            orders = sorted({w.order for w in bad})
+            return f"digits are lost in {regions} of {len(self.samples)} regions, at order{'s' * (len(orders) > 1)} {', '.join(map(str, orders))}"
+        conditioned = [w for w in self.worst if w.lost]
+        return "accurate, but for points where the result is ill-conditioned" if conditioned else "accurate"
+
+    def outline(self) -> Iterator[Line | Formula | Table]:
+        """What the report says, in order."""
+        yield Line(f"{self.function}: {self.summary}")
+        where = ", ".join(f"{name} in {d}" for name, d in zip(self.names, self.domains))
+        yield Line(f"{self.points:,} points ({self.dtype}) with {where}, in {self.seconds:.1f} s; the truth is {self.truth}")
+        if self.formula is not None:
+            yield Formula("f", self.formula)
+        orders = range(self.order + 1)
+        rows: list[tuple[str, ...]] = []
+        for w in filter(None, map(self.of_order, orders)):
+            rows.append((w.where, ulp_text(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
+        yield Table("Worst error of the floats (ULP of the true value)", ("", "ULP", "at", "float", "truth", "condition", ""), rows)
+        found = {(w.region, w.order): w for w in self.worst}
+        rows = []
+        for s in self.samples:
+            cells = [found.get((s.region, order)) for order in orders]
+            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else ulp_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
+        yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
+        yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
+            (_ORDERS[order], *(_percent(self.above[order][t]) for t in THRESHOLDS)) for order in orders if order in self.above])
+        for loss in self.losses:
+            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({_some(loss.regions)}) {loss}")
+        if self.better:
+            yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(_ORDERS[order] for order in orders)), [
+                (text(b.found) or "", text(b.better) or "", b.name,
+                 *map(b.cell, orders)) for b in self.better])
+        for note in self.notes:
+            yield Line(f"note: {note}")
+
+    def _at(self, point: Sequence[float]) -> str:
+        return ", ".join(f"{name} = {x!r}" for name, x in zip(self.names, point))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
+        return {
+            "schema": SCHEMA, "function": self.function, "summary": self.summary, "ok": self.ok, "names": list(self.names), "dtype": self.dtype,
+            "order": self.order, "domains": list(self.domains), "formula": text(self.formula), "truth": self.truth,
+            "worst": [{"region": w.region, "order": w.order, "where": w.where, "ulp": plain(w.ulp), "point": plain(w.point), "value": plain(w.value),
+                       "truth": plain(w.truth), "condition": plain(w.condition), "verdict": w.verdict} for w in self.worst],
+            "above": {str(order): {str(t): part for t, part in parts.items()} for order, parts in self.above.items()},
+            "losses": [{"op": x.op, "reason": x.reason, "formula": x.formula, "operands": plain(x.operands), "value": plain(x.value),
+                        "truth": x.truth, "expression": text(x.expression), "line": x.line, "backward_of": x.backward_of,
+                        "orders": list(x.orders), "regions": list(x.regions), "point": plain(x.point)} for x in self.losses],
+            "better": [{"found": text(b.found), "better": text(b.better), "name": b.name, "form": text(b.form), "before": plain(b.before),
+                        "after": plain(b.after), "regions": plain(b.regions)} for b in self.better],
+            "points": self.points, "outside": self.outside, "undecided": self.undecided, "notes": list(self.notes), "seconds": round(self.seconds, 3),
+        }
+
+    def plot(self, path_or_axes: Any = None, *, size: tuple[float, float] | None = None) -> Any:
+        """Draw the errors against the argument, one panel for each order, with the bounds of the regions; gives matplotlib's figure.
+
+        A path saves the figure there, in the format its ending names; axes (one, or a sequence with one for each order) are drawn into.
+        Of several arguments each point stands at the argument that its region is about. Raises ImportError where matplotlib is not installed.
+        """
+        from symgrad.scanning.plotting import plot
+
+        return plot(self, path_or_axes, size)
+
+    def __str__(self) -> str:
+        from symgrad.checking.rendering import as_text
+
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return f"<AccuracyReport {self.function}: {self.summary}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def __rich__(self) -> Any:
+        from symgrad.checking.rendering import as_rich
+
+        return as_rich(self)
+
+    def _repr_markdown_(self) -> str:
+        from symgrad.checking.rendering import as_markdown
+
+        return as_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from symgrad.checking.rendering import as_html
+
+        return as_html(self)
+
+
+_ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.3g}%"
+
+
+def _some(regions: Sequence[str]) -> str:
+    return ", ".join(regions) if len(regions) <= 3 else f"{', '.join(regions[:2])} and {len(regions) - 2} more regions"
+
+

@@ -1,0 +1,133 @@
+"""One scan from what a user gives: the function, the truth, the domains and the type of the floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.checking.problem import silence
+from symgrad.checking.progress import progress_bar
+from symgrad.domains import Domain
+from symgrad.dtypes import DType
+from symgrad.expressions import expr
+from symgrad.expressions import formula as formula_of
+from symgrad.graph import upstream
+from symgrad.scanning.better import better_forms
+from symgrad.scanning.blame import Blame
+from symgrad.scanning.floats import Floats
+from symgrad.scanning.regions import domains_of
+from symgrad.scanning.report import AccuracyReport, Loss, Worst
+from symgrad.scanning.scanner import Scanner
+from symgrad.scanning.subject import Index, Subject
+from symgrad.scanning.truth import ByFormula, Exact
+
+__all__ = ["scanned"]
+
+EXPLAINING = 0.7  # the part of the time after which no more losses are looked for
+LARGEST = 500  # nodes of a graph whose formula is written out
+MOST = 8  # losses that are told
+
+
+def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float, seed: int, dtype: Any, formula: Any,
+            progress: Any) -> AccuracyReport:
+    """The report of `symgrad.accuracy`."""
+    floats = Floats(_numpy_type(dtype))
+    subject = Subject(fn, len(domain) if isinstance(domain, dict) else None)
+    domains = domains_of(domain, subject.names, subject.domains)
+    source, words = _truth(subject, formula)
+    with progress_bar(progress, subject.name) as tell:
+        scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
+        report = scanner.run()
+        _explain(scanner, domains)
+    report.seconds = scanner.spent
+    report.truth = f"{words} with {scanner.truth.digits} digits"
+    return report
+
+
+def _explain(scanner: Scanner, domains: Sequence[Domain]) -> None:
+    """Add the formula, what the errors come from, and what would be better."""
+    report, subject, floats = scanner.report, scanner.subject, scanner.floats
+    lost = sorted((x for x in scanner.found if x[0].lost), key=lambda x: (x[0].verdict == "ill-conditioned", x[0].order))
+    point = lost[0][0].point if lost else next(iter(report.worst)).point
+    exact = _formulas(report, subject, np.array(point, floats.dtype))
+    if not lost:
+        return
+    scanner.progress("looking for the operation that loses the digits", 0, 1)
+    report.losses = _losses(Blame(subject, floats), lost, scanner)
+    if exact is not None:
+        scanner.progress("measuring better forms", 0, 1)
+        report.better = better_forms(subject, floats, exact, domains, scanner.merged, scanner.order)
+
+
+def _formulas(report: AccuracyReport, subject: Subject, point: np.ndarray) -> Any:
+    """Put the formula as a person reads it into the report; gives it with exact constants. None where there is none, or only a long one."""
+    try:
+        with silence():
+            result = subject.one(list(point), named=True).result
+        if len(upstream([result._node])) > LARGEST:  # type: ignore[list-item]
+            return None
+        report.formula = expr(result)
+        exact = formula_of(result, exact=True).item()
+    except (TypeError, ValueError, AttributeError, NotImplementedError, RecursionError):
+        return None
+    if result.conditions:
+        report.notes.append(f"the formula is that of the branch where {', '.join(map(str, result.conditions))}")
+        return None
+    long = {r: sympy.Float(float(r)) for r in exact.atoms(sympy.Rational) if r.q > 10_000}
+    return exact.xreplace(long)
+
+
+def _losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Scanner) -> list[Loss]:
+    """Where the digits of the worst numbers are lost; one entry for those that are lost in the same operation."""
+    found: dict[Any, Loss] = {}
+    for worst, index, truth in lost:
+        if scanner.spent > EXPLAINING * scanner.seconds:
+            break
+        loss = blame.find(worst, index, truth)
+        if loss is None:
+            continue
+        key = loss.op, loss.formula, loss.line, loss.backward_of, loss.reason.split()[:2]
+        known = found.get(str(key))
+        if known is None:
+            found[str(key)] = loss
+        else:
+            found[str(key)] = replace(known, orders=tuple(sorted({*known.orders, *loss.orders})),
+                                      regions=tuple(dict.fromkeys((*known.regions, *loss.regions))))
+    return list(found.values())[:MOST]
+
+
+def _numpy_type(dtype: Any) -> np.dtype:
+    """A dtype of symgrad's, of NumPy's or by name as NumPy's; float64 for None. Raises TypeError for what is none."""
+    if dtype is None:
+        return np.dtype(np.float64)
+    if isinstance(dtype, DType):
+        return np.dtype(dtype.numpy)
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"accuracy: {dtype!r} is no dtype; give float16, float32 or float64") from None
+
+
+def _truth(subject: Subject, formula: Any) -> tuple[Exact, str]:
+    """Where the true values come from, and how to say that."""
+    if formula is None:
+        return subject, "the same rules"
+    if isinstance(formula, str):
+        from symgrad.parsing import parse
+
+        read = parse(formula)
+        unknown = [name for name in read.names if name not in subject.names]
+        if unknown:
+            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is no argument; those are {', '.join(subject.names)}")
+        other = Subject(lambda *xs: read(**{name: x for name, x in zip(subject.names, xs) if name in read.names}), subject.count)
+        return other, f"the formula {formula}"
+    if callable(formula) and not hasattr(formula, "free_symbols"):
+        other = Subject(formula, subject.count)
+        return other, f"the function {other.name}"
+    if hasattr(formula, "free_symbols"):
+        return ByFormula(formula, subject.names), f"the formula {formula}, differentiated by SymPy,"
+    raise TypeError(f"accuracy: a formula is a SymPy expression, its text or a function, not {type(formula).__name__}")

@@ -1,0 +1,289 @@
+"""The scan itself: points drawn region by region, measured, and drawn again around the worst of them, as long as there is time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.checking.accuracy import label
+from symgrad.domains import Domain
+from symgrad.scanning.floats import Floats
+from symgrad.scanning.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
+from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
+from symgrad.scanning.subject import Index, Subject, Unconnected, indices
+from symgrad.scanning.truth import LEVELS, Exact, Truth, condition
+
+__all__ = ["Scanner"]
+
+PILOT = 8  # points of a region that are measured first, to know what a point costs
+POINTS = 64  # points of a region, where there is time for them
+REFINED = 8  # points that are drawn around the worst one of an order, in each of the rounds
+ROUNDS = 3
+SAMPLING, REFINING = 0.3, 0.5  # the parts of the time after which drawing and refining end
+CROSSINGS = 4  # zeros and poles of an argument that get regions of their own
+Progress = Callable[[str, int, int], None]
+
+
+class Scanner:
+    """One scan of a function over its domains; `run` does the work and fills the report."""
+
+    def __init__(self, subject: Subject, source: Exact, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
+                 seconds: float, seed: int, progress: Progress):
+        self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
+        self.truth = Truth(source, floats, order)
+        self.wanted, self.seconds, self.progress = points, seconds, progress
+        self.start = time.monotonic()
+        self.rng = np.random.default_rng(seed)
+        self.indices = indices(subject.count, order)
+        self.report = AccuracyReport(subject.name, list(subject.names), str(floats.dtype), order, [d.name for d in domains])
+        self.columns: dict[Region, list[dict[str, Any]]] = {}
+        self.merged: list[dict[str, Any]] = []  # points, errors and true values of each region, in the order of the report's samples
+        self.found: list[tuple[Worst, Index, Any]] = []  # the worst numbers with their true values
+        self.drawn: dict[Region, int] = {}
+
+    @property
+    def spent(self) -> float:
+        """The seconds since the start."""
+        return time.monotonic() - self.start
+
+    def run(self) -> AccuracyReport:
+        """The report. Raises ValueError for a domain without floats, and for a function that runs nowhere in it or is random."""
+        regions = self._regions()
+        pilot = {r: p for r in regions if (p := self.draw(r, PILOT)).shape[1]}
+        if not pilot:
+            raise ValueError(f"accuracy: the domain {self._where()} excludes every {self.floats.dtype}; choose one with floats in it")
+        self._first_calls(np.concatenate(list(pilot.values()), axis=1))
+        for r in self._crossings(regions):
+            regions.append(r)
+            pilot[r] = self.draw(r, PILOT)
+        costs = {}
+        for k, (r, points) in enumerate(pilot.items()):
+            self.progress(f"measuring {r.name}", k, len(pilot))
+            before = self.spent
+            self.measure(r, points)
+            costs[r] = (self.spent - before) / points.shape[1]
+        self._sample(costs)
+        self._refine(list(pilot))
+        self._conclude(list(pilot))
+        self.report.seconds = self.spent
+        return self.report
+
+    # Points
+
+    def _regions(self) -> list[Region]:
+        names, several = self.subject.names, self.subject.count > 1
+        out = []
+        for i, d in enumerate(self.domains):
+            found = regions_of(d, self.floats, i, names[i] if several else "")
+            for c in dict.fromkeys(point[i] for point in self.subject.special if i < len(point) and point[i] in d):
+                found += regions_beside(c, d, self.floats, i, names[i] if several else "")
+            out += found
+        if several:
+            out += [Region("all arguments anywhere", 0, 0.0, 0.0, jointly=True), Region("arguments close to each other", 0, 0.0, 0.0, jointly=True,
+                                                                                        close=True)]
+        return list(dict.fromkeys(out))
+
+    def draw(self, region: Region, count: int) -> np.ndarray:
+        """Points of a region, one column each; those that the domains leave out are not among them."""
+        floats, rng = self.floats, self.rng
+        if region.close:
+            base = ordinary(self.domains[0], floats, count, rng)
+            reach = int(floats.rank(1 + NEAR) - floats.rank(1.0))
+            columns = [base] + [np.array([floats.beside(float(x), reach * int(rng.choice([-1, 1])), 2, rng)[1] for x in base], floats.dtype)
+                                for _ in self.domains[1:]]
+        elif region.jointly:
+            columns = [self._anywhere(d, count) for d in self.domains]
+        else:
+            drawn = region.draw(floats, count, rng)
+            columns = [drawn if i == region.argument else ordinary(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
+        return self._allowed(columns)
+
+    def _anywhere(self, domain: Domain, count: int) -> np.ndarray:
+        drawn = np.concatenate([r.draw(self.floats, 16, self.rng) for r in regions_of(domain, self.floats)])
+        return self.rng.choice(drawn, count)
+
+    def _allowed(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        shortest = min(c.size for c in columns)
+        points = np.stack([c[:shortest] for c in columns]).astype(self.floats.dtype)
+        kept = np.ones(points.shape[1], bool)
+        for d, row in zip(self.domains, points):
+            kept &= inside(d, row)
+        return points[:, kept]
+
+    def _first_calls(self, points: np.ndarray) -> None:
+        """Two calls of the function: whether it runs, and whether it gives the same twice."""
+        subject = self.subject
+        values = subject.floats(points, 0)[()]
+        if np.isnan(values).all() and subject.failure is not None:
+            error, point = subject.failure
+            if isinstance(error, Unconnected):
+                raise error
+            raise ValueError(f"accuracy: {subject.name} runs at no point of the domain; at {self._at(point)} it raises {type(error).__name__}: "
+                             f"{error}") from error
+        again = subject.floats(points, 0)[()]
+        differs = ~((values == again) | np.isnan(values) & np.isnan(again))
+        if differs.any():
+            k = int(np.argmax(differs))
+            raise ValueError(f"accuracy: two calls of {subject.name} at {self._at(points[:, k])} gave {float(values[k])!r} and "
+                             f"{float(again[k])!r}: it is random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
+
+    def _where(self) -> str:
+        return " × ".join(d.name for d in self.domains)
+
+    def _at(self, point: Any) -> str:
+        return ", ".join(f"{name} = {float(x)!r}" for name, x in zip(self.subject.names, point))
+
+    def _crossings(self, regions: Sequence[Region]) -> list[Region]:
+        """What lies next to zeros and poles that are not known yet: points where the value of a function of one argument changes its sign."""
+        if self.subject.count > 1:
+            return []
+        x = np.unique(np.concatenate([self.draw(r, 48)[0] for r in regions]))
+        values = self.subject.floats(x[None], 0)[()]
+        sign = np.sign(values)
+        changes = np.flatnonzero((sign[:-1] * sign[1:] < 0) & (x[:-1] * x[1:] > 0))
+        changes = changes[np.argsort(np.abs(np.log(np.abs(x[changes].astype(np.float64)))), kind="stable")][:CROSSINGS]
+        low, high = self.floats.rank(x[changes]), self.floats.rank(x[changes + 1])
+        start = sign[changes]
+        while changes.size and (high - low > 1).any():
+            middle = low + (high - low) // 2
+            same = np.sign(self.subject.floats(self.floats.at(middle)[None], 0)[()]) == start
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        known = {r.beside for r in regions}
+        out = []
+        for rank, outer in zip(high.tolist(), values[changes]):
+            c = float(self.floats.at(rank))
+            near = self.subject.floats(self.floats.at(np.array([rank - 1, rank]))[None], 0)[()]
+            what = ", a pole" if np.abs(near).max() > abs(outer) or not np.isfinite(near).all() else ", a zero"
+            if c not in known:
+                out += regions_beside(c, self.domains[0], self.floats, what=what)
+        return out
+
+    # Measuring
+
+    def measure(self, region: Region, points: np.ndarray) -> None:
+        """Compute floats and truth at points, and remember the errors."""
+        if not points.shape[1]:
+            return
+        values = self.subject.floats(points, self.order)
+        truth = self.truth.at(points, values)
+        errors = {}
+        for index in self.indices:
+            known = np.array([bool(mpmath.isfinite(t)) for t in truth[index]])
+            errors[index] = np.full(points.shape[1], np.nan)
+            errors[index][known] = self.floats.ulps(values[index][known], [t for t, k in zip(truth[index], known) if k])
+        self.columns.setdefault(region, []).append({"points": points, "values": values, "truth": truth, "errors": errors})
+
+    def _sample(self, costs: Mapping[Region, float]) -> None:
+        """The evenly drawn points: as many in each region, but for those that cost too much."""
+        wanted = POINTS if self.wanted is None else self.wanted
+        share = max(SAMPLING * self.seconds - self.spent, 0.0) / len(costs)
+        spare = sum(max(share - cost * wanted, 0.0) for cost in costs.values())
+        slow = sum(1 for cost in costs.values() if cost * wanted > share) or 1
+        for k, (r, cost) in enumerate(costs.items()):
+            self.progress(f"measuring {r.name}", k, len(costs))
+            count = wanted if cost * wanted <= share else min(wanted, int((share + spare / slow) / cost))
+            if count > PILOT and self.spent < REFINING * self.seconds:
+                self.measure(r, self.draw(r, count))
+        for r in costs:
+            self.drawn[r] = sum(c["points"].shape[1] for c in self.columns.get(r, ()))
+
+    def _refine(self, regions: Sequence[Region]) -> None:
+        """More points around the worst of each order, near and far."""
+        for round_ in range(ROUNDS):
+            for k, r in enumerate(regions):
+                self.progress(f"refining {r.name}", k + round_ * len(regions), ROUNDS * len(regions))
+                if self.spent > REFINING * self.seconds:
+                    return
+                points = [self._around(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.25]
+                if points:
+                    self.measure(r, np.concatenate(points, axis=1))
+
+    def _around(self, region: Region, point: np.ndarray) -> np.ndarray:
+        """Points that differ from one in the argument of the region, by few floats or by many."""
+        floats = self.floats
+        columns = [np.full(REFINED, x, floats.dtype) for x in point]
+        for i in range(len(point)) if region.jointly else (region.argument,):
+            low, high = (-np.inf, np.inf) if region.jointly else (region.low, region.high)
+            rank = int(floats.rank(point[i]))
+            top = int(floats.rank(floats.info.max))
+            down = rank - (-top if low == -np.inf else int(floats.rank(low)))
+            up = (top if high == np.inf else int(floats.rank(high))) - rank
+            if region.jointly:
+                down, up = min(down, 2**(floats.info.nmant - 4)), min(up, 2**(floats.info.nmant - 4))
+            sides = [floats.beside(float(point[i]), side, REFINED // 2, self.rng) for side in (-down, up) if side]
+            if sides:
+                columns[i] = np.resize(np.concatenate(sides), REFINED)
+        return self._allowed(columns)
+
+    def _worst(self, region: Region, order: int) -> tuple[float, np.ndarray, Index, float, Any] | None:
+        """The largest error of an order in a region: with its point, the derivative, the float and the truth."""
+        best: Any = None
+        for part in self.columns.get(region, ()):
+            for index in self.indices:
+                if len(index) != order or np.isnan(part["errors"][index]).all():
+                    continue
+                k = int(np.nanargmax(part["errors"][index]))
+                error = float(part["errors"][index][k])
+                if best is None or error > best[0]:
+                    best = error, part["points"][:, k], index, float(part["values"][index][k]), part["truth"][index][k]
+        return best
+
+    # What follows
+
+    def _conclude(self, regions: Sequence[Region]) -> None:
+        report = self.report
+        for r in regions:
+            parts = self.columns.get(r, [])
+            if not parts:
+                continue
+            errors = {index: np.concatenate([p["errors"][index] for p in parts]) for index in self.indices}
+            points = np.concatenate([p["points"] for p in parts], axis=1)
+            report.points += points.shape[1]
+            known = ~np.isnan(errors[()])
+            report.outside += int((~known).sum())
+            if not known.any():
+                continue
+            report.samples.append(Sample(r.name, r.argument, points, errors, self.drawn[r]))
+            self.merged.append({"points": points, "errors": errors,
+                                "truth": {index: [t for p in parts for t in p["truth"][index]] for index in self.indices}})
+            for order in range(self.order + 1):
+                found = self._worst(r, order)
+                if found is not None:
+                    ulp, point, index, value, truth = found
+                    worst = Worst(r.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, _float(truth),
+                                  self._condition(point, index, ulp, order))
+                    report.worst.append(worst)
+                    self.found.append((worst, index, truth))
+        if not report.samples:
+            raise ValueError(f"accuracy: {self.subject.name} has no real value anywhere in {self._where()}; choose a domain where it has one")
+        report.undecided = self.truth.undecided
+        if report.undecided:
+            report.notes.append(f"{report.undecided} numbers were left out: {LEVELS[-1]} digits do not tell what they are")
+        if self.subject.failure is not None:
+            error, point = self.subject.failure
+            report.notes.append(f"{self.subject.name} raises {type(error).__name__} at {self._at(point)}: {error}")
+        for order in range(self.order + 1):
+            every = np.concatenate([s.errors[i][:s.drawn] for s in report.samples for i in self.indices if len(i) == order])
+            every = every[~np.isnan(every)]
+            if every.size:
+                report.above[order] = {t: float((every > t).mean()) for t in THRESHOLDS}
+
+    def _condition(self, point: np.ndarray, index: Index, ulp: float, order: int) -> float:
+        if not 1 < ulp < np.inf:
+            return 1.0
+        try:
+            return condition(self.truth.source, point[:, None], index, order, self.rng)[0]
+        except (ArithmeticError, ValueError):
+            return 1.0
+
+
+def _float(truth: Any) -> float:
+    """The nearest float of a number of many digits, infinite where there is none."""
+    try:
+        return float(truth)
+    except OverflowError:
+        return float("inf") if truth > 0 else float("-inf")

@@ -1,0 +1,299 @@
+"""What is scanned: a function of real numbers, its floats at many points at once, and the same rules read with many digits."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd import grad
+from symgrad.autograd.modes import enable_grad
+from symgrad.carriers import precise
+from symgrad.checking.exact import shifted
+from symgrad.checking.problem import silence
+from symgrad.checking.recorder import Recorder
+from symgrad.creation import tensor
+from symgrad.domains import REAL, Domain
+from symgrad.graph import Leaf, Link, mode, upstream
+from symgrad.op import REGISTRY, Op
+from symgrad.recording import core
+from symgrad.tensor import Tensor
+
+__all__ = ["Index", "Recording", "Subject", "Unconnected", "indices"]
+
+Index = tuple[int, ...]
+
+
+class Unconnected(TypeError):
+    """A result that was not computed from the arguments with operations that have a derivative."""
+
+
+def indices(arguments: int, order: int) -> list[Index]:
+    """The value and all partial derivatives up to an order, each by the arguments it is taken by.
+
+    >>> indices(2, 2)
+    [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
+    """
+    level: list[Index] = [()]
+    out: list[Index] = [()]
+    for _ in range(order):
+        level = [(*index, i) for index in level for i in range(index[-1] if index else 0, arguments)]
+        out += level
+    return out
+
+
+class Recording:
+    """One call of the function, at one point or at all points of an array."""
+
+    def __init__(self, leaves: Sequence[Tensor], result: Tensor):
+        self.leaves, self.result = list(leaves), result
+
+    def derivatives(self, order: int, last: bool = False) -> dict[Index, Any]:
+        """Every derivative up to an order as Tensors; those of the highest order without a graph, unless `last` asks for it."""
+        level: dict[Index, Any] = {(): self.result}
+        out = dict(level)
+        for k in range(1, order + 1):
+            above: dict[Index, Any] = {}
+            for index, t in level.items():
+                first = index[-1] if index else 0
+                if not t.requires_grad:
+                    above |= {(*index, i): tensor(np.zeros_like(t.value)) for i in range(first, len(self.leaves))}
+                    continue
+                found = grad(t, self.leaves, np.ones_like(t.value), retain_graph=True, create_graph=last or k < order,  # type: ignore[arg-type]
+                             materialize_grads=True)
+                above |= {(*index, i): g for i, g in enumerate(found) if i >= first}
+            out |= above
+            level = above
+        if not last:
+            for index in [i for i in out if 0 < len(i) < order]:  # as a user gets it who asks for no more
+                parent = out[index[:-1]]
+                if parent.requires_grad:
+                    out[index] = grad(parent, self.leaves[index[-1]], np.ones_like(parent.value), retain_graph=True, materialize_grads=True)[0]
+        return out
+
+    def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
+        """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, a hair beside them."""
+        before = precise.set_digits(digits)
+        try:
+            recorder = Recorder(precise, precise.lift_value)
+            values = [precise.lift_value(leaf.value) for leaf in self.leaves]
+            nodes: Any = [leaf._node for leaf in self.leaves]
+            y, leaves = recorder.replayed(self.result._node, nodes, values if shift is None else [shift(v) for v in values])  # type: ignore[arg-type]
+            level: dict[Index, Any] = {(): y}
+            out: dict[Index, Any] = {(): y}
+            for _ in range(order):
+                above: dict[Index, Any] = {}
+                for index, box in level.items():
+                    found = recorder.gradients([(box, np.ones(box.shape))], leaves)
+                    above |= {(*index, i): g for i, g in enumerate(found) if i >= (index[-1] if index else 0)}
+                out |= above
+                level = above
+            return {index: box.value.ravel().tolist() for index, box in out.items()}
+        finally:
+            precise.set_digits(before)
+
+    def spread(self, order: int) -> np.ndarray:
+        """How many powers of ten lie between the largest and the smallest number that each point's computation met."""
+        roots = [t._node for t in self.derivatives(order).values() if t._node is not None]
+        n = np.size(self.result.value)
+        high, low = np.zeros(n), np.zeros(n)
+        forward = set(upstream([self.result._node]))  # type: ignore[list-item]
+        for node in upstream(roots):
+            value = node.value
+            if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind != "f" or value.size not in (1, n):
+                continue
+            flat = np.abs(np.ravel(value).astype(np.float64))
+            with np.errstate(all="ignore"):
+                size = np.log10(flat)
+            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.chooses
+            size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
+            size[~np.isfinite(flat)] = 0.0
+            high, low = np.maximum(high, size), np.minimum(low, size)
+        return high - low
+
+
+class Subject:
+    """A function of real numbers: a symgrad function, a function written with torch names or NumPy's, or an op of the registry by name.
+
+    Raises TypeError for what is no such function, and for one that has no arguments.
+    """
+
+    def __init__(self, given: Any, count: int | None = None):
+        self.parameters: tuple[Any, ...] = ()
+        self.special: list[tuple[float, ...]] = []
+        self.whole: bool | None = None  # whether a call with arrays is a call for each of their elements
+        self.constant: float | None = None  # what is returned where nothing is computed from the arguments
+        self.failure: tuple[Exception, Any] | None = None  # the last exception of the function, and where
+        op = REGISTRY.get(given) if isinstance(given, str) else given if isinstance(given, Op) else None
+        if isinstance(given, str) and op is None:
+            import difflib
+
+            close = difflib.get_close_matches(given, REGISTRY, 1)
+            raise TypeError(f"accuracy: there is no op {given!r}" + (f"; did you mean {close[0]!r}?" if close else "; give a function"))
+        self.is_op = op is not None
+        if op is not None:
+            self._of_op(op)
+            return
+        if not callable(given):
+            raise TypeError(f"accuracy needs a function or the name of an op, not {type(given).__name__}")
+        self.function = given
+        self.name = getattr(given, "__name__", type(given).__name__)
+        self.names = _arguments(given, self.name, count)
+        self.domains: list[Domain] = [REAL] * len(self.names)
+
+    def _of_op(self, op: Op) -> None:
+        if op.kind == "composite" and op.arity == 1 and op.public:
+            from symgrad.lift import FUNCTIONS, lift
+
+            self.function = FUNCTIONS.get(op.name) or lift(op)
+        elif op.kind == "elementwise" and op.arity:
+            self.parameters = () if all(p.default is not p.empty for p in op.parameters) else (op.examples or ((),))[0]
+            call, parameters = core(op), self.parameters
+            self.function = lambda *xs: call(*xs, *parameters)
+        else:
+            raise TypeError(f"accuracy: the op {op.name} takes no numbers one by one (it is {op.kind}); wrap it in a function of numbers")
+        self.name = op.name + (f"{self.parameters}" if self.parameters else "")
+        self.names = list(op.argument_names) if op.kind != "composite" else ["input"]
+        if len(self.names) == 1:
+            self.names = ["x"]
+        self.domains = [op.domain[i] if i < len(op.domain) else REAL for i in range(len(self.names))]
+        self.special = list(op.special)
+
+    @property
+    def count(self) -> int:
+        """How many arguments there are."""
+        return len(self.names)
+
+    def call(self, columns: Sequence[Any], named: bool = False) -> Recording:
+        """One recorded call, with arrays or numbers. Raises what the function raises, and Unconnected where nothing is recorded."""
+        leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
+                  for name, c in zip(self.names, columns)]
+        before, mode.complete = mode.complete, True
+        try:
+            with enable_grad(), silence():
+                result = self.function(*leaves)
+        finally:
+            mode.complete = before
+        if not isinstance(result, Tensor) or not result.requires_grad:
+            raise Unconnected(self._unconnected(result))
+        if result.is_complex():
+            raise TypeError(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
+        return Recording(leaves, result)
+
+    def _unconnected(self, result: Any) -> str:
+        return (f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of type "
+                f"{type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its values with")
+
+    def one(self, point: Sequence[Any], named: bool = False) -> Recording:
+        """The call at one point."""
+        found = self.call(point, named)
+        if found.result.numel() != 1:
+            raise TypeError(f"accuracy: {self.name} of numbers gives shape {list(found.result.shape)}; scan a function whose result is one number")
+        if found.result.ndim:
+            found.result = found.result.reshape(())
+        return found
+
+    def settle(self, points: np.ndarray) -> None:
+        """Find out whether arrays can be passed: the results have to be those of single points, to a few ULP."""
+        try:
+            together = self.call(list(points)).result
+        except Exception:  # whatever it is, single points tell it better
+            self.whole = False
+            return
+        self.whole = together.shape == points.shape[1:]
+        for k in range(0, points.shape[1], max(points.shape[1] // 8, 1)):
+            if not self.whole:
+                return
+            try:
+                single = float(self.one(list(points[:, k])).result.value)
+            except Exception:
+                self.whole = False
+                return
+            value = float(together.value[k])
+            size = abs(np.spacing(points.dtype.type(single))) if np.isfinite(single) else 0
+            self.whole = single == value or single != single and value != value or abs(single - value) <= 8 * size
+
+    def recordings(self, points: np.ndarray) -> Iterator[tuple[slice, Recording | None]]:
+        """Calls that cover the points: one for all, or one for each; None where the function raises."""
+        if self.whole is None:
+            self.settle(points)
+        if self.whole:
+            yield slice(0, points.shape[1]), self.call(list(points))
+            return
+        for k in range(points.shape[1]):
+            yield slice(k, k + 1), self._attempt(list(points[:, k]))
+
+    def _attempt(self, point: Sequence[Any]) -> Recording | None:
+        """The call at one point, None where it raises. A branch may return one constant, but not numbers that were computed elsewhere."""
+        try:
+            return self.one(point)
+        except Unconnected as error:
+            with silence():
+                leaf = tensor(point[0], requires_grad=True)
+                result = self.function(leaf, *map(tensor, point[1:]))
+            value = float(getattr(result, "value", result))
+            if self.constant is not None and value != self.constant:
+                self.failure = error, point
+                raise
+            self.constant = value
+            with enable_grad():
+                return Recording([leaf, *(tensor(x, requires_grad=True) for x in point[1:])], 0 * leaf + value)
+        except Exception as error:
+            self.failure = error, point
+            return None
+
+    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
+        """Every derivative up to an order as the library's floats; NaN where the function raises."""
+        out = {index: np.full(points.shape[1], np.nan) for index in indices(self.count, order)}
+        for where, recording in self.recordings(points):
+            if recording is None:
+                continue
+            with silence(), enable_grad():
+                for index, t in recording.derivatives(order).items():
+                    out[index][where] = np.ravel(t.value)
+        return out
+
+    def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
+        """Every derivative up to an order by the rules read with many digits; a hair beside the points where a generator is given."""
+        shift = None if beside is None else shifted(beside)
+        out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in indices(self.count, order)}
+        for where, recording in self.recordings(points):
+            if recording is not None:
+                with silence():
+                    for index, numbers in recording.exact(digits, order, shift).items():
+                        out[index][where] = numbers
+        return out
+
+    def spread(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The powers of ten that each point's computation spans."""
+        out = np.zeros(points.shape[1])
+        for where, recording in self.recordings(points):
+            if recording is not None:
+                with silence(), enable_grad():
+                    out[where] = recording.spread(order)
+        return out
+
+
+def _arguments(function: Callable[..., Any], name: str, count: int | None) -> list[str]:
+    """The names of the arguments without a default; of a function that does not say, of a NumPy ufunc or of *args, x or x1, x2, ..."""
+    if count is None and isinstance(getattr(function, "nin", None), int):
+        count = function.nin  # type: ignore[attr-defined]
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY]
+    if needed:
+        raise TypeError(f"accuracy: {name} needs the keyword {needed[0]}; wrap it in a function of its numbers alone")
+    if required and count in (None, len(required)):
+        return required
+    if parameters and not required and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if not positional:
+            raise TypeError(f"accuracy: {name} takes no arguments; give a function of one or more real numbers")
+        return positional[:1]
+    n = count or 1
+    return ["x"] if n == 1 else [f"x{i + 1}" for i in range(n)]

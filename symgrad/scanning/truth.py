@@ -1,0 +1,149 @@
+"""The truth at points that are floats: with as many digits as it takes, by the rules themselves or by `sympy.diff` of a formula.
+
+A number counts as true once the floats agree with it (both do not lose the same digits: it was computed with more of them than the
+computation spans powers of ten) or once twice the digits give it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import mpmath
+import numpy as np
+
+from symgrad.scanning.floats import Floats
+from symgrad.scanning.subject import Index, indices
+
+__all__ = ["LEVELS", "ByFormula", "Exact", "Truth", "condition"]
+
+LEVELS = (60, 120, 240, 480, 960, 1920)
+AGREED = 4.0  # ULP
+NOTHING = mpmath.mpf("1e-400")  # below every float, and what it could be multiplied by next
+SAME = mpmath.mpf("1e-25")
+
+
+class Exact(Protocol):
+    """What gives derivatives with many digits."""
+
+    def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> Mapping[Index, Sequence[Any]]:
+        """Every derivative up to an order, computed with that many digits; a hair beside the points, at random, where a generator is given."""
+
+    def spread(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The powers of ten that each point's computation spans."""
+
+
+class ByFormula:
+    """A SymPy expression of the arguments, and its derivatives by `sympy.diff`."""
+
+    def __init__(self, formula: Any, names: Sequence[str]):
+        import sympy
+
+        by_name = {s.name: s for s in formula.free_symbols}
+        unknown = sorted(set(by_name) - set(names))
+        if unknown and len(names) == 1 and len(by_name) == 1:
+            by_name, unknown = {names[0]: by_name[unknown[0]]}, []
+        if unknown:
+            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is no argument; those are {', '.join(names)}")
+        self.formula, self.symbols = formula, [by_name.get(name, sympy.Dummy()) for name in names]
+        self.functions: dict[Index, Any] = {}
+
+    def function(self, index: Index) -> Any:
+        """One derivative as a function of mpmath's numbers."""
+        import sympy
+
+        if index not in self.functions:
+            e = sympy.diff(self.formula, *[self.symbols[i] for i in index]) if index else self.formula
+            self.functions[index] = sympy.lambdify(self.symbols, e, "mpmath")
+        return self.functions[index]
+
+    def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
+        """Every derivative up to an order, computed with that many digits."""
+        out: dict[Index, list[Any]] = {}
+        with mpmath.workdps(digits):
+            columns = [[mpmath.mpf(x) for x in p] for p in points.astype(np.float64).tolist()]
+            if beside is not None:
+                columns = [[x + (x or 1) * mpmath.mpf(beside.uniform(-1, 1)) * mpmath.mpf(10) ** -20 for x in column] for column in columns]
+            for index in indices(len(self.symbols), order):
+                out[index] = [_real(self.function(index), point) for point in zip(*columns)]
+        return out
+
+    def spread(self, points: np.ndarray, order: int) -> np.ndarray:
+        """The powers of ten of the points: how the formula goes on from there is not known."""
+        with np.errstate(all="ignore"):
+            return np.where(points == 0, 0.0, np.abs(np.log10(np.abs(points.astype(np.float64))))).max(axis=0)
+
+
+def _real(function: Any, point: Sequence[Any]) -> Any:
+    try:
+        out = function(*point)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return mpmath.nan
+    return out if isinstance(out, (mpmath.mpf, int, float)) else mpmath.nan if mpmath.im(out) else mpmath.re(out)
+
+
+class Truth:
+    """The true derivatives of a function at floats; `digits` is the most that was needed, `undecided` how many numbers stayed unknown."""
+
+    def __init__(self, source: Exact, floats: Floats, order: int):
+        self.source, self.floats, self.order = source, floats, order
+        self.digits, self.undecided = LEVELS[0], 0
+
+    def at(self, points: np.ndarray, values: Mapping[Index, np.ndarray]) -> dict[Index, list[Any]]:
+        """Every derivative at the points, NaN where there is none or it could not be decided; `values` are the floats to be measured."""
+        n = points.shape[1]
+        out: dict[Index, list[Any]] = {index: [mpmath.nan] * n for index in values}
+        needed = self.source.spread(points, self.order) + 40
+        level = np.minimum(np.searchsorted(LEVELS, needed), len(LEVELS) - 3)
+        before: dict[int, dict[Index, Any]] = {}
+        for k, digits in enumerate(LEVELS):
+            due = np.flatnonzero(level == k)
+            if not due.size:
+                continue
+            self.digits = max(self.digits, digits)
+            found = self.source.exact(points[:, due], digits, self.order)
+            errors = {index: self.floats.ulps(values[index][due], found[index]) for index in values}
+            for j, i in enumerate(due.tolist()):
+                known = before.get(i)
+                settled = True
+                for index in values:
+                    t = found[index][j]
+                    out[index][i] = t
+                    close = errors[index][j] <= AGREED and t != 0 or not mpmath.isfinite(t)
+                    if not close and not (known is not None and _same(known[index], t) or _nothing(t, digits)):
+                        settled = False
+                if not settled:
+                    if k + 1 < len(LEVELS):
+                        level[i] = k + 1
+                        before[i] = {index: out[index][i] for index in values}
+                    else:
+                        self._give_up(out, i, known or {}, values)
+        return out
+
+    def _give_up(self, out: dict[Index, list[Any]], i: int, known: Mapping[Index, Any], values: Mapping[Index, np.ndarray]) -> None:
+        for index in values:
+            if not (index in known and _same(known[index], out[index][i])):
+                out[index][i] = mpmath.nan
+                self.undecided += 1
+
+
+def condition(source: Exact, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
+    """By how many relative errors of the point a derivative moves: how much of an error no algorithm on floats could have avoided."""
+    digits = LEVELS[min(int(np.searchsorted(LEVELS, float(source.spread(points, order).max()) + 60)), len(LEVELS) - 1)]
+    exact = source.exact(points, digits, order)[index]
+    moved = [source.exact(points, digits, order, rng)[index] for _ in range(3)]
+    out = []
+    for k, t in enumerate(exact):
+        distance = max(abs(m[k] - t) for m in moved)
+        out.append(1.0 if not distance > 0 else float("inf") if t == 0 else max(1.0, float(distance / abs(t) * mpmath.mpf(10) ** 20)))
+    return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two numbers are one, or both are less than any float."""
+    return bool(a == b or abs(a - b) <= SAME * abs(b) or abs(a) < NOTHING and abs(b) < NOTHING)
+
+
+def _nothing(t: Any, digits: int) -> bool:
+    """Whether a number is less than any float even if all digits but a hundred of those that were lost are its own."""
+    return digits >= 480 and bool(abs(t) < NOTHING)
