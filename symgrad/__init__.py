@@ -115,12 +115,18 @@ globals().update(_LAYOUTS)
 globals().update(_FORMATS)
 globals().update(_TYPES)
 
-_LAZY = ("func", "nn", "optim", "utils")  # imported when they are first asked for
+# Imported when they are first asked for: parts of the package, and functions by the module they are in.
+_LAZY = ("func", "nn", "optim", "utils")
+_LATER = {"vmap": "func", "identical": "algebra.identity"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return _importlib.import_module(f"symgrad.{name}")
-    if name == "vmap":
-        return _importlib.import_module("symgrad.func").vmap
+    if name in _LATER:
+        return getattr(_importlib.import_module(f"symgrad.{_LATER[name]}"), name)
     raise AttributeError(f"module 'symgrad' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LATER})

@@ -21,6 +21,7 @@ from symgrad import random as random
 from symgrad import reshaping as reshaping
 from symgrad import surface as surface
 from symgrad import utils as utils
+from symgrad.algebra.identity import identical as identical
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from symgrad.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from symgrad.autograd.modes import enable_grad as enable_grad
@@ -70,6 +71,7 @@ from symgrad.extending import elementwise as elementwise
 from symgrad.extending import linear as linear
 from symgrad.extending import multilinear as multilinear
 from symgrad.extending import primitive as primitive
+from symgrad.func import vmap as vmap
 from symgrad.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.printing import get_printoptions as get_printoptions
 from symgrad.printing import set_printoptions as set_printoptions
