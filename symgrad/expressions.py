@@ -17,10 +17,11 @@ from symgrad.graph import NAMED, Leaf, Link, Node, Released, mode, next_sequence
 from symgrad.passes import arguments, pullback, replay
 from symgrad.tensor import Tensor
 
-__all__ = ["Reads", "assignments", "conditions", "expr", "formula", "names"]
+__all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]
 
 Seeds = Sequence[tuple[Node, Any]]
 _formulas: dict[bool, WeakKeyDictionary[Node, Any]] = {False: WeakKeyDictionary(), True: WeakKeyDictionary()}
+_held: WeakKeyDictionary[Node, Sequence[Tensor]] = WeakKeyDictionary()
 
 
 def _sympy() -> Any:
@@ -226,6 +227,26 @@ def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
     return [node for node in upstream(roots) if isinstance(node, Leaf) and node.flags & NAMED]
 
 
+def hold(self: Tensor, leaves: Sequence[Tensor]) -> None:
+    """Let leaves that nobody else has live as long as what was computed from them."""
+    if self._node is not None:
+        _held[self._node] = tuple(leaves)
+
+
+def leaves(self: Tensor) -> dict[str, Tensor]:
+    """The named leaves that this tensor was computed from, by name, as far as they are alive.
+
+    >>> import symgrad
+    >>> x, y = symgrad.symbols("x y", [1.0, 2.0])
+    >>> (x * y).leaves
+    {'x': tensor(1., requires_grad=True), 'y': tensor(2., requires_grad=True)}
+    """
+    node = self._node
+    roots = [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
+    found = [(leaf.symbol, leaf.reference()) for leaf in _named_leaves(roots) if not getattr(leaf.symbol, "constant", False)]
+    return {str(name): leaf for name, leaf in found if leaf is not None}
+
+
 # Branches
 
 
@@ -314,4 +335,5 @@ def _condition(branch: _Branch) -> Any:
 Tensor.expr = property(expr)  # type: ignore[assignment]
 Tensor.assignments = assignments  # type: ignore[attr-defined]
 Tensor.conditions = property(conditions)  # type: ignore[assignment]
+Tensor.leaves = property(leaves)  # type: ignore[assignment]
 type(mode).branch = staticmethod(_record_branch)

@@ -1,0 +1,361 @@
+"""The catalogue: which op of the registry computes which SymPy function, read off the ops themselves.
+
+The symbolic carrier says what formula an op has; the catalogue is its inverse. An op whose formula is one SymPy function of its arguments
+is what computes that function; an op with a longer formula, such as `round` or `log2`, is recognised by it. So an op is in the catalogue
+by being declared. What no op computes has a definition by others in `DEFINITIONS`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.core.function import AppliedUndef
+from sympy.logic.boolalg import Boolean
+
+from symgrad.algebra import stable_heads
+from symgrad.algebra.stable import rewritten
+from symgrad.carriers import symbolic
+from symgrad.extending import BUILT_IN
+from symgrad.op import REGISTRY, Op
+
+__all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
+
+ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
+ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by the structure of sums and products
+SILENT = {"isfinite", "isnan", "isinf"}  # whose formulas say nothing
+COMPOSED = {"sinc"}  # which act on each element, too
+
+
+class Call(NamedTuple):
+    """An op of the registry by name, applied to arguments that are calls or SymPy expressions."""
+
+    op: str
+    args: tuple[Any, ...]
+
+
+class Unknown(TypeError):
+    """A SymPy function that nothing here computes."""
+
+
+def _log1mexp(u: Any) -> Any:
+    return sympy.Piecewise((stable_heads.log1p(-sympy.exp(u)), u < -1), (sympy.log(-stable_heads.expm1(u)), True))
+
+
+def _log_cosh(u: Any) -> Any:
+    near = stable_heads.log1p(2 * sympy.sinh(u / 2) ** 2)
+    size = sympy.Abs(u)
+    return sympy.Piecewise((near, size < 1), (size + stable_heads.log1p(sympy.exp(-2 * size)) - sympy.log(2), True))
+
+
+def _heaviside(u: Any, middle: Any = HALF) -> Any:
+    half = (1 + sympy.sign(u)) / 2
+    return half if middle == HALF else sympy.Piecewise((half, sympy.Ne(u, 0)), (middle, True))
+
+
+def _inverted(function: Any) -> Callable[[Any], Any]:
+    return lambda u: 1 / function(u)
+
+
+def _of_inverse(function: Any) -> Callable[[Any], Any]:
+    return lambda u: function(1 / u)
+
+
+# What no op computes, by what ops compute.
+DEFINITIONS: dict[Any, Callable[..., Any]] = {
+    sympy.sec: _inverted(sympy.cos), sympy.csc: _inverted(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
+    sympy.csch: _inverted(sympy.sinh), sympy.coth: _inverted(sympy.tanh),
+    sympy.asec: _of_inverse(sympy.acos), sympy.acsc: _of_inverse(sympy.asin), sympy.acot: _of_inverse(sympy.atan),
+    sympy.asech: _of_inverse(sympy.acosh), sympy.acsch: _of_inverse(sympy.asinh), sympy.acoth: _of_inverse(sympy.atanh),
+    sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)),
+    sympy.frac: lambda u: sympy.Mod(u, 1), sympy.Heaviside: _heaviside,
+    sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
+    sympy.Nand: lambda *args: sympy.Not(sympy.And(*args)), sympy.Nor: lambda *args: sympy.Not(sympy.Or(*args)),
+    sympy.Implies: lambda a, b: sympy.Or(sympy.Not(a), b),
+    stable_heads.log1mexp: _log1mexp, stable_heads.log_cosh: _log_cosh, stable_heads.larger: sympy.Max, stable_heads.smaller: sympy.Min,
+    stable_heads.step: _heaviside, stable_heads.whole: sympy.floor,
+}
+BOOLEANS = {sympy.And: "logical_and", sympy.Or: "logical_or", sympy.Not: "logical_not"}
+COMPLEX = {sympy.conjugate: "conj", sympy.re: "real", sympy.im: "imag", sympy.arg: "angle"}
+UNEVALUATED = (sympy.Sum, sympy.Product, sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Limit)
+MANY = 10_000  # terms of a sum or product that are written out
+
+
+# Reading the registry
+
+
+class _Entry(NamedTuple):
+    """An op with its formula in forms that keep their digits, over the symbols that stand for its arguments."""
+
+    op: str
+    wilds: tuple[Any, ...]
+    formula: Any
+
+
+@functools.cache
+def _read(op: Op) -> _Entry | None:
+    """An elementwise op with its default parameters as an entry; None where it has no formula of its arguments."""
+    needed = any(parameter.default is parameter.empty for parameter in op.parameters)
+    if op.kind != "elementwise" and op.name not in COMPOSED or needed or op.name in SILENT:
+        return None
+    wilds = tuple(sympy.Dummy(f"w{i}", real=True) for i in range(op.arity or 0))
+    try:
+        formula = op.forward(symbolic, *[symbolic.ExactExpressions.fill([w], ()) for w in wilds]).item()
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+    return _Entry(op.name, wilds, rewritten(formula)) if formula.args and formula.free_symbols == set(wilds) else None
+
+
+def _is_arithmetic(e: Any) -> bool:
+    return e.is_Atom or (e.is_Add or e.is_Mul or e.is_Pow and e.exp.is_Number) and all(map(_is_arithmetic, e.args))
+
+
+@functools.cache
+def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
+    """The ops that compute one SymPy function, by function; the others by the outermost function of their formula, longest first."""
+    heads: dict[Any, str] = {}
+    patterns: dict[Any, list[_Entry]] = {}
+    for op in [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC]:
+        entry = _read(op)
+        if entry is None:
+            continue
+        formula = entry.formula
+        if formula.args == entry.wilds and not (formula.is_Add or formula.is_Mul or formula.is_Pow):
+            heads.setdefault(formula.func, entry.op)
+        elif isinstance(formula, sympy.Expr) and not _is_arithmetic(formula):
+            patterns.setdefault(formula.func, []).append(entry)
+    for entries in patterns.values():
+        entries.sort(key=lambda entry: -sum(1 for _ in sympy.preorder_traversal(entry.formula)))
+    return heads, patterns
+
+
+def known_names() -> list[str]:
+    """The names of the SymPy functions that can be computed."""
+    known = [*_table()[0], *DEFINITIONS, *BOOLEANS, *COMPLEX, sympy.Piecewise, sympy.ITE, sympy.Sum, sympy.Product]
+    return sorted({kind.__name__ for kind in known})
+
+
+# Recognising formulas
+
+
+Binding = dict[Any, Any]
+
+
+def _bound(pattern: Any, e: Any, binding: Binding) -> Iterator[Binding]:
+    """The bindings of a pattern's symbols that make it the expression, beside those there are."""
+    if pattern.is_Dummy:
+        if pattern not in binding:
+            yield {**binding, pattern: e}
+        elif binding[pattern] == e:
+            yield binding
+    elif not pattern.args:
+        if pattern == e:
+            yield binding
+    elif pattern.is_Mul and len(pattern.args) == 2 and pattern.args[0].is_Rational and pattern.args[1].is_Dummy:
+        if isinstance(e, sympy.Expr):
+            yield from _bound(pattern.args[1], e / pattern.args[0], binding)
+    elif pattern.func == e.func and len(pattern.args) == len(e.args):
+        commutes = isinstance(pattern, (sympy.Add, sympy.Mul, sympy.Max, sympy.Min, sympy.And, sympy.Or))
+        yield from _bound_all(list(pattern.args), list(e.args), binding) if commutes else _bound_in_order(pattern.args, e.args, binding)
+
+
+def _bound_in_order(patterns: Sequence[Any], parts: Sequence[Any], binding: Binding) -> Iterator[Binding]:
+    if not patterns:
+        yield binding
+    else:
+        for found in _bound(patterns[0], parts[0], binding):
+            yield from _bound_in_order(patterns[1:], parts[1:], found)
+
+
+def _bound_all(patterns: list[Any], parts: list[Any], binding: Binding) -> Iterator[Binding]:
+    """Bindings that make each pattern another one of the parts, the longer patterns first, for they say more."""
+    patterns = sorted(patterns, key=lambda p: (bool(p.is_Dummy), -len(p.args)))
+    yield from (found for found, _ in _matched(patterns, parts, binding))
+
+
+def _matched(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Iterator[tuple[Binding, list[Any]]]:
+    """As `_bound_all`, with the parts that are left over."""
+    if not patterns:
+        yield binding, parts
+        return
+    for i, part in enumerate(parts):
+        for found in _bound(patterns[0], part, binding):
+            yield from _matched(patterns[1:], parts[:i] + parts[i + 1:], found)
+
+
+def _recognised(e: Any, accepted: Callable[[str], bool]) -> Call | None:
+    """The expression as an op with a longer formula; of a sum or product a part of it may be one."""
+    for entry in _table()[1].get(e.func, ()):
+        if not accepted(entry.op):
+            continue
+        if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
+            patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
+            for binding, rest in _matched(patterns, list(e.args), {}):
+                call = Call(entry.op, tuple(binding[w] for w in entry.wilds))
+                return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
+        else:
+            for binding in _bound(entry.formula, e, {}):
+                return Call(entry.op, tuple(binding[w] for w in entry.wilds))
+    return None
+
+
+# Planning one step
+
+
+def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | Any:
+    """The op that computes an expression from its parts; an expression again, where a definition stands for it.
+
+    `accepted(name)` says whether an op may be used. Raises Unknown for a function that is not in the catalogue.
+
+    >>> x, y = sympy.symbols("x y", real=True)
+    >>> plan(sympy.log(x) / sympy.log(2))
+    Call(op='log2', args=(x,))
+    >>> plan(x - 2 * y)
+    Call(op='sub', args=(x, Call(op='mul', args=(2, y))))
+    """
+    found = _recognised(e, accepted)
+    if found is not None:
+        return found
+    if e.is_Add:
+        return _sum(e)
+    if e.is_Mul:
+        return _product(e)
+    if e.is_Pow:
+        return _power(*e.args)
+    if isinstance(e, sympy.Piecewise):
+        return _choice(e)
+    if isinstance(e, sympy.ITE):
+        condition, a, b = e.args
+        return Call("logical_or", (Call("logical_and", (condition, a)), Call("logical_and", (Call("logical_not", (condition,)), b))))
+    kind, args = e.func, e.args
+    if kind in BOOLEANS:
+        return Call(BOOLEANS[kind], args) if len(args) < 3 else Call(BOOLEANS[kind], (kind(*args[:-1]), args[-1]))
+    if kind is sympy.log and _exponents(args[0]):
+        return _log_of_sum(_exponents(args[0]))
+    heads = _table()[0]
+    if kind in heads:
+        return Call(heads[kind], args)
+    if kind in COMPLEX:
+        return Call(COMPLEX[kind], args)
+    if kind in DEFINITIONS:
+        return DEFINITIONS[kind](*args)
+    if isinstance(e, UNEVALUATED):
+        return _evaluated(e)
+    if isinstance(e, sympy.Tuple):
+        raise Unknown(f"{e} is a tuple; give an expression, an Array or a Matrix")
+    op = REGISTRY.get(getattr(kind, "__name__", ""))
+    if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and len(args) == op.arity and not op.parameters:
+        return Call(op.name, args)
+    if isinstance(e, (sympy.Expr, Boolean)) and e.args:
+        raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")
+    raise Unknown(f"{_short(e)} ({type(e).__name__}) is not a formula of numbers")
+
+
+def _short(e: Any) -> str:
+    text = str(e)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def _sum(e: Any) -> Call:
+    """The terms from left to right, with minus where a coefficient is negative, numbers last."""
+    plus: list[Any] = []
+    minus: list[Any] = []
+    for term in sorted(e.args, key=lambda t: bool(t.is_Number)):
+        negative = term.is_Number and term.is_negative or term.is_Mul and term.args[0].is_Number and term.args[0].is_negative
+        (minus if negative else plus).append(-term if negative else term)
+    out: Any = plus[0] if plus else Call("neg", (minus.pop(0),))
+    for term in plus[1:]:
+        out = Call("add", (out, _again(term)))
+    for term in minus:
+        out = Call("sub", (out, _again(term)))
+    return out
+
+
+def _again(e: Any) -> Any:
+    """A part of a sum as it is, with a number before it taken out, so that the product need not be made again."""
+    if e.is_Mul and e.args[0].is_Integer and len(e.args) == 2:
+        return Call("mul", e.args)
+    return e
+
+
+def _exponents(e: Any) -> list[Any]:
+    """The exponents of a sum of three exponentials or more; nothing for another expression. Sums of two are in `symgrad.algebra.stable`."""
+    terms = [ZERO if term == 1 else term.args[0] if isinstance(term, sympy.exp) else None for term in e.args] if e.is_Add else []
+    return terms if len(terms) > 2 and None not in terms else []
+
+
+def _log_of_sum(exponents: Sequence[Any]) -> Call:
+    """log(Σ exp(u)), without overflow."""
+    return functools.reduce(lambda a, b: Call("logaddexp", (a, b)), exponents)  # type: ignore[return-value]
+
+
+def _share(factors: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Factors such as exp(v) and 1 / Σ exp(u) as exp(v - log(Σ exp(u))), without overflow; and the other factors."""
+    shares: list[Any] = []
+    rest = list(factors)
+    for factor in factors:
+        above = next((f for f in rest if isinstance(f, sympy.exp)), None)
+        if factor.is_Pow and factor.exp == -1 and above is not None and _exponents(factor.base):
+            rest = [f for f in rest if f not in (factor, above)]
+            shares.append(Call("exp", (Call("sub", (above.args[0], _log_of_sum(_exponents(factor.base)))),)))
+    return shares, rest
+
+
+def _product(e: Any) -> Call:
+    """The factors above, divided by those below the line; a rational number is divided by, not multiplied with its rounding."""
+    coefficient, factors = e.as_coeff_mul()
+    shares, factors = _share(factors)
+    above: list[Any] = shares
+    below: list[Any] = []
+    for factor in factors:
+        base, power = factor.args if factor.is_Pow else (factor, ONE)
+        (below if power.is_Number and power.is_negative else above).append(factor if not (power.is_Number and power.is_negative) else base**-power)
+    sign = coefficient.is_Number and bool(coefficient.is_negative)  # a minus before the whole
+    coefficient = -coefficient if sign else coefficient
+    p, q = coefficient.as_numer_denom() if coefficient.is_Rational else (coefficient, ONE)
+    top = _chain("mul", [] if p == 1 and above else [p], above)
+    bottom = _chain("mul", [] if q == 1 else [q], below) if below or q != 1 else None
+    out = top if bottom is None else Call("div", (top, bottom))
+    return Call("neg", (out,)) if sign else out
+
+
+def _chain(op: str, first: Sequence[Any], rest: Sequence[Any]) -> Any:
+    return functools.reduce(lambda a, b: Call(op, (a, b)), [*first, *rest])
+
+
+def _power(base: Any, power: Any) -> Call:
+    if power == 2:
+        return Call("square", (base,))
+    if power == HALF:
+        return Call("sqrt", (base,))
+    if power == -HALF:
+        return Call("rsqrt", (base,))
+    if power == -1:
+        return Call("div", (ONE, base))
+    return Call("pow", (base, power))
+
+
+def _choice(e: Any) -> Any:
+    """Choices from the first condition on; what no condition holds for is not a number."""
+    out: Any = sympy.nan
+    for value, condition in reversed(e.args):
+        out = value if condition == sympy.true else Call("where", (condition, value, out))
+    return out
+
+
+def _evaluated(e: Any) -> Any:
+    """A sum or product written out, a derivative or integral carried out."""
+    if isinstance(e, (sympy.Sum, sympy.Product)):
+        count = 1
+        for limit in e.limits:
+            if len(limit) != 3 or not (limit[1].is_Integer and limit[2].is_Integer):
+                raise Unknown(f"{_short(e)}: a {type(e).__name__} needs limits that are integers")
+            count *= max(0, int(limit[2] - limit[1]) + 1)
+        if count > MANY:
+            raise Unknown(f"{_short(e)} has {count} terms, more than {MANY}; write it with arrays")
+    out = e.doit()
+    if out.has(*UNEVALUATED):
+        raise Unknown(f"SymPy does not carry out {_short(e)}")
+    return out

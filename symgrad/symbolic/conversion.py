@@ -1,0 +1,214 @@
+"""`from_sympy`: SymPy's formulas as functions of Tensors."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad import expressions  # noqa: F401  gives Tensors their formulas
+from symgrad.creation import as_tensor, tensor
+from symgrad.dtypes import dtype_of, get_default_dtype
+from symgrad.expressions import Reads
+from symgrad.graph import NAMED, Leaf
+from symgrad.lift import traced
+from symgrad.symbolic.parameters import formulas_of, parameters_of
+from symgrad.symbolic.programs import Program, Step, Writer, places
+from symgrad.tensor import Tensor
+
+__all__ = ["Formula", "from_sympy", "number_of"]
+
+LARGEST = 2**53
+
+
+# Numbers
+
+
+@cache
+def number_of(constant: Any) -> Any:
+    """A SymPy number or truth value as the Python number nearest to it.
+
+    >>> number_of(sympy.pi), number_of(sympy.Integer(2)), number_of(1 + sympy.I)
+    (3.141592653589793, 2, (1+1j))
+    """
+    if constant in (sympy.true, sympy.false):
+        return bool(constant)
+    if constant.is_Integer and abs(constant) <= LARGEST:
+        return int(constant)
+    if constant is sympy.zoo:
+        return math.nan
+    value = constant if constant.is_Float else constant.evalf(30)
+    if not value.is_number or not (value.is_Number or value.has(sympy.I)) and value.atoms(sympy.Function):
+        raise TypeError(f"from_sympy: {constant} has no numeric value")
+    if value.is_extended_real:
+        return float(value)
+    return complex(value)
+
+
+def _is_plain(constant: Any) -> bool:
+    """Whether a Python number says exactly what the SymPy number does, and reads as it again."""
+    return not isinstance(constant, sympy.Expr) or constant.is_Integer or constant.is_Float or constant in (sympy.oo, -sympy.oo, sympy.nan)
+
+
+def _exact(constant: Any, dtype: Any) -> Tensor:
+    """A number as a tensor whose formula is the number itself, where its digits would be read otherwise."""
+    number = number_of(constant)
+    out = tensor(number, dtype=dtype.to_complex() if isinstance(number, complex) else dtype)
+    out._node = Leaf(out, out._value, False, Reads.as_("constant", [constant], constant=True))
+    return out
+
+
+# Running programs
+
+
+def _extreme(op: str) -> Callable[..., Any]:
+    """The largest (or smallest) of several values: ties share the gradient equally, and at a number it is 0."""
+    along, bound = {"maximum": ("amax", "min"), "minimum": ("amin", "max")}[op]
+
+    def extreme(*values: Any) -> Any:
+        tensors = [v for v in values if isinstance(v, Tensor)]
+        numbers = [v for v in values if not isinstance(v, Tensor)]
+        if len(tensors) > 2:
+            shape = np.broadcast_shapes(*[v.shape for v in tensors])
+            out = getattr(traced, along)(traced.stack([traced.broadcast_to(v, shape) for v in tensors]), 0)
+        else:
+            out = tensors[0] if len(tensors) == 1 else getattr(traced, op)(*tensors)
+        return traced.clamp(out, **{bound: numbers[0]}) if numbers else out
+
+    return extreme
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(condition, bool):
+        return a if condition else b
+    return traced.where(condition, *[float(v) if isinstance(v, int) else v for v in (a, b)])
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "maximum": _extreme("maximum"), "minimum": _extreme("minimum"), "where": _where, "neg": operator.neg, "add": operator.add,
+    "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow}
+
+
+def _function(op: str) -> Callable[..., Any]:
+    return SPECIAL.get(op) or getattr(traced, op)  # type: ignore[no-any-return]
+
+
+class Formula:
+    """A formula, or an array of them, as a differentiable function of its symbols; `from_sympy` makes it.
+
+    `expr` is the formula as it was given, `symbols` are its symbols in the order of the arguments.
+    """
+
+    def __init__(self, given: Any, symbols: Any = None):
+        self._expressions, self._shape = formulas_of(given, "from_sympy")
+        self.parameters = parameters_of(self._expressions, symbols)
+        self.expr = given
+        self.symbols = tuple(p.given for p in self.parameters)
+        self._programs: dict[bool, Program] = {}
+        self._program(stable=True)  # what cannot be computed is said at once
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
+        self.__name__ = self.__qualname__ = "formula"
+        takes = ", ".join(p.name + (f" of shape {p.described}" if p.described else "") for p in self.parameters)
+        self.__doc__ = f"{_shortened(given)}\n\nA differentiable function of {takes or 'nothing'}; shapes broadcast."
+
+    def _program(self, stable: bool) -> Program:
+        if stable not in self._programs:
+            inputs = places([p if p.shape else p.cells[()] for p in self.parameters])
+            writer = Writer(inputs, stable=stable and not any(e.has(sympy.I) for e in self._expressions))
+            writer.program.outputs = [writer.add(e) for e in self._expressions]
+            self._programs[stable] = writer.program
+        return self._programs[stable]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The value at Tensors, arrays or numbers, of the shape that they broadcast to, followed by the formula's own."""
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}{self.__signature__}: {error}") from None
+        values = [_as_operand(bound.arguments[p.name]) for p in self.parameters]
+        batches = [p.batch(v.shape) for p, v in zip(self.parameters, values)]
+        try:
+            batch = np.broadcast_shapes(*batches)
+        except ValueError:
+            shown = ", ".join(f"{p.name} {list(v.shape)}" for p, v in zip(self.parameters, values))
+            raise ValueError(f"{self.__name__}{self.__signature__}: the shapes do not broadcast: {shown}") from None
+        outputs = self._outputs(values)
+        if batch or not self._shape:
+            outputs = [out if out.shape == batch else traced.broadcast_to(out, batch) for out in outputs]
+        if not self._shape:
+            return outputs[0]
+        if not outputs:
+            return tensor(np.zeros((*batch, *self._shape)))
+        return traced.reshape(traced.stack(outputs, len(batch)), (*batch, *self._shape))
+
+    def _outputs(self, values: Sequence[Tensor]) -> list[Tensor]:
+        real = not any(v.is_complex() for v in values)  # type: ignore[attr-defined]
+        program = self._program(stable=real)
+        floats = [v._value.dtype for v in values if v._value.dtype.kind in "fcV"]
+        dtype = dtype_of(np.result_type(*floats)) if floats and all(d.kind != "V" for d in floats) else dtype_of(floats[0]) if floats \
+            else get_default_dtype()
+        dtype = dtype_of(np.dtype(f"f{dtype.numpy.itemsize // 2}")) if dtype.is_complex else dtype
+        named = any(v._node is not None and v._node.flags & NAMED for v in values)
+        results: list[Any] = []
+        with np.errstate(all="ignore"):
+            for step in program.steps:
+                results.append(self._value(step, values, results, named, dtype))
+        return [_as_tensor(results[i]) for i in program.outputs]
+
+    @staticmethod
+    def _value(step: Step, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
+        if step.what == "input":
+            x = values[step.value.parameter]
+            return traced.getitem(x, (..., *step.value.at)) if step.value.at else x
+        if step.what == "constant":
+            return _exact(step.value, dtype) if named and not _is_plain(step.value) else number_of(step.value)
+        return _function(step.what)(*[results[i] for i in step.inputs])
+
+    def __repr__(self) -> str:
+        return f"<formula {_shortened(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
+
+
+def _as_tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x))
+
+
+def _shortened(given: Any) -> str:
+    text = str(given)
+    return text if len(text) < 200 else text[:197] + "..."
+
+
+def _as_operand(x: Any) -> Tensor:
+    """An argument as a tensor of floats."""
+    out = x if isinstance(x, Tensor) else as_tensor(x)
+    return out.to(get_default_dtype()) if out._value.dtype.kind in "iu" else out  # type: ignore[attr-defined, no-any-return]
+
+
+def from_sympy(expr: Any, symbols: Any = None) -> Formula:
+    """A SymPy formula as a differentiable function of its symbols.
+
+    It takes the values of the symbols in the given order, or sorted by name, or by keyword: Tensors, arrays and numbers, which broadcast. Each of
+    `symbols` is a Symbol; an array of them (an Array, a Matrix, a list), whose value is then an array; a MatrixSymbol or an
+    IndexedBase. An Array or a Matrix of formulas has an array for a value, its own dimensions last. What is equal is computed once, in a
+    form that keeps its digits: `log(1 + exp(x))` does not overflow.
+
+    Raises TypeError for text, which is never evaluated, and for functions that no op computes; ValueError for symbols that none of
+    `symbols` gives, and for shapes that do not fit.
+
+    >>> import symgrad, sympy
+    >>> x, y = sympy.symbols("x y")
+    >>> f = from_sympy(x * sympy.exp(-(y**2)))
+    >>> f(2.0, symgrad.tensor([0.0, 1.0]))
+    tensor([2.0000, 0.7358])
+    >>> symgrad.func.grad(f)(symgrad.tensor(2.0), y=0.0)
+    tensor(1.)
+    >>> f.expr, f.symbols
+    (x*exp(-y**2), (x, y))
+    """
+    return Formula(expr, symbols)

@@ -1,0 +1,158 @@
+"""Formulas as they are given, and their parameters: symbols, arrays of symbols, matrices and indexed bases."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.indexed import Indexed, IndexedBase
+
+from symgrad.carriers.symbolic import shown_number
+
+__all__ = ["Parameter", "elements_of", "formulas_of", "owner_of", "parameters_of", "sanitised"]
+
+
+# Parameters
+
+
+class Parameter:
+    """A parameter of formulas: its name as a Python identifier, what was given for it, and the symbol of each element by index.
+
+    The `shape` of an IndexedBase without one has -1 for each of its dimensions.
+    """
+
+    def __init__(self, name: str, given: Any, cells: Mapping[tuple[int, ...], Any], shape: tuple[int, ...]):
+        self.name, self.given, self.cells, self.shape = name, given, cells, shape
+
+    @property
+    def described(self) -> str:
+        """The shape in words; nothing for a number."""
+        return "(" + ", ".join("..." if n < 0 else str(n) for n in self.shape) + ("," if len(self.shape) == 1 else "") + ")" if self.shape else ""
+
+    @property
+    def least(self) -> tuple[int, ...]:
+        """The shape, or the smallest that has all elements that are used."""
+        return tuple(max([index[k] + 1 for index in self.cells], default=1) if n < 0 else n for k, n in enumerate(self.shape))
+
+    def batch(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The leading dimensions of a value of that shape, which are those that broadcast.
+
+        Raises ValueError for a value that has not the parameter's dimensions last.
+        """
+        n = len(self.shape)
+        own = tuple(shape[len(shape) - n:]) if n else ()
+        fits = len(own) == n and all(a < 0 or a == b for a, b in zip(self.shape, own))
+        if not fits or any(i >= size for index in self.cells for i, size in zip(index, own)):
+            last = max(self.cells, default=()) if fits else ()
+            reason = f"has no element {list(last)}" if fits else f"does not end in its shape {self.described}"
+            raise ValueError(f"the value of {self.name} has the shape {list(shape)}, which {reason}")
+        return tuple(shape[:len(shape) - n])
+
+
+def sanitised(names: Sequence[str]) -> list[str]:
+    """The names as identifiers that differ from each other.
+
+    >>> sanitised(["x", "x'", "lambda", "2y"])
+    ['x', 'x_', 'lambda_', '_2y']
+    """
+    out: list[str] = []
+    for name in names:
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
+        plain = "_" + plain if plain[0].isdigit() else plain
+        while keyword.iskeyword(plain) or keyword.issoftkeyword(plain) or plain in out:
+            plain += "_"
+        out.append(plain)
+    return out
+
+
+def _cells(given: Any, expressions: Sequence[Any]) -> tuple[str, dict[tuple[int, ...], Any], tuple[int, ...]]:
+    """The name, elements and shape of what is given for one parameter."""
+    if isinstance(given, sympy.Symbol):
+        return given.name, {(): given}, ()
+    if isinstance(given, sympy.MatrixSymbol):
+        if not all(n.is_Integer for n in given.shape):
+            raise ValueError(f"from_sympy: the matrix {given} has the shape {given.shape}; give one with numbers for its shape")
+        shape = tuple(map(int, given.shape))
+        return str(given), {index: given[index] for index in np.ndindex(shape)}, shape
+    if isinstance(given, IndexedBase):
+        used = {e for expression in expressions for e in expression.atoms(Indexed) if e.base == given}
+        bad = [e for e in used if not all(i.is_Integer and i >= 0 for i in e.indices)]
+        if bad:
+            raise ValueError(f"from_sympy: {bad[0]} has an index that is not a number from 0 on; write sums out with .doit()")
+        if given.shape is None:
+            return str(given), {tuple(map(int, e.indices)): e for e in used}, (-1,) * max((len(e.indices) for e in used), default=1)
+        shape = tuple(map(int, given.shape))
+        return str(given), {index: given[index] for index in np.ndindex(shape)}, shape
+    array = np.array(given.tolist() if hasattr(given, "tolist") else given, dtype=object)
+    if not all(isinstance(s, sympy.Symbol) for s in array.ravel()):
+        raise TypeError(f"from_sympy: {given!r} is no symbol and no array of symbols")
+    stems = {re.sub(r"(_\d+)+$|\d+$", "", s.name) for s in array.ravel()}
+    return stems.pop() if len(stems) == 1 and "" not in stems else "xs", {i: array[i] for i in np.ndindex(array.shape)}, array.shape
+
+
+def owner_of(element: Any) -> Any:
+    """The matrix or indexed base of an element, or the symbol itself."""
+    return element.base if isinstance(element, Indexed) else element.parent if isinstance(element, MatrixElement) else element
+
+
+def elements_of(e: Any) -> set[Any]:
+    """What in an expression needs a value: its symbols, and elements of matrices and indexed bases."""
+    inner = e.atoms(Indexed) | e.atoms(MatrixElement)
+    hidden = {s for x in inner for s in (x, owner_of(x), getattr(owner_of(x), "label", None))}
+    return inner | {s for s in e.free_symbols if s not in hidden}
+
+
+def parameters_of(expressions: Sequence[Any], symbols: Any = None) -> list[Parameter]:
+    """The parameters of formulas: the symbols given, or all of them by name.
+
+    Raises ValueError for symbols without a parameter, and for different symbols of one name.
+    """
+    if symbols is None:
+        given = sorted({owner_of(x) for e in expressions for x in elements_of(e)}, key=str)
+    else:
+        given = [symbols] if isinstance(symbols, sympy.Basic) and not isinstance(symbols, sympy.Tuple) else list(symbols)
+    parts = [_cells(s, expressions) for s in given]
+    owned: dict[str, Any] = {}
+    for _, cells, _ in parts:
+        for cell in cells.values():
+            other = owned.setdefault(str(cell), cell)
+            if other != cell:
+                raise ValueError(f"from_sympy: there are two symbols {cell} with different assumptions; use one of them")
+    known = set(owned.values())
+    missing = sorted({str(s) for e in expressions for s in elements_of(e) - known})
+    if missing:
+        named = [name for name in missing if name in owned]
+        if named:
+            raise ValueError(f"from_sympy: the symbol {named[0]} that was given has other assumptions than the one in the formula; give the same")
+        raise ValueError(f"from_sympy: no parameter gives {', '.join(missing)}; the symbols are {', '.join(map(str, given)) or 'none'}")
+    names = sanitised([name for name, _, _ in parts])
+    return [Parameter(name, one, cells, shape) for name, one, (_, cells, shape) in zip(names, given, parts)]
+
+
+# Formulas as given
+
+
+def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
+    """An expression, or an array of them, as a list of expressions and a shape.
+
+    Raises TypeError for text, which is never evaluated, and for what is no formula.
+    """
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"{name}: text is not evaluated; symgrad.parsing.parse reads a formula from text, and symgrad.to_sympy takes what it gives")
+    if isinstance(given, sympy.MatrixExpr):
+        given = given.as_explicit()
+    if isinstance(given, (sympy.MatrixBase, sympy.NDimArray)):
+        return list(given.flat() if isinstance(given, sympy.MatrixBase) else given.reshape(len(given))), tuple(map(int, given.shape))
+    if isinstance(given, (list, tuple, sympy.Tuple, np.ndarray)):
+        array = np.array(given, dtype=object)
+        return [formulas_of(e, name)[0][0] for e in array.ravel()], array.shape
+    if isinstance(given, (int, float, complex, np.generic)):
+        return [shown_number(given.item() if isinstance(given, np.generic) else given)], ()
+    if isinstance(given, (sympy.Expr, sympy.logic.boolalg.Boolean)):
+        return [given], ()
+    raise TypeError(f"{name}: expected a SymPy expression, an Array or a Matrix, not {type(given).__name__}")

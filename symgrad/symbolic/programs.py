@@ -1,0 +1,144 @@
+"""Programs: formulas as a list of steps, each of them one op of the registry, in which every subexpression is computed once.
+
+A program is what `from_sympy` runs with Tensors and what `to_python` and its like write as source.
+
+>>> import sympy
+>>> x, y = sympy.symbols("x y", real=True)
+>>> program = written([sympy.sin(x) * y + sympy.sin(x)], [x, y])
+>>> [(step.what, step.inputs) for step in program.steps]
+[('input', ()), ('input', ()), ('sin', (0,)), ('mul', (1, 2)), ('add', (3, 2))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.tensor.indexed import Indexed
+
+from symgrad.algebra.stable import rewritten
+from symgrad.symbolic.catalogue import Call, Unknown, plan
+
+__all__ = ["Place", "Program", "Step", "Writer", "written"]
+
+LARGEST = 2**53
+
+
+class Place(NamedTuple):
+    """An input: the number of the parameter, and where in it the element is."""
+
+    parameter: int
+    at: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """One value: `what` is the name of an op, "input" or "constant"; `inputs` are the numbers of the steps it is computed from.
+
+    `value` is the Place of an input, and the SymPy number of a constant.
+    """
+
+    what: str
+    inputs: tuple[int, ...] = ()
+    value: Any = None
+
+
+@dataclass
+class Program:
+    """Steps, and which of them are the results."""
+
+    steps: list[Step] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+
+
+def places(symbols: Sequence[Any]) -> dict[Any, Place]:
+    """The elements of the parameters, each a symbol or an array of symbols, with where they are."""
+    out: dict[Any, Place] = {}
+    for k, symbol in enumerate(symbols):
+        cells = {(): symbol} if not hasattr(symbol, "cells") else symbol.cells
+        for index, cell in cells.items():
+            if cell in out:
+                raise ValueError(f"the symbol {cell} is given twice")
+            out[cell] = Place(k, index)
+    return out
+
+
+def is_constant(e: Any) -> bool:
+    """Whether an expression is a number, or a truth value."""
+    return not e.free_symbols and (isinstance(e, sympy.Expr) or e in (sympy.true, sympy.false)) and not e.has(Indexed)
+
+
+class Writer:
+    """Writes expressions into one program; what is equal becomes one step.
+
+    `accepted(op)` says which ops there are, where not all of them are to be had. With `stable` an expression is brought into a form that
+    keeps its digits first.
+    """
+
+    def __init__(self, inputs: Mapping[Any, Place], accepted: Callable[[str], bool] = lambda op: True, stable: bool = True):
+        self.program, self.accepted, self.stable = Program(), accepted, stable
+        self.known: dict[Any, int] = {}
+        self.calls: dict[Any, int] = {}
+        for symbol, place in inputs.items():
+            self.known[symbol] = self.step(Step("input", value=place))
+
+    def step(self, step: Step) -> int:
+        """The number of a step, which is new unless the same was written before."""
+        found = self.calls.get(step)
+        if found is None:
+            found = self.calls[step] = len(self.program.steps)
+            self.program.steps.append(step)
+        return found
+
+    def let(self, symbol: Any, e: Any) -> None:
+        """Give the value of an expression a name, which later expressions may use."""
+        self.known[symbol] = self.add(e)
+
+    def add(self, e: Any) -> int:
+        """The number of the step that computes an expression.
+
+        Raises Unknown for a function that is not in the catalogue, and for a symbol without a value.
+        """
+        if self.stable and e not in self.known and not is_constant(e):
+            e = rewritten(e)
+        stack = [e]
+        plans: dict[Any, Any] = {}
+        while stack:
+            top = stack[-1]
+            if top in self.known:
+                stack.pop()
+                continue
+            if is_constant(top):
+                self.known[top] = self.step(Step("constant", value=top))
+                continue
+            if top.is_Symbol or isinstance(top, Indexed):
+                raise Unknown(f"the symbol {top} has no value")
+            if top not in plans:
+                plans[top] = plan(top, self.accepted)
+            missing = [part for part in _parts(plans[top]) if part not in self.known]
+            if missing:
+                stack += missing
+            else:
+                self.known[top] = self._made(plans.pop(top))
+        return self.known[e]
+
+    def _made(self, call: Any) -> int:
+        if not isinstance(call, Call):
+            return self.known[call]
+        inputs = tuple(self._made(arg) for arg in call.args)
+        if not self.accepted(call.op):
+            raise Unknown(f"{call.op} cannot be written here")
+        return self.step(Step(call.op, inputs))
+
+
+def _parts(call: Any) -> list[Any]:
+    """The expressions in nested calls."""
+    return [part for arg in call.args for part in _parts(arg)] if isinstance(call, Call) else [call]
+
+
+def written(expressions: Sequence[Any], symbols: Sequence[Any], stable: bool = True) -> Program:
+    """The program that computes expressions from the symbols."""
+    writer = Writer(places(symbols), stable=stable)
+    writer.program.outputs = [writer.add(e) for e in expressions]
+    return writer.program

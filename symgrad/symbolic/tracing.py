@@ -1,0 +1,284 @@
+"""Functions as formulas: a function is called with named tensors, and what it records is read. `to_sympy` is the public face."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad import parsing
+from symgrad.autograd import grad
+from symgrad.autograd.modes import enable_grad
+from symgrad.carriers.symbolic import lift_value
+from symgrad.checking import examples_of
+from symgrad.checking.problem import silence
+from symgrad.creation import tensor
+from symgrad.domains import Domain
+from symgrad.expressions import formula, names
+from symgrad.graph import mode
+from symgrad.lift import traced
+from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
+from symgrad.tensor import Tensor, as_value
+from symgrad.trees import Spec, flatten
+
+__all__ = ["Trace", "to_sympy", "trace"]
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass
+class Trace:
+    """One call of a function with named tensors: the leaves by the name of the argument, the results, and the form they came in."""
+
+    leaves: dict[str, Tensor]
+    results: list[Any]
+    form: Spec
+    conditions: tuple[Any, ...]
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The leaves as parameters of formulas."""
+        out = []
+        for name, leaf in zip(sanitised(list(self.leaves)), self.leaves.values()):
+            symbols = iter([sympy.Symbol(s, real=True) for s in names(leaf._node)])  # type: ignore[arg-type]
+            out.append(Parameter(name, name, {index: next(symbols) for index in np.ndindex(leaf.shape)}, tuple(leaf.shape)))
+        return out
+
+    def gradient(self, value: Tensor) -> list[Tensor]:
+        """The gradient of a number by each leaf, recorded, so that it has a formula and a gradient again."""
+        leaves = list(self.leaves.values())
+        if not value.requires_grad:
+            return [tensor(np.zeros(leaf.shape)) for leaf in leaves]
+        return list(grad(value, leaves, create_graph=True, materialize_grads=True))  # type: ignore[arg-type]
+
+
+def cells_of(result: Any) -> Any:
+    """The formulas of one result, as the symbolic carrier holds them.
+
+    Raises TypeError for what is no number, RecursionError for a formula nested too deeply.
+    """
+    if isinstance(result, Tensor):
+        try:
+            cells = formula(result)
+        except RecursionError:
+            raise RecursionError("to_sympy: SymPy cannot hold a formula nested as deeply as this one; assignments() of the result gives it as "
+                                 "small equations") from None
+        return lift_value(as_value(result)) if cells is None else cells
+    if isinstance(result, (bool, int, float, complex, np.ndarray, np.generic)):
+        return lift_value(result)
+    raise TypeError(f"to_sympy: the function returned {type(result).__name__}, which has no formula; return tensors, numbers or trees of them")
+
+
+# Arguments
+
+
+def _irregular(shape: tuple[int, ...], low: float, high: float, start: int) -> np.ndarray:
+    """Numbers between two bounds of which no two are alike, so that no matrix of them is singular by accident."""
+    u = 0.25 + 0.5 * np.modf((start + 1 + np.arange(math.prod(shape))) * GOLDEN)[0].reshape(shape)
+    if math.isinf(low):
+        return u if math.isinf(high) else high - u
+    return low + u * (1 if math.isinf(high) else high - low)
+
+
+def _bounds(domain: Any) -> tuple[float, float]:
+    """The ends of a domain: of a Domain, a pair of numbers or a SymPy set."""
+    if isinstance(domain, Domain):
+        return domain.intervals[0].low, domain.intervals[0].high
+    if isinstance(domain, sympy.Set):
+        low, high = float(domain.inf), float(domain.sup)
+    elif isinstance(domain, (tuple, list)) and len(domain) == 2:
+        low, high = map(float, domain)
+    else:
+        raise TypeError(f"a domain is a pair (low, high), a SymPy set or a symgrad domain, not {domain!r}")
+    if not low <= high:
+        raise ValueError(f"the domain {domain} is empty")
+    return low, high
+
+
+def _shape(given: Any) -> Any:
+    """A shape as a tuple; of a mapping of shapes, a mapping of tuples."""
+    if isinstance(given, Mapping):
+        return {key: _shape(value) for key, value in given.items()}
+    shape = (given,) if isinstance(given, int) and not isinstance(given, bool) else given
+    if not isinstance(shape, (tuple, list)) or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape):
+        raise TypeError(f"a shape is a number or a tuple of numbers such as (2, 3), not {given!r}")
+    return tuple(shape)
+
+
+class _Arguments:
+    """The arguments a function is called with, of which some are named tensors."""
+
+    def __init__(self, function: Callable[..., Any], shapes: Sequence[Any], at: Any, domain: Any):
+        self.name = getattr(function, "__name__", type(function).__name__)
+        try:
+            self.signature = inspect.signature(function)
+        except ValueError:
+            kind = inspect.Parameter.POSITIONAL_ONLY
+            self.signature = inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(max(len(shapes), 1))])
+        self.domain = dict(domain or {})
+        self.at = self._by_name("at", at) if at is not None else {} if shapes else dict(examples_of(function) or {})
+        self.shapes = self._by_name("shapes", [_shape(s) for s in shapes])
+        unknown = sorted((set(self.domain) | set(self.at)) - set(self.signature.parameters))
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in self.signature.parameters.values()):
+            raise TypeError(f"{self.name}{self.signature} has no argument {unknown[0]}")
+
+    def _by_name(self, what: str, given: Any) -> dict[str, Any]:
+        if isinstance(given, Mapping):
+            return dict(given)
+        try:
+            return dict(self.signature.bind_partial(*given).arguments)
+        except TypeError:
+            raise TypeError(f"{self.name}{self.signature} does not take {len(given)} {what}") from None
+
+    def tensors(self, nudge: float, requires_grad: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The arguments by name, and the named tensors among them; `nudge` multiplies their values."""
+        arguments: dict[str, Any] = {}
+        leaves: dict[str, Tensor] = {}
+
+        def leaf(name: str, value: Any) -> Tensor:
+            label = sanitised([*leaves, name])[-1]
+            leaves[label] = tensor(value * nudge, requires_grad=requires_grad, symbol=label)
+            return leaves[label]
+
+        def grown(name: str, shape: Any) -> Any:
+            if isinstance(shape, dict):
+                return {key: grown(f"{name}_{key}", part) for key, part in shape.items()}
+            low, high = _bounds(self.domain[name]) if name in self.domain else (-math.inf, math.inf)
+            return leaf(name, _irregular(shape, low, high, sum(x.numel() for x in leaves.values())))  # type: ignore[attr-defined]
+
+        def taken(name: str, value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {key: taken(f"{name}_{key}", part) for key, part in value.items()}
+            if isinstance(value, (bool, str, type(None))) or callable(value):
+                return value
+            array = np.asarray(as_value(value))
+            return leaf(name, array.astype(np.float64) if array.dtype.kind in "iu" else array) if array.dtype.kind in "iufcV" else value
+
+        for name, parameter in self.signature.parameters.items():
+            default = parameter.default
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                arguments[name] = tuple([grown(f"{name}{i}", s) for i, s in enumerate(self.shapes.get(name, ()))]
+                                        or [taken(f"{name}{i}", v) for i, v in enumerate(self.at.get(name, ()))])
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                arguments[name] = {key: taken(key, value) for key, value in self.at.items() if key not in self.signature.parameters}
+            elif name in self.at:
+                arguments[name] = taken(name, self.at[name])
+                given = self.shapes.get(name)
+                if given is not None and isinstance(arguments[name], Tensor) and tuple(arguments[name].shape) != given:
+                    raise ValueError(f"{self.name}: the value of {name} in `at` has the shape {list(arguments[name].shape)}, not {list(given)}")
+            elif name in self.shapes:
+                arguments[name] = grown(name, self.shapes[name])
+            elif default is parameter.empty:
+                arguments[name] = grown(name, ())
+            elif isinstance(default, float) and not self.shapes:
+                arguments[name] = taken(name, default)
+        return arguments, leaves
+
+
+def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = None, domain: Any = None, nudge: float = 1.0,
+          requires_grad: bool = False) -> Trace:
+    """Call a function with named tensors and note what came of it.
+
+    Raises TypeError for arguments that the function does not take, and what the function raises.
+    """
+    if not callable(function):
+        raise TypeError(f"expected a function, a Tensor or a SymPy expression, not {type(function).__name__}")
+    given = _Arguments(function, shapes, at, domain)
+    arguments, leaves = given.tensors(nudge, requires_grad)
+    bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
+    before, mode.complete = mode.complete, True
+    try:
+        with enable_grad(), np.errstate(all="ignore"):
+            results, form = flatten(function(*bound.args, **bound.kwargs))
+    finally:
+        mode.complete = before
+    asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
+    return Trace(leaves, results, form, asked)
+
+
+def _callable(given: Any) -> Any:
+    """A function with its parameters by name; of a formula in text, what the parser makes of it, which is never Python code."""
+    if isinstance(given, bytes):
+        raise TypeError("to_sympy: a formula in text is a str, not bytes")
+    if isinstance(given, str):
+        given = parsing.parse(given)
+    if not isinstance(given, parsing.Formula):
+        return given
+    read = given
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return read(**function.__signature__.bind(*args, **kwargs).arguments)  # type: ignore[attr-defined]
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    function.__name__ = "formula"
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in read.names])  # type: ignore[attr-defined]
+    return function
+
+
+def under(conditions: Sequence[Any], e: Any) -> Any:
+    """A formula that holds under conditions, as one that says so."""
+    return sympy.Piecewise((e, sympy.And(*conditions))) if conditions and isinstance(e, sympy.Expr) else e
+
+
+def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requires_grad: bool, read: Callable[[Trace], Any]) -> tuple[Trace, Any]:
+    """A trace and what is read of it, once it is seen that the same is read next to the first point.
+
+    Raises ValueError where it is not: such a function is random, keeps a state, or computes with the numbers themselves.
+    """
+    function = _callable(given)
+    first = trace(function, shapes, at, domain, requires_grad=requires_grad)
+    out = read(first)
+    with silence():
+        second = trace(function, shapes, at, domain, 1 + 2.0**-10, requires_grad)
+        again = read(second)
+    if first.conditions == second.conditions and out != again:
+        raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points next to each other it gave different "
+                         f"ones. It draws random numbers, keeps a state, or computes with the numbers themselves, as float(), item() and argmax do")
+    return first, out
+
+
+def _expressions_of(found: Trace) -> list[tuple[list[Any], tuple[int, ...]]]:
+    return [(cells.ravel().tolist(), cells.shape) for cells in map(cells_of, found.results)]
+
+
+def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
+    """The formula of a function, as SymPy has it: an expression for a number, an Array for an array, and a tree of them for a tree.
+
+    The function is called with named tensors of these shapes: `()` or nothing for a number, whose symbol is the argument's name; `(2, 3)`
+    or `4` for arrays, whose elements are called x_0_0, x_0_1 and so on; a dict of shapes for a dict. `at` gives the values to call it with
+    (by name or in order; their shapes are then known), `domain` bounds for them by name: pairs of numbers, SymPy sets or domains. Arguments
+    with a default that is no float keep it. Where the function asked `if x > 0`, the formula is a Piecewise that holds under the conditions
+    that held. A Tensor gives its own formula; text is read by `symgrad.parsing` and never evaluated.
+
+    Raises ValueError for a function that has no one formula (it is random, keeps a state or computes with `float(x)`), TypeError for arguments it
+    does not take, ParseError for text that is no formula, and what the function raises.
+
+    >>> import symgrad
+    >>> to_sympy(lambda x, y: symgrad.exp(-x * x) / y)
+    exp(-x**2)/y
+    >>> to_sympy(lambda w: (w * w).sum(), 2)
+    w_0**2 + w_1**2
+    >>> to_sympy(lambda x: x**2 if x > 1 else -x, at=[3.0])
+    Piecewise((x**2, x > 1))
+    >>> to_sympy("sigmoid(x)")
+    1/(1 + exp(-x))
+    """
+    if isinstance(fn, sympy.Basic) or isinstance(fn, sympy.MatrixBase):
+        formulas_of(fn, "to_sympy")
+        return fn
+    if isinstance(fn, Tensor):
+        parts, conditions = [cells_of(fn)], fn.conditions  # type: ignore[attr-defined]
+        read, form = [(cells.ravel().tolist(), cells.shape) for cells in parts], flatten(0)[1]
+    else:
+        found, read = checked_trace(fn, shapes, at, domain, False, _expressions_of)
+        conditions, form = found.conditions, found.form
+    out = []
+    for elements, shape in read:
+        valid = [under(conditions, e) for e in elements]
+        out.append(sympy.ImmutableDenseNDimArray(valid, shape) if shape else valid[0])
+    return form.unflatten(out)
