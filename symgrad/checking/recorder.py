@@ -129,7 +129,8 @@ class Recorder:
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> Box:
         """One op on boxes and numbers: its value, recorded if a box has a place in the graph."""
         values = [self.cells(t) for t in tensors]
-        y = self.lift(op.forward(self.base, *((values,) if op.arity is None else values), *parameters))
+        plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]  # whose arithmetic is the base's
+        y = self.lift(op.forward(self.base, *((values,) if op.arity is None else values), *plain))
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
         if not op.differentiable or all(p is None for p in parents):
             return Box(self, y)
@@ -173,6 +174,10 @@ class Recorder:
     def astype(self, x: Any, dtype: Any) -> Any:
         """The value itself: elements here have no machine type."""
         return x
+
+    def copy(self, x: Any, order: Any = "K") -> Box:
+        """A copy, recorded as one."""
+        return self.clone(x)
 
     # Recording a computation, and differentiating it
 
