@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.checking.accuracy import BOUNDS
 from symgrad.scanning.floats import Floats
+from symgrad.scanning.regions import bounds
 from symgrad.scanning.report import ALL, AccuracyReport
 
 __all__ = ["plot"]
@@ -38,52 +39,55 @@ def plot(report: AccuracyReport, target: Any = None, size: tuple[float, float] |
     for order, panel in zip(orders, axes):
         _panel(report, panel, order)
     axes[0].set_title(f"{report.function}: {report.summary}", loc="left", fontsize="medium")
-    axes[-1].set_xlabel(" or ".join(report.names) + " (floats in their order: each power of two is as wide as every other)")
+    axes[-1].set_xlabel(" or ".join(report.names) + " (every size of floats is as wide as every other)")
     if path is not None:
         figure.savefig(path)
     return figure
 
 
 def _panel(report: AccuracyReport, panel: Any, order: int) -> None:
-    floats = Floats(report.dtype)
+    axis = _Axis(Floats(report.dtype))
     places: list[np.ndarray] = []
-    bounds: set[float] = set()
     for sample in report.samples:
-        x = _place(floats, sample.points[sample.argument])
         error = _largest([e for index, e in sample.errors.items() if len(index) == order])
         known = ~np.isnan(error)
         if not known.any():
             continue
-        places.append(x[known])
-        bounds |= {float(x[known].min()), float(x[known].max())}
-        shown = np.clip(error[known], LEAST, MOST)
+        x, shown = axis.place(sample.points[sample.argument][known]), np.clip(error[known], LEAST, MOST)
         lost = error[known] > BOUNDS[order]
-        panel.scatter(x[known][~lost], shown[~lost], s=6, color="tab:blue", linewidths=0)
-        panel.scatter(x[known][lost], shown[lost], s=8, color="tab:red", linewidths=0)
+        panel.scatter(x[~lost], shown[~lost], s=6, color="tab:blue", linewidths=0)
+        panel.scatter(x[lost], shown[lost], s=8, color="tab:red", linewidths=0)
+        places.append(x)
     panel.set_yscale("log", base=2)
     panel.set_ylim(LEAST / 2, 2 * MOST)
-    ticks = [1.0, 2.0**10, 2.0**20, 2.0**30, 2.0**40, ALL]
-    panel.set_yticks(ticks, ["1", "2¹⁰", "2²⁰", "2³⁰", "2⁴⁰", "no digit"])
+    panel.set_yticks([1.0, 2.0**10, 2.0**20, 2.0**30, 2.0**40, ALL], ["1", "2¹⁰", "2²⁰", "2³⁰", "2⁴⁰", "no digit"])
     panel.axhline(BOUNDS[order], color="gray", linewidth=0.8, linestyle="--")
-    for bound in sorted(bounds):
-        panel.axvline(bound, color="lightgray", linewidth=0.5, zorder=0)
     if places:
         low, high = min(p.min() for p in places), max(p.max() for p in places)
-        round_ = [(t, p) for t in _ticks(floats) for p in _place(floats, np.array([t], floats.dtype)).tolist() if low <= p <= high]
-        marks = round_ if len(round_) > 1 else [(float(floats.at(int(r * floats.rank(floats.info.max)))), r) for r in np.linspace(low, high, 5)]
-        panel.set_xticks([p for _, p in marks], [f"{t:.3g}" for t, _ in marks])
+        inner = [(c, p) for c, p in zip(axis.cuts, range(len(axis.cuts))) if low <= p <= high]
+        for _, place in inner:
+            panel.axvline(place, color="lightgray", linewidth=0.5, zorder=0)
+        marks = inner if len(inner) > 2 else [(axis.at(p), p) for p in np.linspace(low, high, 5)]
+        panel.set_xticks([p for _, p in marks], [f"{t:.3g}" for t, _ in marks], fontsize="small", rotation=30)
     panel.set_ylabel(f"{TITLES[order]}\nerror (ULP)")
 
 
-def _place(floats: Floats, x: np.ndarray) -> np.ndarray:
-    """Where floats stand on the axis, from -1 to 1."""
-    return floats.rank(x) / float(floats.rank(floats.info.max))
+class _Axis:
+    """The floats on a line: between two neighbouring cuts lies one unit, with as many floats in each part of it as in every other."""
 
+    def __init__(self, floats: Floats):
+        self.floats = floats
+        positive = [high for _, _, high in bounds(floats)]
+        self.cuts = [-x for x in reversed(positive)] + [0.0] + positive
+        self.ranks = [float(floats.rank(x)) for x in self.cuts]
 
-def _ticks(floats: Floats) -> list[float]:
-    largest, tiny = float(floats.info.max), float(floats.info.tiny)
-    positive = [tiny, float(floats.info.eps), 1.0, *([1e100, 1e200] if largest > 1e300 else []), largest]
-    return [-t for t in reversed(positive)] + [0.0] + positive
+    def place(self, x: np.ndarray) -> np.ndarray:
+        """Where floats stand."""
+        return np.interp(self.floats.rank(x).astype(np.float64), self.ranks, np.arange(len(self.cuts)))
+
+    def at(self, place: float) -> float:
+        """The float that stands there."""
+        return float(self.floats.at(int(np.interp(place, np.arange(len(self.cuts)), self.ranks))))
 
 
 def _largest(errors: Sequence[np.ndarray]) -> np.ndarray:

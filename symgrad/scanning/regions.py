@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.domains import REAL, Domain, Interval
 from symgrad.scanning.floats import Floats
 
-__all__ = ["Region", "as_domain", "domains_of", "inside", "ordinary", "regions_beside", "regions_of"]
+__all__ = ["Region", "as_domain", "bounds", "domains_of", "inside", "ordinary", "regions_beside", "regions_of"]
 
 NEAR = 1 / 16  # how far, as a part of a point, the floats reach that count as next to it
 

@@ -19,10 +19,10 @@ from symgrad.graph import upstream
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
 from symgrad.scanning.floats import Floats
-from symgrad.scanning.regions import domains_of
+from symgrad.scanning.regions import domains_of, ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
-from symgrad.scanning.subject import Index, Subject
+from symgrad.scanning.subject import Index, Subject, Values
 from symgrad.scanning.truth import ByFormula, Exact
 
 __all__ = ["scanned"]
@@ -39,10 +39,16 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
     subject = Subject(fn, len(domain) if isinstance(domain, dict) else None)
     domains = domains_of(domain, subject.names, subject.domains)
     source, words = _truth(subject, formula)
+    notes = []
+    if formula is not None and not _recorded(subject, domains, floats):
+        subject, order = Values(fn, subject.count), 0
+        notes.append("only values were scanned: the function is not computed with symgrad's operations")
     with progress_bar(progress, subject.name) as tell:
         scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
         report = scanner.run()
-        _explain(scanner, domains)
+        report.notes += notes
+        if not isinstance(subject, Values):
+            _explain(scanner, domains)
     report.seconds = scanner.spent
     report.truth = f"{words} with {scanner.truth.digits} digits"
     return report
@@ -98,6 +104,18 @@ def _losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Sca
             found[str(key)] = replace(known, orders=tuple(sorted({*known.orders, *loss.orders})),
                                       regions=tuple(dict.fromkeys((*known.regions, *loss.regions))))
     return list(found.values())[:MOST]
+
+
+def _recorded(subject: Subject, domains: Sequence[Domain], floats: Floats) -> bool:
+    """Whether the function can be recorded at some point of its domain."""
+    rng = np.random.default_rng(0)
+    for point in zip(*(ordinary(d, floats, 4, rng) for d in domains)):
+        try:
+            subject.one(point)
+        except Exception:  # of a function that is not for Tensors it can be any
+            continue
+        return True
+    return False
 
 
 def _numpy_type(dtype: Any) -> np.dtype:

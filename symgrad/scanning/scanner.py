@@ -14,7 +14,7 @@ from symgrad.domains import Domain
 from symgrad.scanning.floats import Floats
 from symgrad.scanning.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
-from symgrad.scanning.subject import Index, Subject, Unconnected, indices
+from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
 from symgrad.scanning.truth import LEVELS, Exact, Truth, condition
 
 __all__ = ["Scanner"]
@@ -120,8 +120,8 @@ class Scanner:
         values = subject.floats(points, 0)[()]
         if np.isnan(values).all() and subject.failure is not None:
             error, point = subject.failure
-            if isinstance(error, Unconnected):
-                raise error
+            if isinstance(error, Unsuitable):
+                raise TypeError(str(error))
             raise ValueError(f"accuracy: {subject.name} runs at no point of the domain; at {self._at(point)} it raises {type(error).__name__}: "
                              f"{error}") from error
         again = subject.floats(points, 0)[()]

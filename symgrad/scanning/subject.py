@@ -21,13 +21,13 @@ from symgrad.op import REGISTRY, Op
 from symgrad.recording import core
 from symgrad.tensor import Tensor
 
-__all__ = ["Index", "Recording", "Subject", "Unconnected", "indices"]
+__all__ = ["Index", "Recording", "Subject", "Unsuitable", "Values", "indices"]
 
 Index = tuple[int, ...]
 
 
-class Unconnected(TypeError):
-    """A result that was not computed from the arguments with operations that have a derivative."""
+class Unsuitable(TypeError):
+    """A result that is no real number, or was not computed from the arguments with operations that have a derivative."""
 
 
 def indices(arguments: int, order: int) -> list[Index]:
@@ -90,12 +90,12 @@ class Recording:
                     above |= {(*index, i): g for i, g in enumerate(found) if i >= (index[-1] if index else 0)}
                 out |= above
                 level = above
-            return {index: box.value.ravel().tolist() for index, box in out.items()}
+            return {index: box.value.ravel().tolist() if box.node is not None else [0] * box.value.size for index, box in out.items()}
         finally:
             precise.set_digits(before)
 
     def spread(self, order: int) -> np.ndarray:
-        """How many powers of ten lie between the largest and the smallest number that each point's computation met."""
+        """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
         roots = [t._node for t in self.derivatives(order).values() if t._node is not None]
         n = np.size(self.result.value)
         high, low = np.zeros(n), np.zeros(n)
@@ -109,8 +109,8 @@ class Recording:
                 size = np.log10(flat)
             vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.chooses
             size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
-            size[~np.isfinite(flat)] = 0.0
-            high, low = np.maximum(high, size), np.minimum(low, size)
+            size[~np.isfinite(flat)] = np.inf
+            high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))
         return high - low
 
 
@@ -167,7 +167,7 @@ class Subject:
         return len(self.names)
 
     def call(self, columns: Sequence[Any], named: bool = False) -> Recording:
-        """One recorded call, with arrays or numbers. Raises what the function raises, and Unconnected where nothing is recorded."""
+        """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
         before, mode.complete = mode.complete, True
@@ -177,9 +177,9 @@ class Subject:
         finally:
             mode.complete = before
         if not isinstance(result, Tensor) or not result.requires_grad:
-            raise Unconnected(self._unconnected(result))
+            raise Unsuitable(self._unconnected(result))
         if result.is_complex():
-            raise TypeError(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
+            raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
         return Recording(leaves, result)
 
     def _unconnected(self, result: Any) -> str:
@@ -188,9 +188,11 @@ class Subject:
 
     def one(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""
-        found = self.call(point, named)
+        return self._single(self.call(point, named))
+
+    def _single(self, found: Recording) -> Recording:
         if found.result.numel() != 1:
-            raise TypeError(f"accuracy: {self.name} of numbers gives shape {list(found.result.shape)}; scan a function whose result is one number")
+            raise Unsuitable(f"accuracy: {self.name} of numbers gives shape {list(found.result.shape)}; scan a function whose result is one number")
         if found.result.ndim:
             found.result = found.result.reshape(())
         return found
@@ -228,12 +230,16 @@ class Subject:
     def _attempt(self, point: Sequence[Any]) -> Recording | None:
         """The call at one point, None where it raises. A branch may return one constant, but not numbers that were computed elsewhere."""
         try:
-            return self.one(point)
-        except Unconnected as error:
+            found = self.call(point)
+        except Unsuitable as error:
             with silence():
                 leaf = tensor(point[0], requires_grad=True)
                 result = self.function(leaf, *map(tensor, point[1:]))
-            value = float(getattr(result, "value", result))
+            try:
+                value = float(getattr(result, "value", result))
+            except (TypeError, ValueError):
+                self.failure = error, point
+                raise error from None
             if self.constant is not None and value != self.constant:
                 self.failure = error, point
                 raise
@@ -243,6 +249,7 @@ class Subject:
         except Exception as error:
             self.failure = error, point
             return None
+        return self._single(found)
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """Every derivative up to an order as the library's floats; NaN where the function raises."""
@@ -274,6 +281,40 @@ class Subject:
                 with silence(), enable_grad():
                     out[where] = recording.spread(order)
         return out
+
+
+class Values(Subject):
+    """A function that symgrad cannot record, such as one of plain floats or of NumPy arrays: only its values are scanned.
+
+    An array is passed where the results are those of its elements, single floats where they are not.
+    """
+
+    def settle(self, points: np.ndarray) -> None:
+        """Find out whether arrays can be passed."""
+        single = [self._value(list(column)) for column in points.T]
+        try:
+            with silence():
+                together = np.asarray(self.function(*points))
+            self.whole = together.shape == points.shape[1:] and np.array_equal(together.astype(np.float64), single, equal_nan=True)
+        except Exception:  # whatever it is, single points tell it better
+            self.whole = False
+
+    def _value(self, point: Sequence[Any]) -> float:
+        try:
+            with silence():
+                return float(self.function(*point))
+        except Exception as error:
+            self.failure = error, point
+            return float("nan")
+
+    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
+        """The values; NaN where the function raises."""
+        if self.whole is None:
+            self.settle(points)
+        if not self.whole:
+            return {(): np.array([self._value(list(column)) for column in points.T])}
+        with silence():
+            return {(): np.asarray(self.function(*points)).astype(np.float64)}
 
 
 def _arguments(function: Callable[..., Any], name: str, count: int | None) -> list[str]:

@@ -1,7 +1,8 @@
 """The truth at points that are floats: with as many digits as it takes, by the rules themselves or by `sympy.diff` of a formula.
 
 A number counts as true once the floats agree with it (both do not lose the same digits: it was computed with more of them than the
-computation spans powers of ten) or once twice the digits give it again.
+computation spans powers of ten) or once twice the digits give it again. What is below all floats is looked at with very many: there terms may have
+cancelled that differ. An exact 0, where nothing depends on the argument, is the int 0.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from symgrad.scanning.subject import Index, indices
 __all__ = ["LEVELS", "ByFormula", "Exact", "Truth", "condition"]
 
 LEVELS = (60, 120, 240, 480, 960, 1920)
+SMALL = 480  # digits with which a number below all floats can be told from one that was lost
 AGREED = 4.0  # ULP
 NOTHING = mpmath.mpf("1e-400")  # below every float, and what it could be multiplied by next
+HUGE = 100_000  # bits of an argument of exp, beyond which it is taken for infinite
 SAME = mpmath.mpf("1e-25")
 
 
@@ -30,7 +33,7 @@ class Exact(Protocol):
         """Every derivative up to an order, computed with that many digits; a hair beside the points, at random, where a generator is given."""
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
-        """The powers of ten that each point's computation spans."""
+        """The powers of ten that each point's computation spans, infinite where that is not known."""
 
 
 class ByFormula:
@@ -54,7 +57,7 @@ class ByFormula:
 
         if index not in self.functions:
             e = sympy.diff(self.formula, *[self.symbols[i] for i in index]) if index else self.formula
-            self.functions[index] = sympy.lambdify(self.symbols, e, "mpmath")
+            self.functions[index] = sympy.lambdify(self.symbols, e, [{"exp": _exponential}, "mpmath"])
         return self.functions[index]
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
@@ -69,9 +72,19 @@ class ByFormula:
         return out
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
-        """The powers of ten of the points: how the formula goes on from there is not known."""
-        with np.errstate(all="ignore"):
-            return np.where(points == 0, 0.0, np.abs(np.log10(np.abs(points.astype(np.float64))))).max(axis=0)
+        """Not known: infinite."""
+        return np.full(points.shape[1], np.inf)
+
+
+def _exponential(x: Any) -> Any:
+    """exp(x); of large whole numbers, which mpmath multiplies out, by the remainder of log(2)."""
+    size = mpmath.mag(x) if mpmath.isfinite(x) and not mpmath.im(x) else 0
+    if not 10 < size < HUGE:
+        return mpmath.exp(x) if size < HUGE else mpmath.inf if x > 0 else mpmath.mpf(0)
+    with mpmath.extraprec(int(size) + 10):
+        n = mpmath.floor(x / mpmath.ln2)
+        rest = x - n * mpmath.ln2
+    return mpmath.ldexp(mpmath.exp(rest), int(n))
 
 
 def _real(function: Any, point: Sequence[Any]) -> Any:
@@ -93,8 +106,8 @@ class Truth:
         """Every derivative at the points, NaN where there is none or it could not be decided; `values` are the floats to be measured."""
         n = points.shape[1]
         out: dict[Index, list[Any]] = {index: [mpmath.nan] * n for index in values}
-        needed = self.source.spread(points, self.order) + 40
-        level = np.minimum(np.searchsorted(LEVELS, needed), len(LEVELS) - 3)
+        spread = self.source.spread(points, self.order)
+        level = np.minimum(np.searchsorted(LEVELS, np.where(np.isfinite(spread), spread + 40, 200)), LEVELS.index(SMALL))
         before: dict[int, dict[Index, Any]] = {}
         for k, digits in enumerate(LEVELS):
             due = np.flatnonzero(level == k)
@@ -104,27 +117,27 @@ class Truth:
             found = self.source.exact(points[:, due], digits, self.order)
             errors = {index: self.floats.ulps(values[index][due], found[index]) for index in values}
             for j, i in enumerate(due.tolist()):
-                known = before.get(i)
-                settled = True
+                unsettled = []
                 for index in values:
-                    t = found[index][j]
-                    out[index][i] = t
-                    close = errors[index][j] <= AGREED and t != 0 or not mpmath.isfinite(t)
-                    if not close and not (known is not None and _same(known[index], t) or _nothing(t, digits)):
-                        settled = False
-                if not settled:
-                    if k + 1 < len(LEVELS):
-                        level[i] = k + 1
-                        before[i] = {index: out[index][i] for index in values}
-                    else:
-                        self._give_up(out, i, known or {}, values)
+                    out[index][i] = t = found[index][j]
+                    if not self._settled(t, before.get(i, {}).get(index), errors[index][j], digits, spread[i]):
+                        unsettled.append(index)
+                if unsettled and k + 1 < len(LEVELS):
+                    level[i] = k + 1
+                    before[i] = {index: out[index][i] for index in values}
+                elif unsettled:
+                    self.undecided += len(unsettled)
+                    for index in unsettled:
+                        out[index][i] = mpmath.nan
         return out
 
-    def _give_up(self, out: dict[Index, list[Any]], i: int, known: Mapping[Index, Any], values: Mapping[Index, np.ndarray]) -> None:
-        for index in values:
-            if not (index in known and _same(known[index], out[index][i])):
-                out[index][i] = mpmath.nan
-                self.undecided += 1
+    def _settled(self, t: Any, before: Any, error: float, digits: int, spread: float) -> bool:
+        """Whether a number is known: the floats have found it too, or the digits before these gave the same."""
+        if isinstance(t, int) or not mpmath.isfinite(t):
+            return True
+        if abs(t) < NOTHING:
+            return digits >= SMALL and (spread + 100 < digits or digits > SMALL and before is not None and abs(before) < NOTHING)
+        return error <= AGREED or before is not None and bool(t == before or abs(t - before) <= SAME * abs(t))
 
 
 def condition(source: Exact, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
@@ -137,13 +150,3 @@ def condition(source: Exact, points: np.ndarray, index: Index, order: int, rng: 
         distance = max(abs(m[k] - t) for m in moved)
         out.append(1.0 if not distance > 0 else float("inf") if t == 0 else max(1.0, float(distance / abs(t) * mpmath.mpf(10) ** 20)))
     return out
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two numbers are one, or both are less than any float."""
-    return bool(a == b or abs(a - b) <= SAME * abs(b) or abs(a) < NOTHING and abs(b) < NOTHING)
-
-
-def _nothing(t: Any, digits: int) -> bool:
-    """Whether a number is less than any float even if all digits but a hundred of those that were lost are its own."""
-    return digits >= 480 and bool(abs(t) < NOTHING)
