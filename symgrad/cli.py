@@ -19,7 +19,10 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.checking import Report, check_named, examples_of
+from symgrad.checking import CrossReport, Report, check_named, examples_of
+from symgrad.checking.foreign import cross_check, is_foreign
+from symgrad.checking.foreign.domains import parse_domains
+from symgrad.checking.foreign.frameworks import FRAMEWORKS
 from symgrad.checking.report import REFUTED
 from symgrad.parsing import Formula, ParseError, parse, parse_values
 
@@ -32,6 +35,7 @@ DESCRIPTION = "Check first and second derivatives against SymPy and against fift
 EPILOG = """examples:
   symgrad check energy.py                      every function in it that carries its inputs
   symgrad check energy.py:pressure --at v=1,t=pi/2
+  symgrad check mymodel.py:loss --formula "log(1+exp(-y*x))"   a function of torch, JAX, HIPS autograd or NumPy
   symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
 
 exit code: 0 proved or verified, 1 refuted, 2 bad input"""
@@ -51,6 +55,14 @@ def _parser() -> argparse.ArgumentParser:
         "Check the derivatives of functions in a Python file. The file is run. Without FUNCTION, every function is checked whose parameters\n"
         "all have values: from defaults, from @symgrad.example(...), or from --at."))
     checking.add_argument("target", metavar="FILE[:FUNCTION]", help="a Python file, and perhaps one function in it")
+    foreign = checking.add_argument_group("functions of other systems, compared with a formula")
+    foreign.add_argument("--formula", metavar="TEXT", help='what the function should be, such as "log(1+exp(-y*x))"; parsed, never run as Python')
+    foreign.add_argument("--domain", metavar="DOMAINS", help='where to compare, such as "x=positive,y=-1..1,z=(0,1],k={-1,1}"')
+    foreign.add_argument("--framework", choices=FRAMEWORKS, help="what the function is written for, where that is not found out by itself")
+    foreign.add_argument("--gradient", metavar="NAME", help="a function in the file that gives the gradient")
+    foreign.add_argument("--returns", choices=("value", "pair"), help="pair: the function returns (value, gradient)")
+    foreign.add_argument("--ulp", type=float, default=1000.0, metavar="N",
+                         help="units in the last place that are allowed, times the condition of the point (default 1000)")
     deriving = commands.add_parser("derive", help="differentiate a formula and check the result", formatter_class=raw, description=(
         "Differentiate a formula and check the result. A formula is made of numbers, variables, + - * / ** ( ), pi, e, functions such as\n"
         "exp, sin, tanh, and where(a < b, ..., ...). It is parsed, never run as Python."))
@@ -60,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--at", metavar="VALUES", default="", help="inputs, such as x=1,y=[1,2],z=pi/2")
         command.add_argument("--wrt", metavar="NAMES", help="differentiate by these inputs only, such as x,y")
         command.add_argument("--order", type=int, choices=(1, 2, 3), default=2, help="the highest order of derivatives (default 2)")
-        command.add_argument("--points", type=_count, default=20, metavar="N", help="random points to compare at (default 20)")
+        command.add_argument("--points", type=_count, metavar="N", help="random points to compare at (default 20; 100 with a formula)")
         command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random points (default 0)")
         command.add_argument("--json", action="store_true", help="print the report as JSON")
         command.add_argument("--quiet", action="store_true", help="show no progress")
@@ -123,7 +135,10 @@ def _check(options: argparse.Namespace) -> int:
     at, wrt = _values(options), _names(options)
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
         module = _loaded(path)
-        chosen = [_named(module, name, path)] if name else _candidates(module, path, at)
+        if name:
+            chosen = [_named(module, name, path)]
+        else:
+            chosen = _described(module, path, options.formula) if options.formula else _candidates(module, path, at)
         reports = [_checked(function, at, wrt, path, options) for function in chosen]
     return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
@@ -217,6 +232,20 @@ def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[C
     return out
 
 
+def _described(module: ModuleType, path: Path, formula: str) -> list[Callable[..., Any]]:
+    """The one function whose arguments have the names in a formula."""
+    from symgrad.checking.foreign.reading import names_of
+
+    names = names_of(formula) or ()
+    functions = _functions(module)
+    out = [f for f in functions.values() if set(names) <= set(inspect.signature(f).parameters)]
+    if len(out) != 1:
+        known = ", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none"
+        raise BadInput(f"{'no function' if not out else 'more than one function'} in {path} has the arguments {', '.join(names)}; "
+                       f"the functions are: {known}\nname it: symgrad check {path}:FUNCTION --formula ...")
+    return out
+
+
 def _is_real(value: Any) -> bool:
     """Whether a default is a float, an array or tensor of floats, or a sequence with one in it."""
     if isinstance(value, (list, tuple)):
@@ -225,8 +254,10 @@ def _is_real(value: Any) -> bool:
         isinstance(value, symgrad.Tensor) and value.is_floating_point())
 
 
-def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Report:
+def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Any:
     name = getattr(function, "__name__", "function")
+    if options.formula or options.domain or options.framework or options.gradient or options.returns or is_foreign(function):
+        return _compared(function, at, wrt, path, options)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
@@ -243,6 +274,23 @@ def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str]
         raise
     except (Exception, SystemExit) as error:
         raise BadInput(f"{name} does not run at these inputs\n{_where(error, path)}") from None
+
+
+def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
+    """A function of any framework beside a formula."""
+    try:
+        domains = None if options.domain is None else parse_domains(options.domain)
+    except ValueError as error:
+        raise BadInput(f"cannot read --domain: {error}") from None
+    given = (function, _named(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
+    try:
+        return cross_check(given, (examples_of(function) or {}) | dict(at), formula=options.formula, order=options.order, domain=domains,
+                           framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, ulp=options.ulp, seed=options.seed,
+                           progress=False if options.quiet else None)
+    except ParseError as error:
+        raise BadInput(f"cannot read --formula: {error}") from None
+    except (TypeError, ValueError, ImportError) as error:
+        raise BadInput(str(error).removeprefix("check: ")) from None
 
 
 def _run(function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
@@ -306,13 +354,13 @@ def _latex(report: Report) -> str:
 # Results
 
 
-def _exit_code(reports: Sequence[Report]) -> int:
+def _exit_code(reports: Sequence[Any]) -> int:
     if any(report.verdict == REFUTED for report in reports):
         return WRONG
     return AGREED if all(report.ok for report in reports) else BAD_INPUT
 
 
-def _finish(reports: Sequence[Report], options: argparse.Namespace, data: dict[str, Any]) -> int:
+def _finish(reports: Sequence[Any], options: argparse.Namespace, data: dict[str, Any]) -> int:
     code = _exit_code(reports)
     if options.json:
         print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))

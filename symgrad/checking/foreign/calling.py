@@ -1,0 +1,142 @@
+"""How a foreign function is called: its parameters, which of them are differentiated, and which keep a value."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Call", "Parameter", "flat_names", "parameters_of"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A differentiated argument: its name, and its value (or None, until its domain gives one)."""
+
+    name: str
+    value: np.ndarray | None
+    keyword: bool = False
+
+
+@dataclass
+class Call:
+    """A function with the names and values of its arguments: `inputs` are differentiated, `fixed` keep their value.
+
+    Calling it with one value per input calls the function.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    inputs: list[Parameter]
+    fixed: dict[str, Any] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    keywords: frozenset[str] = frozenset()
+
+    def __call__(self, values: Sequence[Any], function: Callable[..., Any] | None = None) -> Any:
+        given = dict(zip([i.name for i in self.inputs], values)) | self.fixed
+        positional = [given[name] for name in self.order if name in given and name not in self.keywords]
+        named = {name: given[name] for name in self.keywords if name in given}
+        return (function or self.function)(*positional, **named)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the differentiated arguments."""
+        return [i.name for i in self.inputs]
+
+
+def flat_names(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> list[str]:
+    """The names of all elements in order.
+
+    >>> flat_names(["a", "x"], [(), (2,)])
+    ['a', 'x_0', 'x_1']
+    """
+    return ["_".join([name, *map(str, index)]) for name, shape in zip(names, shapes) for index in np.ndindex(*shape)]
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The parameters a function says it has; those of `forward` without its context for the `apply` of a Function; None if it does not say."""
+    owner: Any = getattr(function, "__self__", None)
+    if inspect.isclass(owner) and getattr(function, "__name__", "") == "apply" and callable(getattr(owner, "forward", None)):
+        forward: Any = getattr(owner, "forward")  # noqa: B009  mypy does not know the class
+        parameters = list(inspect.signature(forward).parameters.values())
+        own_context = any("setup_context" in vars(c) for c in owner.__mro__ if c.__module__.partition(".")[0] != "torch")
+        return parameters if own_context else parameters[1:]
+    if hasattr(function, "forward") and hasattr(function, "named_parameters"):
+        function = function.forward
+    try:
+        out = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    return None if out and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in out) else out
+
+
+def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None,
+            formula_names: Sequence[str] | None) -> Call:
+    """Which arguments to differentiate by: those given, or those without a default, and those with a float default that the formula names.
+
+    Integers by annotation or default, truth values and everything that is no real number keep their value. Raises TypeError for inputs the
+    function does not take, and for a function that does not say what it takes where no formula names it.
+    """
+    parameters = parameters_of(function)
+    if parameters is None:
+        known = formula_names or (list(inputs) if isinstance(inputs, Mapping) else [f"x{i + 1}" for i in range(len(inputs))])
+        if not known:
+            raise TypeError(f"check: {name} does not say which arguments it takes; give inputs, or a formula that names them")
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in known]
+    by_name = {p.name: p for p in parameters}
+    open_names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if isinstance(inputs, Mapping):
+        given = dict(inputs)
+        unknown = [n for n in given if n not in open_names]
+        if unknown:
+            raise TypeError(f"check: {name} has no argument {unknown[0]!r}; it takes {', '.join(open_names) or 'none'}")
+    else:
+        if len(inputs) > len(open_names):
+            raise TypeError(f"check: {len(inputs)} inputs were given, but {name} takes {', '.join(open_names) or 'none'}")
+        given = dict(zip(open_names, inputs))
+    chosen: list[Parameter] = []
+    fixed: dict[str, Any] = {}
+    for n in open_names:
+        p = by_name[n]
+        has_default = p.default is not p.empty
+        value = given.get(n, p.default if has_default else None)
+        whole = p.annotation in (int, "int", bool, "bool") or type(p.default) in (int, bool)
+        array = None if value is None or whole and not isinstance(value, float) else _real_array(value, n in given)
+        if wrt is not None and n not in wrt or (value is not None and array is None) or (
+                n not in given and has_default and (array is None or formula_names is None or n not in formula_names)):
+            if n in given or has_default:
+                fixed[n] = value
+                continue
+            if wrt is not None and n not in wrt:
+                raise TypeError(f"check: wrt leaves out {n}, which needs a value then; give it, as in {n}=1.0")
+        chosen.append(Parameter(n, array))
+    missing = [n for n in wrt or () if n not in {c.name for c in chosen}]
+    if missing:
+        raise TypeError(f"check: {missing[0]} in wrt is not a real argument of {name}; those are {', '.join(c.name for c in chosen) or 'none'}")
+    if not chosen:
+        raise TypeError(f"check: {name} has no real argument to differentiate by; its arguments are {', '.join(open_names) or 'none'}, "
+                        f"of which ints, truth values and text keep their values; give floats")
+    keywords = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    return Call(function, name, chosen, fixed, open_names, keywords)
+
+
+def _real_array(value: Any, given: bool) -> np.ndarray | None:
+    """A real argument as an array of floats; None for what is no real number."""
+    if isinstance(value, (bool, str, bytes)):
+        return None
+    if hasattr(value, "detach") and hasattr(value, "numpy"):
+        value = value.detach().numpy()
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+    if array.dtype.kind in "iu":
+        if isinstance(value, (np.ndarray, np.generic)):
+            raise TypeError(f"check: an input is an array of {array.dtype}, which has no derivative; give floats, as in x.astype(float)")
+        return array.astype(np.float64) if given else None
+    if array.dtype.kind == "c":
+        raise TypeError("check: an input is complex, and only derivatives by real numbers are checked; split it into its parts")
+    return array.copy() if array.dtype.kind == "f" else None

@@ -1,0 +1,94 @@
+"""Which framework a function belongs to, found without importing any: from what it is, and from what the names in its code stand for."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+__all__ = ["FOREIGN", "FRAMEWORKS", "framework_of", "named_framework"]
+
+FRAMEWORKS = ("torch", "jax", "autograd", "numpy", "symgrad")
+FOREIGN = ("torch", "jax", "autograd")  # what symgrad cannot run
+PACKAGES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "autograd": "autograd", "symgrad": "symgrad", "numpy": "numpy", "scipy": "numpy"}
+DEPTH = 4  # functions that call functions that ... are looked into so deep
+
+
+def named_framework(name: str) -> str:
+    """The framework a user named. Raises ValueError for another."""
+    if name not in FRAMEWORKS:
+        raise ValueError(f"check: framework is {name!r}; expected one of {', '.join(map(repr, FRAMEWORKS))}")
+    return name
+
+
+def framework_of(function: Callable[..., Any]) -> str | None:
+    """The framework of a function: the first of torch, jax, autograd, symgrad and numpy that it or a function it calls uses, else None.
+
+    >>> import numpy as np
+    >>> framework_of(lambda x: np.exp(x)), framework_of(lambda x: x * x)
+    ('numpy', None)
+    """
+    found = set(_used(function, DEPTH, set()))
+    return next((name for name in ("torch", "jax", "autograd", "symgrad", "numpy") if name in found), None)
+
+
+def _package(name: Any) -> str | None:
+    return PACKAGES.get(name.partition(".")[0]) if isinstance(name, str) else None
+
+
+def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
+    """The frameworks that something belongs to or that its code names."""
+    if id(thing) in seen or thing is None:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, ModuleType):
+        found = _package(thing.__name__)
+        if found:
+            yield found
+        return
+    if isinstance(thing, functools.partial):
+        for part in (thing.func, *thing.args):
+            yield from _used(part, depth, seen)
+        return
+    owner = getattr(thing, "__self__", None)
+    cls = thing if inspect.isclass(thing) else type(thing)
+    classes = [*cls.__mro__, *(owner.__mro__ if inspect.isclass(owner) else () if isinstance(owner, ModuleType) else type(owner).__mro__)]
+    modules = [getattr(thing, "__module__", None), *(getattr(c, "__module__", None) for c in classes)]
+    if isinstance(owner, ModuleType):
+        modules.append(owner.__name__)
+    own = isinstance(thing, FunctionType)  # whose code says more: what is defined in symgrad need not use it
+    yield from (found for found in map(_package, modules) if found and not (own and found == "symgrad"))
+    if not depth:
+        return
+    if hasattr(thing, "__wrapped__"):
+        yield from _used(thing.__wrapped__, depth, seen)
+    if inspect.isclass(owner) or inspect.isclass(thing):
+        for part in vars(thing if inspect.isclass(thing) else owner).values():
+            yield from _used(getattr(part, "__func__", part) if callable(part) or hasattr(part, "__func__") else None, depth - 1, seen)
+    if inspect.ismethod(thing):
+        yield from _used(thing.__func__, depth, seen)
+    elif isinstance(thing, FunctionType):
+        yield from _in_code(thing, depth, seen)
+    elif not inspect.isclass(thing) and not inspect.isroutine(thing):
+        yield from _used(vars(type(thing)).get("__call__"), depth - 1, seen)
+
+
+def _in_code(function: FunctionType, depth: int, seen: set[int]) -> Iterator[str]:
+    """What the names in a function's code stand for: globals, imports inside it, and what it closes over."""
+    stack: list[CodeType] = [function.__code__]
+    while stack:
+        code = stack.pop()
+        stack += [c for c in code.co_consts if isinstance(c, CodeType)]
+        for step in dis.get_instructions(code):
+            if step.opname == "IMPORT_NAME":
+                yield from filter(None, [_package(step.argval)])
+            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in function.__globals__:
+                yield from _used(function.__globals__[step.argval], depth - 1, seen)
+    for cell in function.__closure__ or ():
+        try:
+            yield from _used(cell.cell_contents, depth - 1, seen)
+        except ValueError:  # a cell that is not filled yet
+            continue
