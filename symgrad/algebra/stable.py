@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import sympy
-from sympy import Add, Mul, Pow, cos, cosh, exp, log, sech, sin, sinh, tanh
+from sympy import Add, Mul, Pow, cos, cosh, exp, log, sech, sign, sin, sinh, tanh
 
 from symgrad.algebra.stable_heads import (
     elementary,
@@ -29,7 +29,7 @@ from symgrad.algebra.stable_heads import (
     softplus,
 )
 
-__all__ = ["Suggestion", "elementary", "rewritten", "suggestions"]
+__all__ = ["Suggestion", "elementary", "rewritten", "rewritten_to_differentiate", "suggestions"]
 
 ONE = sympy.S.One
 
@@ -58,6 +58,19 @@ def rewritten(expr: Any) -> Any:
     return _Rewriting().of(sympy.sympify(expr))
 
 
+def rewritten_to_differentiate(expr: Any) -> Any:
+    """As `rewritten`, for a form that is differentiated itself: with differences of squares as they are.
+
+    (a - b) (a + b) keeps its digits where a is close to b, but its derivative (a - b) + (a + b) by a loses those of 2 a where a is small.
+
+    >>> import sympy
+    >>> x, y = sympy.symbols("x y", real=True)
+    >>> rewritten_to_differentiate(x**2 - y**2 + sympy.exp(x) - 1)
+    x**2 - y**2 + expm1(x)
+    """
+    return _Rewriting([(kind, [rule for rule in rules if rule is not _squares]) for kind, rules in RULES]).of(sympy.sympify(expr))
+
+
 def suggestions(expr: Any) -> list[Suggestion]:
     """What in an expression loses digits as it is written, and the form that keeps them.
 
@@ -73,9 +86,10 @@ def suggestions(expr: Any) -> list[Suggestion]:
 
 
 class _Rewriting:
-    """One pass over an expression, from its leaves up; it notes what it rewrote."""
+    """One pass over an expression, from its leaves up, by the rules given; it notes what it rewrote."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Sequence[tuple[Any, Sequence[Rule]]] | None = None) -> None:
+        self.rules = RULES if rules is None else rules
         self.known: dict[Any, Any] = {}
         self.found: list[Suggestion] = []
 
@@ -92,7 +106,7 @@ class _Rewriting:
     def settled(self, expr: Any) -> Any:
         """An expression of rewritten parts, once no rule has anything to say about it."""
         for _ in range(20):  # every rule makes an expression simpler; this is only a bound
-            for kind, rules in RULES:
+            for kind, rules in self.rules:
                 better = next(filter(None, (rule(expr) for rule in rules)), None) if isinstance(expr, kind) else None
                 if better is not None:
                     break
@@ -190,12 +204,12 @@ def _beside_one(expr: Any) -> tuple[Any, str] | None:
     terms = set(expr.args)
     for term in expr.args:
         for f, c in _factors(term):
-            for partner, form, sign in ((-c, _minus_one, 1), (c, _plus_one, 1)):
+            for partner, form, turn in ((-c, _minus_one, 1), (c, _plus_one, 1)):
                 if partner in terms and partner != term and (better := form(f)) is not None:
-                    return Add(*(terms - {term, partner}), sign * c * better[0]), better[1]
+                    return Add(*(terms - {term, partner}), turn * c * better[0]), better[1]
             if isinstance(f, sigmoid):  # 2 sigmoid(u) - 1, and sigmoid(u) - sigmoid(-u)
                 for partner, factor in ((-c / 2, c / 2), (-c * sigmoid(-f.args[0]), c)):
-                    if partner in terms:
+                    if partner in terms and partner != term:
                         return Add(*(terms - {term, partner}), factor * tanh(f.args[0] / 2)), "tanh"
     return None
 
@@ -209,8 +223,8 @@ def _exponentials(expr: Any) -> tuple[Any, str] | None:
         for f, c in _factors(term):
             if isinstance(f, exp) and not f.args[0].could_extract_minus_sign():
                 u = f.args[0]
-                for sign, form in ((1, cosh), (-1, sinh)):
-                    partner = sign * c * exp(-u)
+                for turn, form in ((1, cosh), (-1, sinh)):
+                    partner = turn * c * exp(-u)
                     if partner in terms:
                         return Add(*(terms - {term, partner}), 2 * c * form(u)), form.__name__
     return None
@@ -289,10 +303,10 @@ def _by_exponential(expr: Any) -> tuple[Any, str] | None:
                 continue
             if isinstance(base, sigmoid) and n > 0:
                 k, (u,) = -v / base.args[0], base.args
-                name, sign, turned = "sigmoid", 1, sigmoid(-u) if not u.is_zero else ONE
+                name, turn, turned = "sigmoid", 1, sigmoid(-u) if not u.is_zero else ONE
             elif isinstance(base, expm1) and n < 0:
                 k, (u,) = v / base.args[0], base.args
-                name, sign, turned = "expm1", -1, 1 / expm1(-u)
+                name, turn, turned = "expm1", -1, 1 / expm1(-u)
             else:
                 continue
             if not k.is_Integer or k < 1:
@@ -300,7 +314,7 @@ def _by_exponential(expr: Any) -> tuple[Any, str] | None:
             k, total = min(k, abs(n)), k
             rest = {b: p for b, p in powers.items() if b not in (e, base)}
             left = exp(v * (1 - k / total)) if total != k else ONE
-            return _product(rest) * left * sign**k * turned**k * base ** (n - k * (1 if n > 0 else -1)), name
+            return _product(rest) * left * turn**k * turned**k * base ** (n - k * (1 if n > 0 else -1)), name
         for base, n in powers.items():
             if isinstance(base, Add) and n.is_Integer and n < 0 and len(base.args) == 2 and all(isinstance(t, exp) for t in base.args):
                 for t, s in (base.args, base.args[::-1]):
@@ -313,6 +327,12 @@ def _by_exponential(expr: Any) -> tuple[Any, str] | None:
 def _hyperbolic(expr: Any) -> tuple[Any, str] | None:
     """sinh(u) / cosh(u) as tanh(u), and what is left of 1 / cosh(u) as sech(u) or sech_squared(u)."""
     powers = _powers(expr)
+    for s in [base for base in powers if isinstance(base, sinh) and powers[base].is_Integer and powers[base] < 0]:
+        c = cosh(s.args[0])
+        if c in powers and powers[c].is_Integer and powers[c] > 0:
+            k = min(powers[c], -powers[s])
+            rest = {base: p for base, p in powers.items() if base not in (c, s)}
+            return _product(rest) * tanh(s.args[0]) ** -k * c ** (powers[c] - k) * s ** (powers[s] + k), "tanh"
     for u in dict.fromkeys(base.args[0] for base in powers if isinstance(base, (cosh, sech, sech_squared))):
         below = {base: p for base, p in powers.items() if isinstance(base, (cosh, sech, sech_squared)) and base.args[0] == u}
         total = sum(p * {cosh: -1, sech: 1, sech_squared: 2}[base.func] for base, p in below.items())
@@ -326,6 +346,17 @@ def _hyperbolic(expr: Any) -> tuple[Any, str] | None:
         total -= k
         left = cosh(u) ** -total if total < 0 else sech_squared(u) ** (total // 2) * sech(u) ** (total % 2)
         return _product(rest) * tanh(u) ** k * sinh(u) ** (above - k) * left, "tanh" if k else "sech_squared" if total > 1 else "sech"
+    return None
+
+
+def _magnitudes(expr: Any) -> tuple[Any, str] | None:
+    """u sign(u) as |u|."""
+    powers = _powers(expr)
+    for s in [base for base in powers if isinstance(base, sign)]:
+        (u,) = s.args
+        if powers[s] == 1 and u in powers and powers[u].is_Integer and powers[u] >= 1:
+            rest = {base: p for base, p in powers.items() if base not in (s, u)}
+            return _product(rest) * sympy.Abs(u) * u ** (powers[u] - 1), "magnitude"
     return None
 
 
@@ -381,7 +412,7 @@ def _log1p(expr: Any) -> tuple[Any, str] | None:
 
 RULES: Sequence[tuple[Any, Sequence[Rule]]] = (
     (Add, (_beside_one, _exponentials, _roots, _logarithms, _squares)),
-    (Mul, (_by_exponential, _hyperbolic)),
+    (Mul, (_by_exponential, _hyperbolic, _magnitudes)),
     (Pow, (_pow,)),
     (log, (_log,)),
     (log1p, (_log1p,)),

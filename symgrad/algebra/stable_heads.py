@@ -11,6 +11,7 @@ Each head is a SymPy Function of one definition. It differentiates into forms th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -18,7 +19,8 @@ import mpmath
 import sympy
 from sympy.codegen.cfunctions import expm1, hypot, log1p
 
-__all__ = ["DEFINITIONS", "Head", "elementary", "expm1", "hypot", "log1mexp", "log1p", "log_cosh", "logaddexp", "sech_squared", "sigmoid", "softplus"]
+__all__ = ["DEFINITIONS", "Head", "elementary", "expm1", "hypot", "larger", "log1mexp", "log1p", "log_cosh", "logaddexp",
+           "partial", "sech_squared", "sigmoid", "smaller", "softplus", "step", "whole", "with_kinks"]
 
 
 class Head(sympy.Function):
@@ -134,9 +136,65 @@ class logaddexp(Head):
         return max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v)))
 
 
+class larger(Head):
+    """max(u, v), with the derivative shared at a tie."""
+
+    nargs = 2
+    definition = staticmethod(sympy.Max)
+    partials = (lambda u, v: step(u - v), lambda u, v: step(v - u))
+    number = staticmethod(lambda u, v: max(u, v))
+
+
+class smaller(Head):
+    """min(u, v), with the derivative shared at a tie."""
+
+    nargs = 2
+    definition = staticmethod(sympy.Min)
+    partials = (lambda u, v: step(v - u), lambda u, v: step(u - v))
+    number = staticmethod(lambda u, v: min(u, v))
+
+
+class step(Head):
+    """0, 1/2 at 0, or 1: the derivative of a maximum; its own is 0."""
+
+    nargs = 1
+    definition = staticmethod(lambda u: sympy.Heaviside(u, sympy.S.Half))
+    partials = (lambda u: sympy.S.Zero,)
+    number = staticmethod(lambda u: mpmath.mpf(0.5) if u == 0 else mpmath.mpf(u > 0))
+
+
+class whole(Head):
+    """The largest integer not above u, with the derivative 0."""
+
+    nargs = 1
+    definition = staticmethod(sympy.floor)
+    partials = (lambda u: sympy.S.Zero,)
+    number = staticmethod(mpmath.floor)
+
+
+def with_kinks(expr: Any) -> Any:
+    """An expression whose kinks differentiate by the conventions of this library: ties are shared, steps have the derivative 0."""
+    out = expr.replace(sympy.ceiling, lambda u: -whole(-u)).replace(sympy.floor, whole).replace(sympy.Mod, lambda a, b: a - b * whole(a / b))
+    out = out.replace(sympy.Heaviside, lambda u, middle=sympy.S.Half: step(u) if middle == sympy.S.Half else sympy.Heaviside(u, middle))
+    for kind, head in ((sympy.Max, larger), (sympy.Min, smaller)):
+        out = out.replace(kind, lambda *args, head=head: functools.reduce(lambda b, a: head(a, b), sorted(args, key=sympy.default_sort_key)[::-1]))
+    return out
+
+
+def partial(expr: Any, symbol: Any) -> Any:
+    """The derivative of an expression of real symbols, at a kink by the conventions of this library.
+
+    >>> import sympy
+    >>> x = sympy.Symbol("x", real=True)
+    >>> partial(abs(x), x), partial(sympy.sign(x), x)
+    (sign(x), 0)
+    """
+    return with_kinks(expr).diff(symbol).replace(sympy.DiracDelta, lambda *args: sympy.S.Zero)
+
+
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
     expm1: lambda u: sympy.exp(u) - 1, log1p: lambda u: sympy.log(1 + u), hypot: lambda u, v: sympy.sqrt(u**2 + v**2),
-    **{head: head.definition for head in (sech_squared, sigmoid, softplus, log1mexp, log_cosh, logaddexp)}}
+    **{head: head.definition for head in (sech_squared, sigmoid, softplus, log1mexp, log_cosh, logaddexp, larger, smaller, step, whole)}}
 
 
 def elementary(expr: Any) -> Any:

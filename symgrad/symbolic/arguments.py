@@ -1,0 +1,113 @@
+"""What `op_from_sympy` is given: a formula in one of its three spellings, its arguments, and where these range."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+
+from symgrad.creation import tensor
+from symgrad.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
+from symgrad.expressions import expr as expression
+from symgrad.parsing import parse
+
+__all__ = ["domains_of", "read_formula"]
+
+
+def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
+    """A formula as a SymPy expression without floats, and its symbols in the order of the arguments.
+
+    Raises TypeError for what is no formula of real numbers, ValueError where symbols and arguments do not fit.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"an op is named by an identifier such as 'softsign', not by {name!r}")
+    if isinstance(formula, str):
+        read = parse(formula)
+        leaves = {n: tensor(0.75, symbol=n) for n in read.names}
+        formula = expression(read(**leaves)) if leaves else sympy.Integer(0)
+        arguments = read.names if arguments is None else arguments
+    elif callable(formula) and not isinstance(formula, sympy.Basic):
+        formula, arguments = _called(name, formula, arguments)
+    if not isinstance(formula, (sympy.Expr, int, float)) or isinstance(formula, bool):
+        raise TypeError(f"{name}: a formula is a SymPy expression, a function of symbols or text, not {type(formula).__name__}")
+    formula = sympy.sympify(formula)
+    if isinstance(formula, sympy.MatrixExpr) or formula.has(sympy.I) or not formula.is_commutative:
+        raise TypeError(f"{name}: a formula is an expression of real numbers, not {formula}; for matrices declare the op with symgrad.primitive")
+    free = sorted(formula.free_symbols, key=lambda s: s.name)
+    symbols = tuple(free) if arguments is None else tuple(_symbols(name, arguments, free))
+    if not symbols:
+        raise ValueError(f"{name}: {formula} has no argument; a formula depends on at least one symbol")
+    missing = [s for s in free if s not in symbols]
+    if missing:
+        raise ValueError(f"{name}: {', '.join(map(str, missing))} in the formula is not among the arguments "
+                         f"({', '.join(map(str, symbols))}); list every symbol, or put numbers in their place with subs")
+    if len({s.name for s in symbols}) < len(symbols):
+        raise ValueError(f"{name}: two arguments have one name: {', '.join(map(str, symbols))}")
+    # A decimal means what it says: 0.1 is 1/10, whose nearest float the code has.
+    return formula.replace(lambda e: e.is_Float, lambda e: sympy.Rational(repr(float(e)))), symbols
+
+
+def _called(name: str, function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
+    """The formula that a Python function of symbols returns."""
+    if arguments is None:
+        arguments = tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
+    symbols = tuple(s if isinstance(s, sympy.Symbol) else sympy.Symbol(s, real=True) for s in arguments)
+    return function(*symbols), symbols
+
+
+def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[Any]:
+    if isinstance(arguments, (str, sympy.Symbol)):
+        arguments = (arguments,)
+    by_name = {s.name: s for s in free}
+    out = []
+    for a in arguments:
+        if not isinstance(a, (str, sympy.Symbol)):
+            raise TypeError(f"{name}: an argument is a symbol or its name, not {a!r}")
+        out.append(by_name.get(a, sympy.Symbol(a, real=True)) if isinstance(a, str) else a)
+    return out
+
+
+def domains_of(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
+    """One domain for each symbol: what is given, or what the symbol assumes. Raises TypeError and ValueError for what is no domain of them."""
+    if domain is None:
+        return tuple(map(_assumed, symbols))
+    if isinstance(domain, dict):
+        named = {getattr(s, "name", s): d for s, d in domain.items()}
+        strange = set(named) - {s.name for s in symbols}
+        if strange:
+            raise ValueError(f"{name}: a domain is given for {', '.join(sorted(map(str, strange)))}, which is no argument")
+        return tuple(_domain(name, named[s.name]) if s.name in named else _assumed(s) for s in symbols)
+    pair = isinstance(domain, (tuple, list)) and len(domain) == 2 and not any(isinstance(x, (Domain, sympy.Set, tuple, list)) for x in domain)
+    if pair or not isinstance(domain, (tuple, list)):
+        return (_domain(name, domain),) * len(symbols)
+    if len(domain) != len(symbols):
+        raise ValueError(f"{name}: {len(domain)} domains are given for {len(symbols)} arguments")
+    return tuple(_domain(name, d) for d in domain)
+
+
+def _assumed(symbol: Any) -> Domain:
+    for word, domain in (("positive", POSITIVE), ("negative", NEGATIVE), ("nonnegative", NONNEGATIVE), ("nonzero", NONZERO)):
+        if getattr(symbol, f"is_{word}"):
+            return domain
+    return REAL
+
+
+def _domain(name: str, given: Any) -> Domain:
+    if isinstance(given, Domain):
+        return given
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        low, high = map(float, given)
+        if not low < high:
+            raise ValueError(f"{name}: the domain from {low:g} to {high:g} has no point")
+        return Domain(f"({low:g}, {high:g})", (Interval(low, high),))
+    if given == sympy.S.Reals:
+        return REAL
+    parts = given.args if isinstance(given, sympy.Union) else (given,)
+    if all(isinstance(p, sympy.Interval) for p in parts):
+        found = tuple(Interval(float(p.start), float(p.end), bool(p.left_open), bool(p.right_open)) for p in parts)
+        if all(i.low < i.high and not math.isnan(i.low) for i in found):
+            return Domain(str(given), found)
+    raise TypeError(f"{name}: a domain is a symgrad.domains.Domain, a SymPy interval or a pair (low, high), not {given!r}")

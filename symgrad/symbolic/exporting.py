@@ -1,0 +1,225 @@
+"""Ops from formulas for other frameworks: torch functions with derivatives of every order, and functions for JAX.
+
+The generated code is compiled a second time with the functions of the other framework in place of NumPy's. Its derivatives are not taken
+by that framework: each is the next form of the formula, so that it keeps the same digits there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from symgrad.symbolic.formula import Formula, Order
+from symgrad.symbolic.generating import Code, Patch, power
+
+__all__ = ["jax_function", "torch_function"]
+
+
+class _Quiet:
+    """What stands for NumPy's error state where there is none."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+
+def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
+    """The functions of generated code that both frameworks write alike, over a namespace of elementary ones."""
+    def sech(x: Any) -> Any:
+        z = xp.exp(-xp.abs(x))
+        return 2 * z / (1 + z * z)
+
+    def log_cosh(x: Any) -> Any:
+        a = xp.abs(x)
+        small = xp.sinh(where(a < 1, a, 0 * a) / 2)
+        return where(a < 1, xp.log1p(2 * small * small), a - math.log(2.0) + xp.log1p(xp.exp(-2 * a)))
+
+    def log1mexp(x: Any) -> Any:
+        near = x > -math.log(2.0)
+        return where(near, xp.log(-xp.expm1(x)), xp.log1p(-xp.exp(where(near, 0 * x - 1, x))))
+
+    def softplus(x: Any) -> Any:
+        return where(x > 0, x, 0 * x) + xp.log1p(xp.exp(-xp.abs(x)))
+
+    def step(x: Any, middle: float = 0.5) -> Any:
+        zero = 0 * x
+        return where(x > 0, zero + 1, where(x < 0, zero, zero + middle))
+
+    def cbrt(x: Any) -> Any:
+        root = xp.sign(x) * xp.abs(x) ** (1 / 3)
+        safe = where(root == 0, 0 * root + 1, root)
+        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one step of Newton's
+
+    def horner(u: Any, coefficients: tuple[float, ...]) -> Any:
+        out = 0 * u + coefficients[-1]
+        for c in coefficients[-2::-1]:
+            out = out * u + c
+        return out
+
+    def patched(y: Any, x: Any, patch: Patch) -> Any:
+        u = (x - patch.centre) - patch.rest
+        near = xp.abs(u) <= patch.radius
+        return where(near, horner(where(near, u, 0 * x), patch.coefficients), y)
+
+    def choose(*parts: Any) -> Any:
+        out = parts[-1]
+        for condition, x in zip(parts[-3::-2], parts[-2::-2]):
+            out = where(condition, x, out)
+        return out
+
+    return {"sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
+            "sigmoid": lambda x: xp.exp(where(x < 0, x, 0 * x)) / (1 + xp.exp(-xp.abs(x))), "step": step, "cbrt": cbrt, "patched": patched,
+            "choose": choose, "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
+
+
+COMMON = "abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not"
+INVERSE = "acos acosh asin asinh atan atan2 atanh"
+MORE = {"pow": "pow", "remainder": "remainder"}
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("as_torch_function needs torch: pip install 'symgrad[parity]'") from None
+    return torch
+
+
+@functools.cache
+def _torch_names() -> dict[str, Any]:
+    torch = _torch()
+
+    def of_two(function: Any) -> Callable[..., Any]:
+        def call(a: Any, b: Any) -> Any:
+            like = a if isinstance(a, torch.Tensor) else b
+            return function(*[x if isinstance(x, torch.Tensor) else torch.as_tensor(x, dtype=like.dtype, device=like.device) for x in (a, b)])
+
+        return call
+
+    def where(condition: Any, a: Any, b: Any) -> Any:
+        return torch.where(condition, a, b)
+
+    names = {name: getattr(torch, name) for name in (*COMMON.split(), *INVERSE.split(), *MORE)}
+    names |= {name: of_two(getattr(torch, name)) for name in ("maximum", "minimum", "hypot", "logaddexp", "atan2")}
+    return names | _shared(torch, where)
+
+
+@functools.cache
+def _jax_names() -> dict[str, Any]:
+    jnp = _jax().numpy
+    names = {name: getattr(jnp, name) for name in (*COMMON.split(), *INVERSE.split(), *MORE, "maximum", "minimum", "cbrt")}
+    return names | _shared(jnp, jnp.where) | {"cbrt": jnp.cbrt}
+
+
+def _jax() -> Any:
+    try:
+        import jax
+    except ImportError:
+        raise ImportError("as_jax needs jax: pip install 'symgrad[parity]'") from None
+    return jax
+
+
+def _compiled(code: Code, names: dict[str, Any]) -> Callable[..., Any]:
+    """The generated function with other functions under its names."""
+    return code.bound(names)
+
+
+def torch_function(formula: Formula) -> Callable[..., Any]:
+    """A function of torch's tensors whose derivatives of every order are the formula's own.
+
+    It is a `torch.autograd.Function`: its backward calls that of the next order. Tensors broadcast; Python numbers are taken as they are.
+    """
+    torch = _torch()
+    names = _torch_names()
+
+    @functools.cache
+    def function(k: Order) -> Callable[..., Any]:
+        form = formula.form(k)
+        compute = _compiled(form.code, names)
+
+        def forward(*xs: Any) -> Any:
+            return compute(*xs)
+
+        def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        def backward(ctx: Any, g: Any) -> tuple:
+            xs = ctx.saved_tensors
+            given = dict(zip(form.places, xs))
+            out = []
+            for i, x, needed in zip(form.places, xs, ctx.needs_input_grad):
+                out.append((g * _partial(formula, formula.next(k, i), given, apply)).sum_to_size(x.shape) if needed else None)
+            return tuple(out)
+
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            given = dict(zip(form.places, ctx.saved_tensors))
+            moved = [t * _partial(formula, formula.next(k, i), given, apply) for i, t in zip(form.places, tangents) if t is not None]
+            return functools.reduce(lambda a, b: a + b, moved)
+
+        kind: Any = type(formula.name, (torch.autograd.Function,), {
+            "forward": staticmethod(forward), "setup_context": staticmethod(setup_context), "backward": staticmethod(backward),
+            "jvp": staticmethod(jvp), "generate_vmap_rule": True})
+        return kind.apply
+
+    def apply(k: Order, given: dict[int, Any]) -> Any:
+        return function(k)(*[given[i] for i in formula.form(k).places])
+
+    def call(*xs: Any) -> Any:
+        if len(xs) != len(formula.symbols):
+            raise TypeError(f"{formula.name} takes {len(formula.symbols)} argument{'s' * (len(formula.symbols) != 1)}, not {len(xs)}")
+        tensors = [x for x in xs if isinstance(x, torch.Tensor)]
+        dtype = functools.reduce(torch.promote_types, (t.dtype for t in tensors)) if tensors else torch.get_default_dtype()
+        if not dtype.is_floating_point:
+            dtype = torch.get_default_dtype()
+        device = tensors[0].device if tensors else None
+        return apply(formula.zero, {i: torch.as_tensor(x, device=device).to(dtype) for i, x in enumerate(xs)})
+
+    call.__name__ = call.__qualname__ = formula.name
+    call.__doc__ = f"{formula.name} of torch tensors: {formula.expr}, with derivatives of every order."
+    return call
+
+
+def jax_function(formula: Formula) -> Callable[..., Any]:
+    """A function of JAX's arrays whose derivatives of every order are the formula's own: a `jax.custom_jvp`; it works inside jit, vmap and grad."""
+    jax = _jax()
+    names = _jax_names()
+
+    @functools.cache
+    def function(k: Order) -> Callable[..., Any]:
+        form = formula.form(k)
+        rule = jax.custom_jvp(_compiled(form.code, names))
+
+        def jvp(primals: tuple, tangents: tuple) -> tuple:
+            given = dict(zip(form.places, primals))
+            y = rule(*primals)
+            moved = [t * _partial(formula, formula.next(k, i), given, apply) for i, t in zip(form.places, tangents)]
+            return y, functools.reduce(lambda a, b: a + b, moved)
+
+        rule.defjvp(jvp)
+        return rule
+
+    def apply(k: Order, given: dict[int, Any]) -> Any:
+        return function(k)(*[given[i] for i in formula.form(k).places])
+
+    def call(*xs: Any) -> Any:
+        if len(xs) != len(formula.symbols):
+            raise TypeError(f"{formula.name} takes {len(formula.symbols)} argument{'s' * (len(formula.symbols) != 1)}, not {len(xs)}")
+        arrays = [jax.numpy.asarray(x) for x in xs]
+        dtype = jax.numpy.result_type(float, *arrays) if not any(jax.numpy.issubdtype(a.dtype, jax.numpy.floating) for a in arrays) else (
+            jax.numpy.result_type(*[x for x in xs]))
+        return apply(formula.zero, {i: a.astype(dtype) for i, a in enumerate(arrays)})
+
+    call.__name__ = call.__qualname__ = formula.name
+    call.__doc__ = f"{formula.name} of JAX arrays: {formula.expr}, with derivatives of every order."
+    return call
+
+
+def _partial(formula: Formula, k: Order, given: dict[int, Any], apply: Callable[..., Any]) -> Any:
+    """A derivative at values: a whole number where it is one, an argument itself, or the function of that derivative."""
+    exact = formula.exact(k)
+    if exact.is_Integer:
+        return int(exact)
+    return given[formula.form(k).places[0]] if exact.is_Symbol else apply(k, given)

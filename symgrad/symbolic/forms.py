@@ -1,0 +1,315 @@
+"""The form in which a formula, or one of its derivatives, is computed: of several, the one that is measured to keep most digits.
+
+A form is a stable rewriting of the exact expression, with Laurent series in place of it next to points where its terms cancel or it is 0/0.
+All of them are compared with many-digit numbers, at points of every size in the domain.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy
+
+from symgrad.algebra.series import Laurent
+from symgrad.algebra.stable import elementary, rewritten
+from symgrad.algebra.stable_numbers import context, truth, value
+from symgrad.domains import Domain
+from symgrad.symbolic.generating import Code, Patch, generate
+
+__all__ = ["Form", "Measure", "best_form", "centres", "sample"]
+
+OVERFLOW = 5.9  # as many units in the last place as NaN counts where the right answer is infinite
+GOOD = 4.0  # units in the last place that nobody asks about
+BAD, WORSE = 6.0, 2.5  # from which a series is asked for, and from which it is used
+COEFFICIENTS, LONGEST = 56, 30
+LARGE = 400  # operations from which an expression is not factored
+DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) for j in range(-3, 6)),
+             *(2.0**-j for j in (15, 18, 22, 27, 34, 45, 60, 90, 140, 260, 520, 1000))]
+LEAST_RADIUS, NEAR, FAR, TILES = 2.0**-26, 4.0, 8.0, 8
+
+
+class Measure(NamedTuple):
+    """The worst error of a form in units in the last place, where it is, and at how many points was looked."""
+
+    worst: float
+    at: tuple[float, ...]
+    points: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """How an expression is computed: `exact` is what it is, `stable` the form, `places` say which of the op's arguments it depends on."""
+
+    exact: Any
+    stable: Any
+    symbols: tuple[Any, ...]
+    places: tuple[int, ...]
+    patches: tuple[Patch, ...]
+    code: Code
+    measure: Measure
+    points: tuple[tuple[float, ...], ...] = ()
+    truths: tuple[Any, ...] = ()
+    truth: Any = None
+    limits: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def shown(self) -> Any:
+        """The expression as people see it: the shorter of the two in elementary functions."""
+        return min((elementary(self.exact), elementary(self.stable)), key=sympy.count_ops)
+
+
+def sample(domain: Domain, rng: np.random.Generator, count: int) -> list[float]:
+    """Floats of a domain, of every size and next to its ends."""
+    out: list[float] = []
+    while len(out) < count:
+        interval = domain.intervals[rng.integers(len(domain.intervals))]
+        low, high, size = interval.low, interval.high, 10 ** (rng.uniform(-5, 1.6) if rng.integers(5) else rng.uniform(1.6, 3))
+        if math.isfinite(low) and math.isfinite(high):
+            near = (high - low) * (rng.uniform(0, 1) if rng.integers(2) else 10 ** rng.uniform(-5, -0.5))
+            x = low + near if rng.integers(2) else high - near
+        elif math.isfinite(low):
+            x = low + size
+        else:
+            x = high - size if math.isfinite(high) else size * rng.choice((-1, 1))
+        x = float(np.rint(x)) if domain.integer else float(x)
+        if x in domain:
+            out.append(x)
+    return out
+
+
+def _cost(expr: Any) -> int:
+    """About how long generated code takes, every different part of an expression computed once."""
+    total = 0
+    for part in set(sympy.preorder_traversal(expr)):
+        if isinstance(part, sympy.Pow):
+            total += 2 if part.exp.is_Integer else 5
+        elif part.args:
+            total += 10 if isinstance(part, sympy.Function) else len(part.args) - 1
+    return total
+
+
+def _lost(worst: float) -> int:
+    return round(math.log2(min(worst, 2.0**60)) / 2) if worst > BAD else 0
+
+
+def _score(probe: _Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any) -> tuple[int, int, int, int]:
+    """Less is better: whether digits are lost where no more series can help, and anywhere; the number of series; the time it takes."""
+    worst = float(found.max())
+    far = max((e for p, e in zip(probe.points, found) if abs(p[0]) > NEAR), default=0.0) if patches else worst
+    return _lost(far), _lost(worst), len(patches), _cost(expr)
+
+
+def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
+    """Forms that are worth a measurement; the simplest first."""
+    seen = set()
+    makers = [lambda: rewritten(derivative), lambda: rewritten(exact)]
+    if sympy.count_ops(derivative) < LARGE:
+        makers += [lambda: rewritten(sympy.factor_terms(sympy.powsimp(derivative))), lambda: rewritten(sympy.factor(rewritten(derivative))),
+                   lambda: rewritten(sympy.factor(elementary(derivative))), lambda: rewritten(sympy.together(derivative)),
+                   lambda: rewritten(sympy.expand(derivative)), lambda: derivative, lambda: exact]
+    for make in makers:
+        try:
+            form = make()
+        except (sympy.PolynomialError, ArithmeticError, NotImplementedError):
+            continue
+        if form not in seen:
+            seen.add(form)
+            yield form
+
+
+def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
+    """The points of a domain where parts of an expression vanish, and 0: where it may be 0/0, or lose digits."""
+    found: dict[Any, None] = {sympy.S.Zero: None}
+    for part in sympy.preorder_traversal(elementary(expr)):
+        if not part.args or symbol not in part.free_symbols:
+            continue
+        inside = part.args[0]
+        if isinstance(part, sympy.log) or isinstance(part, sympy.Pow) and part.exp.is_Rational and not part.exp.is_Integer:
+            inside = inside - 1
+        elif not (isinstance(part, sympy.Function) or isinstance(part, sympy.Pow) and part.exp.is_negative):
+            continue
+        for factor in sympy.Mul.make_args(sympy.factor_terms(inside)):
+            if factor.is_polynomial(symbol) and sympy.degree(factor, symbol) in (1, 2):
+                found.update(dict.fromkeys(r for r in sympy.roots(factor, symbol) if r.is_real and (r.is_Rational or r.is_number)))
+    return [p for p in found if float(p) in domain or any(float(p) in (i.low, i.high) for i in domain.intervals)][:6]
+
+
+def _series_value(series: Laurent, u: Any) -> Any:
+    """The series at a small many-digit number."""
+    out = context.zero
+    for c in reversed(series.coefficients):
+        out = out * u + c
+    return out * context.mpf(u) ** series.valuation
+
+
+def derived(series: Laurent, order: int) -> Laurent:
+    """The series of a derivative."""
+    for _ in range(order):
+        row = [c * (series.valuation + i) for i, c in enumerate(series.coefficients)]
+        start = next((i for i, c in enumerate(row) if c), len(row))
+        series = Laurent(series.valuation - 1 + start, row[start:])
+    return series
+
+
+class _Probe:
+    """What a form is measured at: points with the truth, and how much the truth changes with the arguments."""
+
+    def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain], count: int, seed: int):
+        self.truth, self.domains = truth(exact, symbols), domains
+        rng = np.random.default_rng(seed)
+        self.points: list[tuple[float, ...]] = list(zip(*(sample(d, rng, count) for d in domains)))
+        self.truths = [self.truth(p) for p in self.points]
+        self.conditions: dict[tuple[float, ...], float] = {}
+
+    def add(self, centre: Any, series: Laurent) -> None:
+        """Look at points next to one where the expression has a series."""
+        middle, at = float(centre), number(centre)
+        for x in dict.fromkeys(middle + s * d for d in (0.0, *DISTANCES) for s in (1, -1)):
+            if x in self.domains[0] or x == middle:
+                u = x - at
+                self.points.append((x,))
+                self.truths.append(_series_value(series, u) if abs(u) < 2.0**-6 else self.truth((x,)))
+
+    def condition(self, i: int) -> float:
+        """By how many units in the last place the truth changes if the arguments change by one, but at least 1."""
+        point = self.points[i]
+        if point not in self.conditions:
+            true, total, h = self.truths[i], context.mpf(1), context.mpf("1e-9")
+            for k, x in enumerate(point):
+                moved = self.truth((*point[:k], x * (1 + h), *point[k + 1:])) if x else true
+                change = abs(moved - true) / (abs(true) * h)
+                total += change if change == change else 0
+            self.conditions[point] = float(total)
+        return self.conditions[point]
+
+    def errors(self, code: Code) -> np.ndarray:
+        """For each point the error in units in the last place, beyond what a change of the arguments by that many explains.
+
+        It is 0 where the truth is no normal float, and infinite where there should be a number.
+        """
+        columns = [np.array(column) for column in zip(*self.points)]
+        with np.errstate(all="ignore"):
+            found = np.broadcast_to(code(*columns), columns[0].shape).tolist()
+        out = []
+        for i, (got, true) in enumerate(zip(found, self.truths)):
+            plain = float(true)
+            if plain != plain:
+                out.append(0.0)
+            elif not 1e-290 < abs(plain) < 1e300:
+                fine = abs(got) < 1e-280 if abs(plain) < 1 else abs(got) > 1e290
+                out.append(0.0 if fine else math.inf if abs(plain) < 1 else OVERFLOW)
+            elif not math.isfinite(got):
+                out.append(math.inf)
+            else:
+                error = float(abs(got - true)) / math.ulp(plain)
+                out.append(error / self.condition(i) if error > GOOD else error)
+        return np.array(out)
+
+
+def number(point: Any) -> Any:
+    """A SymPy number with many digits."""
+    before, context.dps = context.dps, 60
+    try:
+        return value(sympy.sympify(point), [])([])
+    finally:
+        context.dps = before
+
+
+def _row(series: Laurent) -> list[Any]:
+    return [context.zero] * series.valuation + series.coefficients
+
+
+def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
+    """A patch of a radius, or of a smaller one where that takes too many coefficients."""
+    row, middle = _row(series), float(centre)
+    plain = [float(c) for c in row]
+    for radius in [wanted] + [d for d in sorted(DISTANCES, reverse=True) if LEAST_RADIUS <= d < wanted]:
+        sizes = [abs(c) * radius**k for k, c in enumerate(plain)]
+        size = min(abs(sum(c * r**k for k, c in enumerate(plain))) for r in ((radius, -radius) if series.valuation else (radius, -radius, 0.0)))
+        tails = list(itertools.accumulate(reversed(sizes)))[::-1]
+        count = next((k for k in range(series.valuation + 1, min(len(row), LONGEST)) if tails[k] <= size * 2.0**-56), None)
+        if count is not None and sizes[-1] <= size * 2.0**-56:
+            return Patch(middle, float(number(centre) - middle), float(radius), tuple(float(c) for c in row[:count]))
+    return None
+
+
+def _patched(make: Callable[[Sequence[Patch]], Code], probe: _Probe, nearby: Sequence[tuple[Any, Laurent]]) -> tuple[list[Patch], Code, np.ndarray]:
+    """Code with series in place of it next to given points, as far as it is worse, and its errors."""
+    patches: list[Patch] = []
+    code = make(patches)
+    found = probe.errors(code)
+    for centre, series in nearby:
+        middle = float(centre)
+        rows = sorted((abs(p[0] - middle), e) for p, e in zip(probe.points, found) if abs(p[0] - middle) <= max(DISTANCES))
+        bad = max((d for d, e in rows if e > BAD), default=None)
+        if bad is None:
+            continue
+        bad = max([bad, *itertools.takewhile(bool, (d * (e > WORSE) for d, e in rows if d > bad))])
+        patch = _patch_at(centre, series, min((d for d in DISTANCES if d > 1.1 * bad and d >= LEAST_RADIUS), default=max(DISTANCES)))
+        if patch is not None:
+            patches.append(patch)
+    if patches:
+        code = make(patches)
+        found = probe.errors(code)
+    return patches, code, found
+
+
+def _tiled(make: Callable[[Sequence[Patch]], Code], probe: _Probe, patches: list[Patch], code: Code, found: np.ndarray,
+           expand: Callable[[Any], Laurent | None]) -> tuple[list[Patch], Code, np.ndarray]:
+    """More series, wherever errors are left."""
+    for _ in range(TILES):
+        i = int(found.argmax())
+        x = probe.points[i][0]
+        if found[i] <= BAD or abs(x) > FAR:
+            break
+        centre = sympy.Rational(round(x * 16), 16)
+        series = expand(centre)
+        patch = None if series is None or series.valuation < 0 else _patch_at(centre, series, 1.0)
+        if patch is None or abs(x - patch.centre) > patch.radius:
+            break
+        trial = make([patch, *patches])
+        errors = probe.errors(trial)
+        if not errors[i] < found[i]:
+            break
+        patches, code, found = [patch, *patches], trial, errors
+    return patches, code, found
+
+
+def _coded(name: str, symbols: Sequence[Any], form: Any, names: Sequence[str], patches: Sequence[Patch]) -> Code:
+    return generate(name, symbols, [form], [patches], names=names)
+
+
+def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
+              nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None, seed: int = 0,
+              count: int = 60) -> Form:
+    """Of the ways to write an expression, the one whose code has the smallest errors.
+
+    `derivative` is the expression as it follows from a form that is known already; `nearby` are its series next to points, and `expand` gives
+    that at any other point, for an expression of one symbol. Raises Unknown for a function without a rule.
+    """
+    places = tuple(i for i, s in enumerate(symbols) if s in exact.free_symbols) or (0,)
+    used, within, own = [symbols[i] for i in places], [domains[i] for i in places], [names[i] for i in places]
+    probe = _Probe(exact, used, within, count, seed)
+    nearby = [(p, s) for p, s in nearby if s.valuation >= 0 and len(s.coefficients) > 8] if len(used) == 1 else []
+    for centre, series in nearby:
+        probe.add(centre, series)
+    best: Any = None
+    for form in _candidates(exact, derivative):
+        made = _patched(functools.partial(_coded, name, used, form, own), probe, nearby)
+        score = _score(probe, made[2], made[0], form)
+        if best is None or score < best[0]:
+            best = score, form, made
+    _, form, made = best
+    if expand is not None and made[0]:
+        made = _tiled(functools.partial(_coded, name, used, form, own), probe, made[0], made[1], made[2], expand)
+    patches, code, found = made
+    i = int(found.argmax())
+    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)),
+                tuple(probe.points[:count]), tuple(probe.truths[:count]), probe.truth)

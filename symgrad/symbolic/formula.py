@@ -1,0 +1,232 @@
+"""A formula with its derivatives, each of which is an op: what one computes depends on the values that it gets.
+
+| values                   | what is read                                                            |
+|--------------------------|-------------------------------------------------------------------------|
+| NumPy arrays and numbers | generated code, in the form that keeps most digits                      |
+| Tensors                  | the op of that derivative, so that the next order is its derivative     |
+| dual values, series      | that op, by its pushforward                                             |
+| SymPy expressions        | the expression, with the values in place of its symbols                 |
+| many-digit numbers       | the exact expression, with as many digits as it takes                   |
+| anything else            | the stable form, function by function                                   |
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.algebra.series import Laurent, NotAnalytic, expansion
+from symgrad.algebra.stable_heads import elementary, partial, with_kinks
+from symgrad.algebra.stable_numbers import Unknown
+from symgrad.carriers import numeric, precise, symbolic
+from symgrad.carriers.batched import Batched
+from symgrad.carriers.dual import Dual, _pushed
+from symgrad.carriers.series import Series
+from symgrad.carriers.tape import Taped
+from symgrad.checking.recorder import Box
+from symgrad.domains import Domain
+from symgrad.op import Op, _elementwise_jvp, _elementwise_vjp
+from symgrad.recording import core
+from symgrad.symbolic.forms import Form, best_form, centres, derived
+from symgrad.symbolic.generating import plain_names
+from symgrad.symbolic.reading import walked
+from symgrad.tensor import Tensor
+
+__all__ = ["Formula", "Order", "argument_names", "recorded", "signed"]
+
+Order = tuple[int, ...]
+SERIES = 56  # coefficients of an expression, of which its derivatives use fewer
+
+
+class Formula:
+    """An expression of real symbols with its derivatives, each by how often it is differentiated by every argument."""
+
+    def __init__(self, name: str, symbols: Sequence[Any], expr: Any, domains: Sequence[Domain]):
+        self.name, self.symbols, self.domains = name, tuple(symbols), tuple(domains)
+        self.names = plain_names(symbols)
+        self.zero: Order = (0,) * len(symbols)
+        self.expr = with_kinks(expr)
+        self._exact: dict[Order, Any] = {self.zero: self.expr}
+        self._forms: dict[Order, Form] = {}
+        self._ops: dict[Order, Op] = {}
+        self._series: dict[Any, Laurent | None] = {}
+
+    def next(self, k: Order, i: int) -> Order:
+        """The order of one derivative more, by argument i."""
+        return (*k[:i], k[i] + 1, *k[i + 1:])
+
+    def exact(self, k: Order) -> Any:
+        """The derivative as SymPy has it, with kinks by convention."""
+        if k not in self._exact:
+            i = next(i for i, n in enumerate(k) if n)
+            self._exact[k] = partial(self.exact((*k[:i], k[i] - 1, *k[i + 1:])), self.symbols[i])
+        return self._exact[k]
+
+    def series(self, centre: Any) -> Laurent | None:
+        """The Laurent series of the expression at a point, None where it has none."""
+        if centre not in self._series:
+            try:
+                self._series[centre] = expansion(self.expr, self.symbols[0], centre, SERIES)
+            except (NotAnalytic, Unknown):
+                self._series[centre] = None
+        return self._series[centre]
+
+    @functools.cached_property
+    def centres(self) -> list[Any]:
+        """The points next to which digits may be lost, where the expression has a series."""
+        if len(self.symbols) > 1:
+            return []
+        return [c for c in centres(self.expr, self.symbols[0], self.domains[0]) if self.series(c) is not None]
+
+    def form(self, k: Order) -> Form:
+        """How a derivative is computed; found when it is first asked for."""
+        if k not in self._forms:
+            i = next((i for i, n in enumerate(k) if n), None)
+            near = self.expr if i is None else partial(self.form((*k[:i], k[i] - 1, *k[i + 1:])).stable, self.symbols[i])
+            order = sum(k)
+            nearby = [(c, derived(self.series(c), order)) for c in self.centres]  # type: ignore[arg-type]
+
+            def expand(centre: Any) -> Laurent | None:
+                series = self.series(centre)
+                return None if series is None else derived(series, order)
+
+            self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
+                                       self.names, nearby, expand if len(self.symbols) == 1 else None)
+        return self._forms[k]
+
+    def partials(self, k: Order) -> tuple[Any, ...]:
+        """The rules for the partial derivatives of the op of a derivative: a number where one is a whole number."""
+        out: list[Any] = []
+        for i in self.form(k).places:
+            following = self.exact(self.next(k, i))
+            out.append(int(following) if following.is_Integer else self._partial(k, i))
+        return tuple(out)
+
+    def _partial(self, k: Order, i: int) -> Callable[..., Any]:
+        places, following = self.form(k).places, self.next(k, i)
+
+        def rule(xp: Any, y: Any, *xs: Any) -> Any:
+            return self.read(following, xp, dict(zip(places, xs)))
+
+        return rule
+
+    def read(self, k: Order, xp: Any, given: Mapping[int, Any]) -> Any:
+        """A derivative at values, by their places, of whatever kind they are."""
+        form = self._forms.get(k) or self.form(k)
+        if form.exact.is_Symbol and sum(k):
+            return given[form.places[0]]
+        xs = tuple([given[i] for i in form.places])
+        if xp is numeric:
+            return form.code.function(*xs)
+        return max(map(_reading, xs), key=lambda reading: reading[0])[1](self, k, xp, xs)
+
+    def op(self, k: Order) -> Op:
+        """The op of a derivative."""
+        if k not in self._ops:
+            form, partials = self.form(k), self.partials(k)
+            names = tuple(argument_names([self.names[i] for i in form.places]))
+            self._ops[k] = Op(self.name, "elementwise", signed(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
+                              _elementwise_vjp(partials, False), _elementwise_jvp(partials), len(names), names, (), _node_name(self.name),
+                              partials=partials, domain=tuple(self.domains[i] for i in form.places), saved=(" ".join(names),) * len(names),
+                              method=False, public=False, doc=f"The derivative {k} of {self.name}.")
+        return self._ops[k]
+
+    def limit(self, k: Order, point: Any) -> Any:
+        """The value of a derivative where its formula is 0/0, None where there is none."""
+        limits = self.form(k).limits
+        if point not in limits:
+            found = sympy.limit(elementary(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
+            limits[point] = found if found.is_finite and found.is_real else None
+        return limits[point]
+
+
+def _node_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+
+
+def argument_names(names: Sequence[str]) -> Sequence[str]:
+    """What the arguments of an op are called: a single one is the input, as everywhere."""
+    return ["input"] if len(names) == 1 else names
+
+
+def signed(rule: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """A rule of named arguments."""
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    rule.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in ("xp", *names)])  # type: ignore[attr-defined]
+    return rule
+
+
+# How a derivative is read with values of a kind
+
+
+def _numbers(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    return formula.form(k).code.function(*xs)
+
+
+def _tensors(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    return recorded(formula, k)(*xs)
+
+
+def _taped(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    return next(x for x in xs if type(x) is Taped).tape.call(formula.form(k).code.function, xs)
+
+
+def _duals(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    op = formula.op(k)
+    return _pushed(xp.base, op, functools.partial(op.forward, xp.base), xs)
+
+
+def _applied(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    return xp.apply(formula.op(k), xs, ())
+
+
+def _expressions(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    form = formula.form(k)
+
+    def one(*es: Any) -> Any:
+        point = es[0] if len(es) == 1 else None
+        if point is not None and point.is_number and (limit := formula.limit(k, point)) is not None:
+            return limit
+        return form.shown.xreplace(dict(zip(form.symbols, es)))
+
+    return np.frompyfunc(one, len(xs), 1)(*xs)
+
+
+def _digits(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    form = formula.form(k)
+
+    def one(*values: Any) -> Any:
+        found = form.truth(values, precise.context.dps)
+        if found != found and len(values) == 1 and (limit := formula.limit(k, sympy.Rational(str(values[0])))) is not None:
+            found = limit._to_mpmath(precise.context.prec)
+        return precise.context.mpf(found)
+
+    return np.frompyfunc(one, len(xs), 1)(*xs)
+
+
+def _walked(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+    form = formula.form(k)
+    return walked(form.stable, form.symbols, xp, xs)
+
+
+# Where values of several kinds meet, the one further down says how they are read: a dual value may hold Tensors.
+KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Taped,), (Dual,), (Series, Box))
+READINGS: dict[type, tuple[int, Callable[..., Any]]] = {
+    kind: (rank, reading)
+    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _taped, _duals, _applied))) for kind in kinds}
+OTHERS = len(KINDS), _walked
+
+
+def _reading(x: Any) -> tuple[int, Callable[..., Any]]:
+    return next((READINGS[cls] for cls in type(x).__mro__ if cls in READINGS), OTHERS)
+
+
+@functools.cache
+def recorded(formula: Formula, k: Order) -> Callable[..., Any]:
+    """The function that records the op of a derivative."""
+    return core(formula.op(k))

@@ -1,0 +1,325 @@
+"""NumPy code from expressions: common subexpressions shared, integer powers multiplied out, kinks and pieces selected, series next to a point.
+
+The code is made from the tree of an expression, in which every function is one of a closed list; names of arguments that are not plain
+identifiers are replaced. So nothing that a user wrote as text is ever run.
+
+>>> import sympy
+>>> x = sympy.Symbol("x", real=True)
+>>> code = generate("f", [x], [sympy.exp(-x**2 / 2)])
+>>> print(code.source)
+def f(x):
+    return exp(-square(x)/2)
+>>> float(code(2.0))
+0.1353352832366127
+"""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy
+
+from symgrad.algebra import stable_heads as heads
+from symgrad.algebra.stable_numbers import Unknown, value
+from symgrad.carriers import numeric
+
+__all__ = ["Code", "FUNCTIONS", "Patch", "SUPPORT", "generate", "plain_names"]
+
+# The functions of generated code, by the head of an expression: names of the numeric carrier, or of `SUPPORT`.
+FUNCTIONS: dict[Any, str] = {
+    **{getattr(sympy, name): name for name in "exp log sin cos tan sinh cosh tanh sech asin acos atan asinh acosh atanh atan2 sign".split()},
+    sympy.Abs: "abs", sympy.Max: "maximum", sympy.Min: "minimum", sympy.floor: "floor", sympy.ceiling: "ceil", sympy.Mod: "remainder",
+    heads.expm1: "expm1", heads.log1p: "log1p", heads.hypot: "hypot", heads.logaddexp: "logaddexp", heads.sech_squared: "sech_square",
+    heads.sigmoid: "sigmoid", heads.softplus: "softplus", heads.larger: "maximum", heads.smaller: "minimum", heads.whole: "floor",
+    heads.step: "step", sympy.Heaviside: "step", heads.log_cosh: "log_cosh", heads.log1mexp: "log1mexp",
+}
+RELATIONS = {sympy.Eq: "==", sympy.Ne: "!=", sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">="}
+DIVIDED = {sympy.sec: "cos", sympy.csc: "sin", sympy.cot: "tan", sympy.csch: "sinh", sympy.coth: "tanh"}
+MULTIPLIED = 8  # the largest power that is multiplied out
+SUM, PRODUCT, SIGN, ATOM = range(4)  # how tightly a text binds
+
+
+class Patch(NamedTuple):
+    """Within `radius` of a point an output is the series of these coefficients in u = x - point; the point is `centre` + `rest`."""
+
+    centre: float
+    rest: float
+    radius: float
+    coefficients: tuple[float, ...]
+
+
+class Code(NamedTuple):
+    """A function of arrays with its source, and the series that it calls by name."""
+
+    source: str
+    function: Callable[..., Any]
+    name: str
+    constants: dict[str, Any]
+
+    def bound(self, names: Mapping[str, Any]) -> Callable[..., Any]:
+        """The function with other functions under the names that it calls, such as those of another framework."""
+        return _compiled(self.name, self.source, self.constants, lambda each: names[each])
+
+    def __call__(self, *xs: Any) -> Any:
+        return self.function(*xs)
+
+
+# What generated code calls besides the numeric carrier
+
+
+def step(x: Any, middle: float = 0.5) -> Any:
+    """0, a number in the middle, or 1, by the sign of x."""
+    return np.heaviside(x, x.dtype.type(middle))
+
+
+def log_cosh(x: Any) -> Any:
+    """log(cosh(x)): |x| - log(2) + log1p(exp(-2|x|)), and log1p(2 sinh²(x/2)) next to 0."""
+    a = numeric.abs(x)
+    small = numeric.minimum(a, 1.0)
+    return numeric.where(a < 1, numeric.log1p(2 * numeric.square(numeric.sinh(small / 2))), a - math.log(2.0) + numeric.log1p(numeric.exp(-2 * a)))
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(x)) for x < 0. M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
+    return numeric.where(x > -math.log(2.0), numeric.log(-numeric.expm1(x)), numeric.log1p(-numeric.exp(numeric.minimum(x, -math.log(2.0)))))
+
+
+def power(x: Any, n: int) -> Any:
+    """A small whole power by multiplication."""
+    out, square = None, x
+    while n:
+        if n & 1:
+            out = square if out is None else out * square
+        n >>= 1
+        if n:
+            square = square * square
+    return out
+
+
+def _horner(u: Any, coefficients: Sequence[float]) -> Any:
+    """Σ coefficients[i] uⁱ."""
+    first = next((i for i, c in enumerate(coefficients) if c), 0)
+    step_ = 2 if not any(coefficients[first + 1::2]) and len(coefficients) > first + 1 else 1
+    row, v = coefficients[first::step_], u * u if step_ == 2 else u
+    out = u * 0 + row[-1]
+    for c in row[-2::-1]:
+        out = out * v + c
+    return out * power(u, first) if first else out
+
+
+def patched(y: Any, x: Any, patch: Patch) -> Any:
+    """A value with the series in place of it next to a point."""
+    u = x - patch.centre if patch.centre or patch.rest else x
+    if patch.rest:
+        u = u - patch.rest
+    near = numeric.abs(u) <= patch.radius
+    if type(near) is np.ndarray and type(y) is np.ndarray and y.shape == near.shape:
+        if near.any():
+            y[near] = _horner(u[near], patch.coefficients)
+        return y
+    if type(near) is np.bool_:
+        return _horner(u, patch.coefficients) if near else y
+    return numeric.where(near, _horner(numeric.where(near, u, 0.0 * numeric.ones_like(u)), patch.coefficients), y)
+
+
+def choose(*parts: Any) -> Any:
+    """The first value whose condition holds: parts are conditions and values in turn, and the last value."""
+    out = parts[-1]
+    for condition, x in zip(parts[-3::-2], parts[-2::-2]):
+        out = numeric.where(condition, x, out)
+    return out
+
+
+SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, log_cosh, log1mexp, power, patched, choose)}
+SUPPORT |= {"cbrt": np.cbrt, "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
+NAMES = frozenset((*FUNCTIONS.values(), *DIVIDED.values(), *SUPPORT, "square", "sqrt", "where", "float_power", "logical_and", "logical_or",
+                   "logical_not", "pow", "zeros_like"))
+
+
+def plain_names(symbols: Sequence[Any]) -> list[str]:
+    """A name for each symbol: its own where that is a plain identifier, else x1, x2, ...
+
+    >>> import sympy
+    >>> plain_names([sympy.Symbol("x"), sympy.Symbol("lambda"), sympy.Symbol("__import__('os')")])
+    ['x', 'x1', 'x2']
+    """
+    out: list[str] = []
+    taken = {s.name for s in symbols}
+    fresh = (name for name in (f"x{i}" for i in range(1, 10**9)) if name not in taken)
+    for symbol in symbols:
+        name = symbol.name
+        fine = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
+        fine = fine and not re.fullmatch(r"t\d+|patch\d+|self|xp|out|True|False|None", name) and name not in out
+        out.append(name if fine else next(fresh))
+    return out
+
+
+class _Printer:
+    """One expression as NumPy code; `names` are those of its symbols."""
+
+    def __init__(self, names: Mapping[Any, str]):
+        self.names = names
+        self.guarded = False  # whether something is computed that is then not chosen
+
+    def text(self, expr: Any, level: int = SUM) -> str:
+        out, own = self.of(expr)
+        return f"({out})" if own < level else out
+
+    def of(self, expr: Any) -> tuple[str, int]:
+        if expr in self.names:
+            return self.names[expr], ATOM
+        if isinstance(expr, sympy.Expr) and not expr.free_symbols:
+            return self.number(expr)
+        function = expr.func
+        if function is sympy.Add:
+            return self.sum(expr), SUM
+        if function is sympy.Mul:
+            return self.product(expr)
+        if function is sympy.Pow:
+            return self.power(*expr.args)
+        if function in RELATIONS:
+            return f"({self.text(expr.lhs)} {RELATIONS[function]} {self.text(expr.rhs)})", ATOM
+        if function in (sympy.And, sympy.Or):
+            name = "logical_and" if function is sympy.And else "logical_or"
+            return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
+        if function is sympy.Not:
+            return f"logical_not({self.text(expr.args[0])})", ATOM
+        if function is sympy.Piecewise:
+            return self.piecewise(expr), ATOM
+        if function in DIVIDED:
+            return f"1/{DIVIDED[function]}({self.text(expr.args[0])})", PRODUCT
+        if function in (heads.larger, heads.smaller, sympy.Max, sympy.Min):
+            name = FUNCTIONS[function]
+            return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
+        if function in FUNCTIONS:
+            return f"{FUNCTIONS[function]}({', '.join(map(self.text, expr.args))})", ATOM
+        raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for; known are "
+                      f"{', '.join(sorted(f.__name__ for f in FUNCTIONS))}")
+
+    def number(self, expr: Any) -> tuple[str, int]:
+        if expr.is_Integer and abs(expr) < 2**53:
+            return (str(expr), ATOM) if expr >= 0 else (str(expr), SIGN)
+        found = float(value(expr, [])([]))
+        if not math.isfinite(found):
+            raise Unknown(f"{expr} is {found}, not a finite number")
+        return repr(found), ATOM if found >= 0 else SIGN
+
+    def sum(self, expr: Any) -> str:
+        terms = sorted(expr.args, key=lambda t: (t.could_extract_minus_sign(), t.is_number and t.could_extract_minus_sign()))
+        out = self.text(terms[0], SUM)
+        for term in terms[1:]:
+            if term.could_extract_minus_sign():
+                out += f" - {self.text(-term, PRODUCT)}"
+            else:
+                out += f" + {self.text(term, PRODUCT)}"
+        return out
+
+    def product(self, expr: Any) -> tuple[str, int]:
+        factor, rest = expr.as_coeff_Mul()
+        if factor.is_negative:
+            return f"-{self.text(-expr, PRODUCT)}", SIGN
+        above: list[Any] = []
+        below: list[Any] = []
+        for f in sympy.Mul.make_args(rest):
+            if f.is_number and not f.is_Rational:
+                factor = factor * f
+            elif isinstance(f, sympy.Pow) and f.exp.is_Rational and f.exp.is_negative:
+                below.append(f.base ** -f.exp)
+            else:
+                above.append(f)
+        if factor.is_Rational:
+            if factor.p != 1:
+                above.insert(0, sympy.Integer(factor.p))
+            if factor.q != 1:
+                below.append(sympy.Integer(factor.q))
+        elif factor != 1:
+            above.insert(0, factor)
+        out = "*".join(self.text(f, ATOM if i else PRODUCT) for i, f in enumerate(above)) or "1"
+        if not below:
+            return out, PRODUCT
+        return f"{out}/{self.text(below[0], ATOM)}" if len(below) == 1 else f"{out}/({'*'.join(self.text(f, ATOM) for f in below)})", PRODUCT
+
+    def power(self, base: Any, exponent: Any) -> tuple[str, int]:
+        if exponent.is_Rational and exponent.is_negative:
+            return f"1/{self.text(base ** -exponent, ATOM)}", PRODUCT
+        if exponent == 2:
+            return f"square({self.text(base)})", ATOM
+        if exponent.is_Integer and exponent <= MULTIPLIED:
+            return f"power({self.text(base)}, {exponent})", ATOM
+        if exponent == sympy.S.Half:
+            return f"sqrt({self.text(base)})", ATOM
+        if exponent.is_Rational and exponent.q == 2 and exponent.p <= 2 * MULTIPLIED:
+            inner = self.text(base)
+            n = int(exponent.p // 2)
+            return (f"{self.text(base, ATOM)}*sqrt({inner})", PRODUCT) if n == 1 else (f"power({inner}, {n})*sqrt({inner})", PRODUCT)
+        if exponent.is_Rational and exponent.q == 3 and exponent.p <= MULTIPLIED:
+            inner = f"cbrt({self.text(base)})"
+            return (inner if exponent.p == 1 else f"square({inner})" if exponent.p == 2 else f"power({inner}, {exponent.p})"), ATOM
+        if base.is_number:
+            return f"exp({self.text(sympy.log(base) * exponent)})" if base == sympy.E else f"pow({self.text(base)}, {self.text(exponent)})", ATOM
+        return f"pow({self.text(base)}, {self.text(exponent)})", ATOM
+
+    def piecewise(self, expr: Any) -> str:
+        self.guarded = True
+        *pairs, (last, condition) = expr.args
+        parts = [part for e, c in pairs for part in (self.text(c), self.text(e))]
+        if condition != sympy.true:
+            parts += [self.text(condition), self.text(last), "nan"]
+        else:
+            parts.append(self.text(last))
+        return f"choose({', '.join(parts)})"
+
+
+def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches: Sequence[Sequence[Patch]] = (),
+             names: Sequence[str] | None = None) -> Code:
+    """The function of arrays that computes expressions of symbols: one value, or a tuple for several.
+
+    `patches` are, for each output, the series that stand in for it next to points (of its first symbol). Raises
+    `symgrad.algebra.stable_numbers.Unknown` for a function that is not in the list.
+    """
+    own = list(names or plain_names(symbols))
+    assert name.isidentifier() and all(n.isidentifier() and not keyword.iskeyword(n) for n in own)
+    fresh = sympy.numbered_symbols("t", start=0, real=True)
+    stand = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
+    shared, ends = sympy.cse([sympy.sympify(e).xreplace(stand) for e in outputs], symbols=fresh, order="none")
+    known: dict[Any, str] = {stand[s]: n for s, n in zip(symbols, own)}
+    printer = _Printer(known)
+    lines = []
+    for symbol, expr in shared:
+        text = printer.text(expr)
+        known[symbol] = symbol.name
+        lines.append(f"{symbol.name} = {text}")
+    constants: dict[str, Any] = {}
+    results = []
+    for i, end in enumerate(ends):
+        text = printer.text(end)
+        for k, patch in enumerate(patches[i] if patches else ()):
+            constants[f"patch{i}{k}"] = patch
+            text = f"patched({text}, {own[0]}, patch{i}{k})"
+            printer.guarded = True
+        if not end.free_symbols & set(known):
+            text = f"{text} + zeros_like({own[0]})"
+        results.append(text)
+    lines.append("return " + ", ".join(results))
+    head = f"def {name}({', '.join(own)}):"
+    body = ["with quiet():", *("    " + line for line in lines)] if printer.guarded else lines
+    source = "\n    ".join([head, *body])
+    note = "".join(f"\n# {key}: {patch.coefficients[:3]}... within {patch.radius:.3g} of {patch.centre:g}" for key, patch in constants.items())
+    function = _compiled(name, source, constants, lambda each: SUPPORT[each] if each in SUPPORT else getattr(numeric, each))
+    return Code(source + note, function, name, constants)
+
+
+def _compiled(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:
+    """Generated source as a function: every name in it is an argument, one of those above, or of `constants`."""
+    used = set(re.findall(r"[A-Za-z_]\w*", source))
+    space: dict[str, Any] = {"__builtins__": {}, "__name__": "symgrad.generated", "nan": math.nan, **constants}
+    space |= {each: find(each) for each in used & NAMES}
+    exec(compile(source, f"<symgrad: {name}>", "exec"), space)
+    return space[name]
+

@@ -1,0 +1,232 @@
+"""Ops from formulas: `op_from_sympy` makes an op of the registry, with derivatives of every order, from one SymPy expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import sympy
+
+from symgrad import extending
+from symgrad.algebra.identity import Identity, identical
+from symgrad.algebra.stable_heads import elementary
+from symgrad.algebra.stable_numbers import Unknown
+from symgrad.domains import Domain
+from symgrad.op import Op
+from symgrad.symbolic.arguments import domains_of, read_formula
+from symgrad.symbolic.formula import Formula, Order, argument_names, recorded, signed
+
+__all__ = ["FormulaOp", "Report", "op_from_sympy"]
+
+
+class Line(NamedTuple):
+    """What is known of one derivative: its order by each argument, the form it is computed in, whether that is the same, and its errors."""
+
+    order: Order
+    form: Any
+    identity: Identity | None
+    worst: float
+    at: tuple[float, ...]
+    points: int
+
+
+class Report(NamedTuple):
+    """What was found when an op was made from a formula; as text, one line for each derivative."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The weakest of the verdicts: "proved", "verified" or "not checkable"."""
+        words = [line.identity.verdict for line in self.lines if line.identity is not None]
+        return max(words, key=("proved", "verified", "not checkable").index, default="not checkable")
+
+    @property
+    def worst(self) -> float:
+        """The largest error, in units in the last place beyond what a change of the arguments by one explains."""
+        return max(line.worst for line in self.lines)
+
+    def __str__(self) -> str:
+        out = [f"{self.name}: {self.verdict}, errors up to {self.worst:.1f} ULP"]
+        for line in self.lines:
+            word = "not checked" if line.identity is None else line.identity.verdict
+            where = ", ".join(f"{x:.6g}" for x in line.at)
+            out.append(f"  {line.order}: {line.form}  {word}; {line.worst:.1f} ULP at ({where}), the worst of {line.points} points")
+        return "\n".join(out)
+
+
+class FormulaOp:
+    """The function of an op that was made from a formula: call it with tensors, arrays or numbers, which broadcast.
+
+    `op` is the op, `expr` and `symbols` the formula, `domain` where it is defined, `report` what was checked, and `code` the generated NumPy
+    source of the value and of the derivatives that were asked for so far.
+    """
+
+    def __init__(self, formula: Formula, function: Callable[..., Any], expr: Any, report: Report):
+        self._formula, self._function, self.expr, self.report = formula, function, expr, report
+        self.op: Op = function.op  # type: ignore[attr-defined]
+        self.__name__ = self.__qualname__ = formula.name
+        self.__doc__ = function.__doc__
+        self.__signature__ = function.__signature__  # type: ignore[attr-defined]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.__name__}({', '.join(map(str, self.symbols))}) = {self.expr}>"
+
+    def __reduce__(self) -> Any:
+        return _restored, (self.__name__, self.expr, self.symbols, self.domain, self.op.doc)
+
+    @property
+    def symbols(self) -> tuple[Any, ...]:
+        """The symbols of the formula, in the order of the arguments."""
+        return self._formula.symbols
+
+    @property
+    def domain(self) -> tuple[Domain, ...]:
+        """Where the op is defined, for each argument."""
+        return self._formula.domains
+
+    @property
+    def proof(self) -> tuple[Identity, ...]:
+        """For the value and the first derivatives, whether what is computed is the formula."""
+        return tuple(line.identity for line in self.report.lines if line.identity is not None)
+
+    @property
+    def code(self) -> str:
+        """The generated NumPy source of the value and of the derivatives that were asked for so far."""
+        return "\n\n".join(form.code.source for _, form in sorted(self._formula._forms.items(), key=lambda item: (sum(item[0]), item[0])))
+
+    def derivative(self, *order: int) -> Callable[..., Any]:
+        """The function of a derivative, given how often it is taken by each argument; it is called with all arguments of the op.
+
+        Raises ValueError where the orders are not one whole number for each argument.
+        """
+        formula = self._formula
+        if len(order) != len(self.symbols) or any(not isinstance(n, int) or n < 0 for n in order):
+            raise ValueError(f"{self.__name__}: give how often to differentiate by each of {', '.join(map(str, self.symbols))}, not {order}")
+        places = formula.form(order).places
+        function = recorded(formula, order)
+        return lambda *xs: function(*[xs[i] for i in places])
+
+    def as_torch_function(self) -> Callable[..., Any]:
+        """The same function for torch's tensors, with derivatives of every order in torch's autograd.
+
+        Raises ImportError without torch (`pip install 'symgrad[parity]'`).
+        """
+        from symgrad.symbolic.exporting import torch_function
+
+        return torch_function(self._formula)
+
+    def as_jax(self) -> Callable[..., Any]:
+        """The same function for JAX's arrays, with derivatives of every order.
+
+        Raises ImportError without jax (`pip install 'symgrad[parity]'`).
+        """
+        from symgrad.symbolic.exporting import jax_function
+
+        return jax_function(self._formula)
+
+
+_made: dict[str, FormulaOp] = {}
+
+
+def _restored(name: str, expr: Any, symbols: tuple, domains: tuple[Domain, ...], doc: str) -> FormulaOp:
+    """The op as it was pickled: the one that is here, if it is the same."""
+    here = _made.get(name)
+    if here is not None and (here.expr, here.symbols, here.domain) == (expr, symbols, domains):
+        return here
+    return op_from_sympy(name, expr, symbols, domain=domains, doc=doc, check=False)
+
+
+def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, *, domain: Any = None, doc: str = "",
+                  check: bool = True) -> FormulaOp:
+    """Make an op from a formula: y = expr(x1, ..., xn) for each element, broadcast, with derivatives of every order.
+
+    The code is generated from the form of the formula, and of each of its derivatives, that is measured to keep most digits: stable
+    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...) and Taylor series next to removable singularities and wherever terms cancel. The
+    derivative at a kink is as everywhere in symgrad: 0 for |x| and sign at 0, shared at the tie of a maximum.
+
+    Args:
+        name: an identifier that no other op has.
+        expr: a SymPy expression; a Python function of SymPy symbols; or text such as "x/(1 + abs(x))", which is parsed and never run.
+        arguments: the symbols, or their names, in the order of the arguments; where it is left out, in order of their names.
+        domain: where the arguments range: a `symgrad.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
+            one for each. Without it, what the symbols assume.
+        doc: one sentence about the op.
+        check: whether what is computed is proved to be the formula, and refused if it is not.
+
+    Returns a function with `.op`, `.code`, `.report`, `.proof`, `.as_torch_function()` and `.as_jax()`; float32 stays float32, integers become
+    the default dtype. Raises ValueError for a name that is taken, symbols that are not arguments, and a formula that is not real somewhere
+    in its domain, TypeError for a function that there is no NumPy code for.
+
+    >>> import sympy, symgrad
+    >>> x = sympy.Symbol("x")
+    >>> softsign = op_from_sympy("softsign_example", x / (1 + sympy.Abs(x)))
+    >>> t = symgrad.tensor([-3.0, 0.0, 1.0], requires_grad=True)
+    >>> softsign(t)
+    tensor([-0.7500,  0.0000,  0.5000], grad_fn=<SoftsignExampleBackward0>)
+    >>> softsign(t).sum().backward()
+    >>> t.grad
+    tensor([0.0625, 1.0000, 0.2500])
+    >>> softsign.report.verdict
+    'proved'
+    """
+    expr, given = read_formula(name, expr, arguments)
+    domains = domains_of(name, given, domain)
+    symbols = tuple(sympy.Symbol(s.name, **d.assumptions) for s, d in zip(given, domains))
+    expr = expr.xreplace(dict(zip(given, symbols)))
+    formula = Formula(name, symbols, expr, domains)
+    try:
+        report = _report(formula, check)
+        rules = formula.partials(formula.zero)
+        if len(rules) != len(symbols):
+            raise _unused(formula)
+        names = argument_names(formula.names)
+        function = extending.elementwise(
+            name, signed(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
+            domain=domains, saved=(" ".join(names),) * len(names), special=_special(formula),
+            doc=doc or f"{expr}, an op from a formula.")
+    except Unknown as error:
+        raise TypeError(f"{name}: {error}") from None
+    made = _made[name] = FormulaOp(formula, function, expr, report)
+    return made
+
+
+def _unused(formula: Formula) -> ValueError:
+    unused = [s for s in formula.symbols if s not in formula.expr.free_symbols]
+    return ValueError(f"{formula.name}: the formula does not depend on {', '.join(map(str, unused))}; leave it out of the arguments")
+
+
+def _special(formula: Formula) -> tuple[tuple[float, ...], ...]:
+    """The points that checks always look at."""
+    return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
+
+
+def _report(formula: Formula, check: bool) -> Report:
+    """The value and the first derivatives: whether what is computed is the formula, and with what errors."""
+    _real(formula)
+    lines = []
+    for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
+        form, found = formula.form(k), None
+        if check:
+            found = identical(elementary(form.stable), elementary(form.exact), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
+            if found.verdict == "refuted":
+                raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
+        lines.append(Line(k, form.stable, found, *form.measure))
+    return Report(formula.name, tuple(lines))
+
+
+def _real(formula: Formula) -> None:
+    """Raise ValueError where the formula has no real value inside its domain."""
+    form = formula.form(formula.zero)
+    for point, value in zip(form.points, form.truths):
+        if value != value:
+            where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
+            raise ValueError(f"{formula.name}: {elementary(formula.expr)} has no real value at {where}, in the domain "
+                             f"{', '.join(map(repr, formula.domains))}; say where the arguments range, as in domain=POSITIVE "
+                             f"(symgrad.domains) or domain=(0, 1), or by assumptions of the symbols")
+
+

@@ -1,0 +1,95 @@
+"""Expressions read with any carrier: each function is the carrier's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+
+from symgrad.algebra import stable_heads as heads
+from symgrad.algebra.stable_numbers import value
+
+__all__ = ["walked"]
+
+NAMES: dict[Any, str] = {
+    **{getattr(sympy, name): name for name in "exp log sin cos tan sinh cosh tanh sech asin acos atan asinh acosh atanh atan2 sign floor".split()},
+    sympy.Abs: "abs", sympy.ceiling: "ceil", sympy.Mod: "remainder", heads.expm1: "expm1", heads.log1p: "log1p", heads.hypot: "hypot",
+    heads.logaddexp: "logaddexp", heads.sech_squared: "sech_square", heads.sigmoid: "sigmoid", heads.softplus: "softplus", heads.whole: "floor",
+    sympy.Eq: "eq", sympy.Ne: "ne", sympy.Lt: "lt", sympy.Le: "le", sympy.Gt: "gt", sympy.Ge: "ge", sympy.Not: "logical_not",
+}
+FOLDED: dict[Any, str] = {heads.larger: "maximum", heads.smaller: "minimum", sympy.Max: "maximum", sympy.Min: "minimum", sympy.And: "logical_and",
+                          sympy.Or: "logical_or"}
+RECIPROCAL = {sympy.sec: sympy.cos, sympy.csc: sympy.sin, sympy.cot: sympy.tan, sympy.csch: sympy.sinh, sympy.coth: sympy.tanh}
+
+
+def walked(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any:
+    """An expression at values of a carrier.
+
+    >>> import sympy, numpy as np
+    >>> from symgrad.carriers import numeric
+    >>> x = sympy.Symbol("x")
+    >>> walked(x**2 + sympy.exp(x), [x], numeric, [np.array([0.0, 1.0])])
+    array([1.        , 3.71828183])
+    """
+    known = dict(zip(symbols, xs))
+
+    def of(e: Any) -> Any:
+        if e not in known:
+            known[e] = _made(xp, e, of, xs[0])
+        return known[e]
+
+    out = of(expr)
+    return out if hasattr(out, "shape") else xp.zeros_like(xs[0]) + out
+
+
+def _number(e: Any) -> Any:
+    return int(e) if e.is_Integer and abs(e) < 2**53 else float(value(e, [])([]))
+
+
+def _made(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:
+    function, args = e.func, e.args
+    if isinstance(e, sympy.Expr) and not e.free_symbols:
+        return _number(e)
+    if function is sympy.Add:
+        return functools.reduce(lambda a, b: a + b, map(of, args))
+    if function is sympy.Mul:
+        below = [a.base ** -a.exp for a in args if isinstance(a, sympy.Pow) and a.exp.is_Rational and a.exp < 0]
+        above = [a for a in args if not (isinstance(a, sympy.Pow) and a.exp.is_Rational and a.exp < 0)]
+        top = functools.reduce(lambda a, b: a * b, map(of, above)) if above else 1
+        return top / functools.reduce(lambda a, b: a * b, map(of, below)) if below else top
+    if function is sympy.Pow:
+        return _power(xp, args[0], args[1], of)
+    if function is sympy.Piecewise:
+        *pairs, (last, condition) = args
+        out = of(last)
+        for value_, truth in reversed(pairs):
+            chosen = of(truth)
+            out = xp.where(chosen, _spread(xp, of(value_), like), _spread(xp, out, like))
+        return out
+    if function is heads.step or function is sympy.Heaviside:
+        u = of(args[0])
+        return (1 + xp.sign(u)) / 2
+    if function in RECIPROCAL:
+        return 1 / of(RECIPROCAL[function](*args))
+    if function in FOLDED:
+        return functools.reduce(lambda a, b: getattr(xp, FOLDED[function])(a, b), map(of, args))
+    if function in NAMES:
+        return getattr(xp, NAMES[function])(*map(of, args))
+    return of(heads.DEFINITIONS[function](*args))
+
+
+def _spread(xp: Any, x: Any, like: Any) -> Any:
+    return x if hasattr(x, "shape") else xp.zeros_like(like) + x
+
+
+def _power(xp: Any, base: Any, exponent: Any, of: Callable[[Any], Any]) -> Any:
+    if exponent == sympy.S.Half:
+        return xp.sqrt(of(base))
+    if exponent.is_Rational and exponent < 0:
+        return 1 / of(base**-exponent)
+    if exponent == 2:
+        return xp.square(of(base))
+    x, n = of(base), of(exponent)
+    return xp.exp(n * _number(sympy.log(base))) if not hasattr(x, "shape") else xp.pow(x, n)
