@@ -20,6 +20,7 @@ from symgrad.symbolic.matrices.labelled import (
     moved,
     named,
     number_of,
+    one_plus_exp,
     power_of,
     raised,
     square,
@@ -42,6 +43,13 @@ from symgrad.symbolic.matrices.terms import (
 __all__ = ["carrier"]
 
 
+def _log(x: Any) -> Labelled:
+    """The logarithm; of 1 + exp(z) it is softplus(z)."""
+    x = lift(x)
+    inside = one_plus_exp(x)
+    return applied("log", x) if inside is None else applied("softplus", inside)
+
+
 class _Carrier:
     """The names that rules call. One that is not here has no compact form."""
 
@@ -54,7 +62,7 @@ class _Carrier:
 
         return refuse
 
-    for _name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "atanh", "sigmoid", "sign", "abs",
+    for _name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "atanh", "sigmoid", "sign", "abs",
                   "relu"):
         locals()[_name] = staticmethod(lambda x, name=_name: applied(name, x))
     del _name
@@ -68,6 +76,7 @@ class _Carrier:
         self.expm1: Callable = lambda x: self.exp(x) - 1
         self.exp2: Callable = lambda x: self.exp(x * sympy.log(2))
         self.exp2_derivative: Callable = lambda x, order: self.exp2(x) * number_of(sympy.log(2) ** order)
+        self.log: Callable = _log
         self.log1p: Callable = lambda x: self.log(x + 1)
         self.log2: Callable = lambda x: self.log(x) * number_of(1 / sympy.log(2))
         self.log10: Callable = lambda x: self.log(x) * number_of(1 / sympy.log(10))

@@ -21,6 +21,7 @@ from symgrad.symbolic.matrices.terms import (
     Symbol,
     Term,
     constant,
+    counted,
     grouped,
 )
 
@@ -42,8 +43,8 @@ def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
     for term in total.terms:
         for n, f in enumerate(term.factors):
             for inner in _factor(f, symbol, by):
-                rest = term.factors[:n] + inner.factors + term.factors[n + 1:]
-                out.append(Term(term.coefficient * inner.coefficient, rest))
+                found = Term(term.coefficient * inner.coefficient, term.factors[:n] + inner.factors + term.factors[n + 1:])
+                out.append(counted(found, f.indices, total.out))
     return out
 
 

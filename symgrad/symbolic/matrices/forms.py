@@ -52,8 +52,9 @@ def weight(form: Form) -> int:
     """How much there is to read: the arrays and numbers, each as often as it is a factor."""
     if not form.args:
         return 1
-    if form.kind == "hadamard":
-        return sum(weight(f) * max(1, int(abs(p))) for f, p in zip(form.args, form.value))
+    if form.kind in ("hadamard", "scale"):
+        powers = form.value if form.kind == "hadamard" else (*form.value[1], ONE)
+        return sum(weight(f) * (1 if f.kind == "square" else max(1, int(abs(p)))) for f, p in zip(form.args, powers))
     return sum(map(weight, form.args))
 
 

@@ -39,7 +39,7 @@ _ROWS = (
     ("tan", "tan", r"\tan", "np.tan({})", _named("tan"), ((1, (("cos", -2),)),)),
     ("sinh", "sinh", r"\sinh", "np.sinh({})", _named("sinh"), ((1, (("cosh", 1),)),)),
     ("cosh", "cosh", r"\cosh", "np.cosh({})", _named("cosh"), ((1, (("sinh", 1),)),)),
-    ("tanh", "tanh", r"\tanh", "np.tanh({})", _named("tanh"), ((1, (("cosh", -2),)),)),
+    ("tanh", "tanh", r"\tanh", "np.tanh({})", _named("tanh"), ((1, (((-1, "tanh", 2), 1),)),)),
     ("asin", "asin", r"\arcsin", "np.arcsin({})", _named("asin"), ((1, (((-1, "", 2), HALF),)),)),
     ("acos", "acos", r"\arccos", "np.arccos({})", _named("acos"), ((-1, (((-1, "", 2), HALF),)),)),
     ("atan", "atan", r"\arctan", "np.arctan({})", _named("atan"), ((1, (((1, "", 2), -1),)),)),

@@ -26,8 +26,8 @@ from symgrad.symbolic.matrices.terms import (
     times,
 )
 
-__all__ = ["Axes", "Condition", "Labelled", "aligned", "applied", "fresh", "identity", "indexed", "lift", "moved", "named", "number_of", "power_of",
-           "raised", "square"]
+__all__ = ["Axes", "Condition", "Labelled", "aligned", "applied", "fresh", "identity", "indexed", "lift", "moved", "named", "number_of",
+           "one_plus_exp", "power_of", "raised", "square"]
 
 Axes = tuple[Index | None, ...]
 
@@ -172,6 +172,9 @@ def power_of(x: Labelled, power: Any) -> Labelled:
     terms = x.total.terms
     if not terms:
         return x
+    inside = one_plus_exp(x) if power == -1 else None
+    if inside is not None:
+        return applied("sigmoid", -inside)
     if len(terms) == 1 and not terms[0].factors:
         return Labelled(x.axes, Sum(x.total.out, (Term(terms[0].coefficient**power),)))
     if len(terms) == 1 and terms[0].coefficient == 1 and len(terms[0].factors) == 1 and set(terms[0].indices()) <= set(x.total.out) \
@@ -179,6 +182,18 @@ def power_of(x: Labelled, power: Any) -> Labelled:
         head, indices, before = terms[0].factors[0]
         return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (Factor(head, indices, before * power),)),)))
     return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (grouped(x.total, x.total.out, power),)),)))
+
+
+def one_plus_exp(x: Labelled) -> Labelled | None:
+    """z, where x is 1 + exp(z)."""
+    numbers = [t for t in x.total.terms if not t.factors]
+    others = [t for t in x.total.terms if t.factors]
+    if len(numbers) != 1 or len(others) != 1 or numbers[0].coefficient != 1 or others[0].coefficient != 1 or len(others[0].factors) != 1:
+        return None
+    head, indices, power = others[0].factors[0]
+    if not isinstance(head, Applied) or head.function is not FUNCTIONS["exp"] or power != 1 or set(indices) != set(x.total.out):
+        return None
+    return Labelled(x.axes, Sum(x.total.out, head.argument.rename(indices)))
 
 
 def applied(name: str, x: Any) -> Labelled:

@@ -23,6 +23,7 @@ from symgrad.symbolic.matrices.terms import (
     Softmax,
     Sum,
     Term,
+    counted,
     renamed,
     term_key,
 )
@@ -53,6 +54,9 @@ def _cleaned(term: Term, out: Sequence[Index], flat: bool) -> list[Term]:
         f = factors.pop(0)
         scale, replaced = _simpler(f)
         coefficient *= scale
+        if replaced:
+            lost = counted(Term(ONE, (*done, *factors, *replaced)), f.indices, out).factors[len(done) + len(factors) + len(replaced):]
+            replaced = [*replaced, *lost]
         if replaced is None:
             done.append(f)
         elif len(replaced) == 1 and type(replaced[0].head) is type(f.head):
@@ -61,12 +65,12 @@ def _cleaned(term: Term, out: Sequence[Index], flat: bool) -> list[Term]:
             factors = replaced + factors
     if coefficient == 0:
         return []
-    done = _merged(_contracted(done, out))
+    done = _merged(_contracted(done, out), out)
     while True:
         cancelled = _cancelled(done, out)
         if cancelled is None:
             break
-        done = _merged(_contracted(cancelled, out))
+        done = _merged(_contracted(cancelled, out), out)
     if flat and len(done) == 1 and isinstance(done[0].head, Applied) and done[0].head.function is None and done[0].power == 1 and not \
             [i for i in done[0].indices if i not in out] and len(set(done[0].indices)) == len(done[0].indices):
         return [Term(coefficient * t.coefficient, t.factors) for t in done[0].head.argument.rename(done[0].indices)]
@@ -160,7 +164,7 @@ def _contracted(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]
     return factors
 
 
-def _merged(factors: Sequence[Factor]) -> list[Factor]:
+def _merged(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
     """Equal factors as one with a power."""
     found: dict[Any, Factor] = {}
     for f in factors:
@@ -168,7 +172,8 @@ def _merged(factors: Sequence[Factor]) -> list[Factor]:
         key = f.head.key, tuple(sorted(ids)) if f.head.symmetric else ids
         before = found.get(key)
         found[key] = f if before is None else Factor(before.head, before.indices, ONE if isinstance(f.head, Delta) else before.power + f.power)
-    return [f for f in found.values() if f.power != 0]
+    kept = tuple(f for f in found.values() if f.power != 0)
+    return list(counted(Term(ONE, kept), [i for f in factors for i in f.indices], out).factors)
 
 
 # Inverses
@@ -259,7 +264,7 @@ def _common(one: Term, two: Term, out: Sequence[Index]) -> tuple[dict[int, int],
 
     def grow(pairs: dict[int, int], mapping: dict[Index, Index]) -> None:
         nonlocal best
-        if len(pairs) > len(best[0]):
+        if len(pairs) > len(best[0]) and _whole(one, set(pairs.values()), out) and _whole(two, set(pairs), out):
             best = pairs, mapping
         for m, g in enumerate(two.factors):
             if m in pairs:
@@ -285,6 +290,21 @@ def _common(one: Term, two: Term, out: Sequence[Index]) -> tuple[dict[int, int],
     return best
 
 
+def _whole(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
+    """Whether no scalar product among the factors is torn apart by taking some of them out."""
+    left = set(range(len(term.factors)))
+    while left:
+        part, edge = set(), {left.pop()}
+        while edge:
+            part |= edge
+            indices = {i for n in edge for i in term.factors[n].indices if i not in out}
+            edge = {n for n in left if indices & set(term.factors[n].indices)}
+            left -= edge
+        if part & taken and not part <= taken and not any(i in out for n in part for i in term.factors[n].indices):
+            return False
+    return True
+
+
 def _joined(one: Term, two: Term, pairs: Mapping[int, int], mapping: Mapping[Index, Index], out: Sequence[Index]) -> Term:
     shared = [f for n, f in enumerate(one.factors) if n in pairs.values()]
     other = renamed(Term(two.coefficient, tuple(f for m, f in enumerate(two.factors) if m not in pairs)), mapping)
@@ -308,7 +328,7 @@ def expanded(total: Sum) -> Sum:
         f = term.factors[at]
         rest = term.factors[:at] + term.factors[at + 1:]
         inner = expanded(f.head.argument).rename(f.indices)
-        terms += [Term(term.coefficient * t.coefficient, rest + t.factors) for t in inner]
+        terms += [counted(Term(term.coefficient * t.coefficient, rest + t.factors), f.indices, total.out) for t in inner]
     found = Sum(total.out, tuple(terms))
     return simplified(found) if len(terms) == len(total.terms) else expanded(found)
 

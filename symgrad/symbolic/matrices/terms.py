@@ -19,7 +19,7 @@ import sympy
 from symgrad.symbolic.matrices.functions import Elementwise
 
 __all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Size",
-           "Softmax", "Sum", "Symbol", "Term", "as_factors", "constant", "grouped", "plus", "renamed", "times"]
+           "Softmax", "Sum", "Symbol", "Term", "as_factors", "constant", "counted", "grouped", "plus", "renamed", "times"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 
@@ -310,13 +310,15 @@ def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], co
     return with_sizes(out, terms, set(several[1]))
 
 
+def counted(term: Term, before: Iterable[Index], out: Sequence[Index]) -> Term:
+    """A term with the length of every index that it was summed over and no longer depends on."""
+    lost = dict.fromkeys(i for i in before if i not in out and i not in term.indices())
+    return Term(term.coefficient, term.factors + tuple(Factor(Size(i.dimension)) for i in lost)) if lost else term
+
+
 def with_sizes(out: Sequence[Index], terms: Iterable[Term], summed: set[Index]) -> Sum:
     """A sum of terms over `summed` and whatever else is not in the output, where a term that does not depend on an index counts its length."""
-    found = []
-    for t in terms:
-        missing = [i for i in summed if i not in out and i not in t.indices()]
-        found.append(Term(t.coefficient, t.factors + tuple(Factor(Size(i.dimension)) for i in missing)))
-    return Sum(tuple(out), tuple(found))
+    return Sum(tuple(out), tuple(counted(t, summed, out) for t in terms))
 
 
 def plus(out: Sequence[Index], parts: Iterable[tuple[Any, Sum, Sequence[Index]]]) -> Sum:
