@@ -112,6 +112,13 @@ def _bounded(function: Any) -> Any:
     return call
 
 
+def _exponential(x: Any) -> Any:
+    """e**x; a large whole number is moved off by a half, since mpmath would multiply e with itself."""
+    if context.isint(x) and context.mag(x) > 30:
+        return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5)
+    return context.exp(x)
+
+
 def _divide(a: Any, b: Any) -> Any:
     """a / b, where a division by zero is infinite as it is for floats."""
     if b != 0:
@@ -155,7 +162,7 @@ def lift_value(value: Any) -> Any:
 
 
 abs, sign = _each(builtins.abs), _each(context.sign)
-exp, sin, cos, tan, atan = (_each(_bounded(f)) for f in (context.exp, context.sin, context.cos, context.tan, context.atan))
+exp, sin, cos, tan, atan = (_each(_bounded(f)) for f in (_exponential, context.sin, context.cos, context.tan, context.atan))
 sinh, cosh, tanh, sech, asinh = (_each(_bounded(f)) for f in (context.sinh, context.cosh, context.tanh, context.sech, context.asinh))
 expm1 = _each(_bounded(context.expm1))
 log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
@@ -168,8 +175,8 @@ rsqrt = _each(_real(lambda x: _divide(context.one, context.sqrt(x))))
 square = _each(lambda x: x * x)
 reciprocal = _each(lambda x: _divide(context.one, x))
 sech_square = _each(_bounded(lambda x: context.sech(x) ** 2))
-sigmoid = _each(_bounded(lambda x: 1 / (1 + context.exp(-x))))
-logsigmoid = _each(_bounded(lambda x: -context.log1p(context.exp(-x))))
+sigmoid = _each(_bounded(lambda x: 1 / (1 + _exponential(-x))))
+logsigmoid = _each(_bounded(lambda x: -context.log1p(_exponential(-x))))
 relu = _each(lambda x: _larger(x, context.zero))
 one_minus_square = _each(lambda x: (1 - x) * (1 + x))
 
@@ -188,7 +195,7 @@ logical_not = _each(lambda a: not a)
 isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)
 
 _indicators = _each(lambda condition: context.one if condition else context.zero)
-_softplus = _each(_bounded(lambda x, beta: context.log1p(context.exp(beta * x)) / beta), 2)
+_softplus = _each(_bounded(lambda x, beta: context.log1p(_exponential(beta * x)) / beta), 2)
 
 
 def exp2_derivative(x: Any, order: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symgrad.checking.foreign import is_foreign
 from symgrad.checking.problem import silence
 from symgrad.checking.progress import progress_bar
 from symgrad.domains import Domain
@@ -19,10 +20,11 @@ from symgrad.graph import upstream
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
 from symgrad.scanning.floats import Floats
+from symgrad.scanning.outside import Foreign, Values
 from symgrad.scanning.regions import domains_of, ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
-from symgrad.scanning.subject import Index, Subject, Values
+from symgrad.scanning.subject import Index, Subject
 from symgrad.scanning.truth import ByFormula, Exact
 
 __all__ = ["scanned"]
@@ -36,18 +38,22 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
             progress: Any) -> AccuracyReport:
     """The report of `symgrad.accuracy`."""
     floats = Floats(_numpy_type(dtype))
-    subject = Subject(fn, len(domain) if isinstance(domain, dict) else None)
+    count = len(domain) if isinstance(domain, dict) else None
+    subject: Subject = Foreign(fn, order, count) if is_foreign(fn) else Subject(fn, count)
     domains = domains_of(domain, subject.names, subject.domains)
     source, words = _truth(subject, formula)
     notes = []
-    if formula is not None and not _recorded(subject, domains, floats):
+    if isinstance(subject, Foreign):
+        notes += [f"derivatives were scanned up to order {subject.order}: the function gives no more of them"] * (subject.order < order)
+        order = subject.order
+    elif formula is not None and not _recorded(subject, domains, floats):
         subject, order = Values(fn, subject.count), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
     with progress_bar(progress, subject.name) as tell:
         scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
         report = scanner.run()
         report.notes += notes
-        if not isinstance(subject, Values):
+        if not isinstance(subject, (Foreign, Values)):
             _explain(scanner, domains)
     report.seconds = scanner.spent
     report.truth = f"{words} with {scanner.truth.digits} digits"
@@ -132,6 +138,8 @@ def _numpy_type(dtype: Any) -> np.dtype:
 
 def _truth(subject: Subject, formula: Any) -> tuple[Exact, str]:
     """Where the true values come from, and how to say that."""
+    if formula is None and isinstance(subject, Foreign):
+        raise TypeError(f"accuracy: {subject.name} is no function of symgrad's; give formula= to compare it with, a SymPy expression or its text")
     if formula is None:
         return subject, "the same rules"
     if isinstance(formula, str):

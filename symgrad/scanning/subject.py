@@ -21,7 +21,7 @@ from symgrad.op import REGISTRY, Op
 from symgrad.recording import core
 from symgrad.tensor import Tensor
 
-__all__ = ["Index", "Recording", "Subject", "Unsuitable", "Values", "indices"]
+__all__ = ["Index", "Recording", "Subject", "Unsuitable", "indices"]
 
 Index = tuple[int, ...]
 
@@ -90,7 +90,8 @@ class Recording:
                     above |= {(*index, i): g for i, g in enumerate(found) if i >= (index[-1] if index else 0)}
                 out |= above
                 level = above
-            return {index: box.value.ravel().tolist() if box.node is not None else [0] * box.value.size for index, box in out.items()}
+            constant = {index for index, box in out.items() if box.node is None}
+            return {index: [0 if index in constant and t == 0 else t for t in box.value.ravel().tolist()] for index, box in out.items()}
         finally:
             precise.set_digits(before)
 
@@ -281,40 +282,6 @@ class Subject:
                 with silence(), enable_grad():
                     out[where] = recording.spread(order)
         return out
-
-
-class Values(Subject):
-    """A function that symgrad cannot record, such as one of plain floats or of NumPy arrays: only its values are scanned.
-
-    An array is passed where the results are those of its elements, single floats where they are not.
-    """
-
-    def settle(self, points: np.ndarray) -> None:
-        """Find out whether arrays can be passed."""
-        single = [self._value(list(column)) for column in points.T]
-        try:
-            with silence():
-                together = np.asarray(self.function(*points))
-            self.whole = together.shape == points.shape[1:] and np.array_equal(together.astype(np.float64), single, equal_nan=True)
-        except Exception:  # whatever it is, single points tell it better
-            self.whole = False
-
-    def _value(self, point: Sequence[Any]) -> float:
-        try:
-            with silence():
-                return float(self.function(*point))
-        except Exception as error:
-            self.failure = error, point
-            return float("nan")
-
-    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
-        """The values; NaN where the function raises."""
-        if self.whole is None:
-            self.settle(points)
-        if not self.whole:
-            return {(): np.array([self._value(list(column)) for column in points.T])}
-        with silence():
-            return {(): np.asarray(self.function(*points)).astype(np.float64)}
 
 
 def _arguments(function: Callable[..., Any], name: str, count: int | None) -> list[str]:

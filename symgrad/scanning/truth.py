@@ -77,14 +77,10 @@ class ByFormula:
 
 
 def _exponential(x: Any) -> Any:
-    """exp(x); of large whole numbers, which mpmath multiplies out, by the remainder of log(2)."""
-    size = mpmath.mag(x) if mpmath.isfinite(x) and not mpmath.im(x) else 0
-    if not 10 < size < HUGE:
-        return mpmath.exp(x) if size < HUGE else mpmath.inf if x > 0 else mpmath.mpf(0)
-    with mpmath.extraprec(int(size) + 10):
-        n = mpmath.floor(x / mpmath.ln2)
-        rest = x - n * mpmath.ln2
-    return mpmath.ldexp(mpmath.exp(rest), int(n))
+    """e**x; a large whole number is moved off by a half, since mpmath would multiply e with itself."""
+    if mpmath.isint(x) and mpmath.mag(x) > 30:
+        return mpmath.exp(mpmath.fadd(x, 0.5, exact=True)) / mpmath.exp(0.5)
+    return mpmath.exp(x) if not mpmath.mag(x) > HUGE else mpmath.inf if x > 0 else mpmath.mpf(0)
 
 
 def _real(function: Any, point: Sequence[Any]) -> Any:
