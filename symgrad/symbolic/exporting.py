@@ -69,8 +69,11 @@ def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
             out = where(condition, x, out)
         return out
 
-    return {"sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
-            "sigmoid": lambda x: xp.exp(where(x < 0, x, 0 * x)) / (1 + xp.exp(-xp.abs(x))), "step": step, "cbrt": cbrt, "patched": patched,
+    def sigmoid(x: Any) -> Any:
+        return xp.exp(where(x < 0, x, 0 * x)) / (1 + xp.exp(-xp.abs(x)))
+
+    return {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)), "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
+            "sigmoid": sigmoid, "step": step, "cbrt": cbrt, "patched": patched,
             "choose": choose, "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
 
 

@@ -31,12 +31,49 @@ from symgrad.carriers import numeric
 
 __all__ = ["Code", "FUNCTIONS", "Patch", "SUPPORT", "generate", "plain_names"]
 
+# Two functions that one exponential gives
+
+
+class _Both(sympy.Function):
+    """sigmoid(u) and sigmoid(-u), or tanh(u) and its derivative."""
+
+
+class _Sigmoids(_Both):
+    """1 / (1 + exp(-u)) and 1 / (1 + exp(u))."""
+
+
+class _TanhAndSlope(_Both):
+    """tanh(u) and sech(u)²."""
+
+
+class _First(sympy.Function):
+    """The first of two."""
+
+
+class _Second(sympy.Function):
+    """The second of two."""
+
+
+def _paired(outputs: Sequence[Any]) -> list[Any]:
+    """Expressions in which functions that come in pairs are computed in pairs."""
+    found = set().union(*(e.atoms(heads.sigmoid, heads.sech_squared, sympy.tanh) for e in outputs))
+    together: dict[Any, Any] = {}
+    for f in sorted(found, key=sympy.default_sort_key):
+        (u,) = f.args
+        if isinstance(f, heads.sigmoid) and f not in together and heads.sigmoid(-u) in found:
+            together |= {f: _First(_Sigmoids(u)), heads.sigmoid(-u): _Second(_Sigmoids(u))}
+        elif isinstance(f, sympy.tanh) and heads.sech_squared(u) in found:
+            together |= {f: _First(_TanhAndSlope(u)), heads.sech_squared(u): _Second(_TanhAndSlope(u))}
+    return [e.xreplace(together) for e in outputs]
+
+
 # The functions of generated code, by the head of an expression: names of the numeric carrier, or of `SUPPORT`.
 FUNCTIONS: dict[Any, str] = {
     **{getattr(sympy, name): name for name in "exp log sin cos tan sinh cosh tanh sech asin acos atan asinh acosh atanh atan2 sign".split()},
     sympy.Abs: "abs", sympy.Max: "maximum", sympy.Min: "minimum", sympy.floor: "floor", sympy.ceiling: "ceil", sympy.Mod: "remainder",
     heads.expm1: "expm1", heads.log1p: "log1p", heads.hypot: "hypot", heads.logaddexp: "logaddexp", heads.sech_squared: "sech_square",
     heads.sigmoid: "sigmoid", heads.softplus: "softplus", heads.larger: "maximum", heads.smaller: "minimum", heads.whole: "floor",
+    _Sigmoids: "sigmoids", _TanhAndSlope: "tanh_and_slope",
     heads.step: "step", sympy.Heaviside: "step", heads.log_cosh: "log_cosh", heads.log1mexp: "log1mexp",
 }
 RELATIONS = {sympy.Eq: "==", sympy.Ne: "!=", sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">="}
@@ -90,6 +127,40 @@ def log1mexp(x: Any) -> Any:
     return numeric.where(x > -math.log(2.0), numeric.log(-numeric.expm1(x)), numeric.log1p(-numeric.exp(numeric.minimum(x, -math.log(2.0)))))
 
 
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)), which has all digits on both sides where exp(-x) is finite."""
+    if not _is_modest(x):
+        return numeric.sigmoid(x)
+    z = np.negative(x)
+    np.exp(z, out=z)
+    z += 1
+    return np.reciprocal(z, out=z)
+
+
+def _is_modest(x: Any) -> bool:
+    """Whether exp(-x) is finite for every element of an array of floats."""
+    return type(x) is np.ndarray and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.MODEST.get(x.itemsize, 11.0)
+
+
+def sigmoids(x: Any) -> tuple[Any, Any]:
+    """sigmoid(x) and sigmoid(-x) from one exponential."""
+    if not _is_modest(x):
+        return numeric.sigmoid(x), numeric.sigmoid(-x)
+    z = np.negative(x)
+    np.exp(z, out=z)
+    d = z + 1
+    np.reciprocal(d, out=d)
+    return d, np.multiply(z, d, out=z)
+
+
+def tanh_and_slope(x: Any) -> tuple[Any, Any]:
+    """tanh(x) and its derivative from one exponential."""
+    if type(x) is not np.ndarray or x.dtype.kind != "f":
+        return numeric.tanh(x), numeric.sech_square(x)
+    y, r = numeric.tanh_and_complement(x)
+    return y, numeric.sech_square_of_complement(r)
+
+
 def power(x: Any, n: int) -> Any:
     """A small whole power by multiplication."""
     out, square = None, x
@@ -136,7 +207,7 @@ def choose(*parts: Any) -> Any:
     return out
 
 
-SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, log_cosh, log1mexp, power, patched, choose)}
+SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, log_cosh, log1mexp, sigmoid, sigmoids, tanh_and_slope, power, patched, choose)}
 SUPPORT |= {"cbrt": np.cbrt, "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
 NAMES = frozenset((*FUNCTIONS.values(), *DIVIDED.values(), *SUPPORT, "square", "sqrt", "where", "float_power", "logical_and", "logical_or",
                    "logical_not", "pow", "zeros_like"))
@@ -197,10 +268,12 @@ class _Printer:
         if function in (heads.larger, heads.smaller, sympy.Max, sympy.Min):
             name = FUNCTIONS[function]
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
+        if function in (_First, _Second):
+            return f"{self.text(expr.args[0], ATOM)}[{int(function is _Second)}]", ATOM
         if function in FUNCTIONS:
             return f"{FUNCTIONS[function]}({', '.join(map(self.text, expr.args))})", ATOM
         raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for; known are "
-                      f"{', '.join(sorted(f.__name__ for f in FUNCTIONS))}")
+                      f"{', '.join(sorted(f.__name__ for f in FUNCTIONS if not issubclass(f, _Both)))}")
 
     def number(self, expr: Any) -> tuple[str, int]:
         if expr.is_Integer and abs(expr) < 2**53:
@@ -287,7 +360,7 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     assert name.isidentifier() and all(n.isidentifier() and not keyword.iskeyword(n) for n in own)
     fresh = sympy.numbered_symbols("t", start=0, real=True)
     stand = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
-    shared, ends = sympy.cse([sympy.sympify(e).xreplace(stand) for e in outputs], symbols=fresh, order="none")
+    shared, ends = sympy.cse(_paired([sympy.sympify(e).xreplace(stand) for e in outputs]), symbols=fresh, order="none")
     known: dict[Any, str] = {stand[s]: n for s, n in zip(symbols, own)}
     printer = _Printer(known)
     lines = []
