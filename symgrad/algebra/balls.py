@@ -17,7 +17,7 @@ import mpmath
 
 __all__ = ["EXACT", "Arithmetic", "Ball", "Exact", "Gaussian", "Number", "Undecided", "Undefined", "fraction"]
 
-EXACT = -(10**9)  # the exponent of an error that is none
+EXACT = -(2**80)  # the exponent of an error that is none: below that of any number
 LONGEST = 3000  # bits of an exact number; a longer one becomes a ball
 LARGEST = 60  # bits before the point of what an exponential or a periodic function is asked for
 

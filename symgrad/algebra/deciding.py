@@ -8,25 +8,53 @@ from typing import Any
 
 import sympy
 
+from symgrad.algebra.cases import literally_zero, regions_of
 from symgrad.algebra.limits import OutOfTime, limited, stoppable
+from symgrad.algebra.polynomials import DEGREE
+from symgrad.algebra.ranges import Range
 
-__all__ = ["vanishes"]
+__all__ = ["tractable", "vanishes"]
+
+ALGEBRA = 400  # nodes of expressions that SymPy's own methods are tried on
 
 
-def vanishes(a: Any, b: Any, ranges: Mapping[Any, Any], deadline: float) -> bool:
-    """Whether a - b reduces to a literal 0 before the deadline."""
-    if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
-        return bool(a == b)
-    difference = a - b
-    if difference == 0:
+def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bool:
+    """Whether a - b reduces to a literal 0 before the deadline, in every case; False also where that is not decided.
+
+    >>> x = sympy.Symbol("x", real=True)
+    >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()}, float("inf"))
+    True
+    """
+    if a == b:
         return True
-    if not stoppable() and difference.count_ops() > 100:
+    if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
+        one, other = (sympy.Piecewise((1, e), (0, True)) for e in (a, b))
+        return vanishes(one, other, ranges, deadline)
+    for split in (False, True):
+        try:
+            with limited(max(deadline - time.monotonic(), 0.01)):
+                if all(literally_zero(region, deadline, split) for region in regions_of(a, b, ranges)):
+                    return True
+        except OutOfTime:
+            return False
+    return _by_sympy(a - b, deadline)
+
+
+def tractable(e: Any) -> bool:
+    """Whether SymPy's own methods may be tried: on an expression of moderate size, and with moderate exponents.
+
+    A power of 1/10**12 is a polynomial of degree 10**12 to them, for which there is no memory.
+    """
+    exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
+    return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
+
+
+def _by_sympy(difference: Any, deadline: float) -> bool:
+    """By SymPy's own simplifications."""
+    if time.monotonic() > deadline or not tractable(difference) or not stoppable() and difference.count_ops() > ALGEBRA // 4:
         return False
     try:
         with limited(max(deadline - time.monotonic(), 0.01)):
-            for method in (sympy.expand, sympy.cancel, sympy.simplify):
-                if method(difference) == 0:
-                    return True
+            return any(method(difference) == 0 for method in (sympy.expand, sympy.simplify))
     except (OutOfTime, NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ZeroDivisionError, AttributeError):
-        pass
-    return False
+        return False

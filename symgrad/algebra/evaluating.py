@@ -16,7 +16,7 @@ from sympy.logic.boolalg import Boolean, BooleanAtom
 
 from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Gaussian, Number, Undecided, Undefined
 
-__all__ = ["Program", "Unknown", "exact_float"]
+__all__ = ["Program", "Unknown", "exact_float", "expanded", "opaque"]
 
 Step = Callable[..., Any]
 
@@ -134,16 +134,16 @@ def _step(e: Any) -> tuple[Step, tuple[Any, ...]]:
         function, slope = name
         return (lambda a, *xs: a.function(_method(a, function), xs, slope)), e.args
     if isinstance(e, sympy.Function):
-        expanded = _expanded(e)
-        if expanded is not None:
-            return (lambda a, x: x), (expanded,)
+        simpler = expanded(e)
+        if simpler is not None:
+            return (lambda a, x: x), (simpler,)
         return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
     if e.is_number and isinstance(e, sympy.Expr):
         return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
     raise Unknown(f"{type(e).__name__} has no value: {e}")
 
 
-def _expanded(e: Any) -> Any:
+def expanded(e: Any) -> Any:
     """A function of code generation (expm1, log1p, hypot) or one of ours in terms of elementary ones, None where it has no such form."""
     for method in ("_eval_expand_func", "_eval_rewrite_as_tractable"):
         if hasattr(e, method):

@@ -1,0 +1,195 @@
+"""Cases: the domain cut into regions in which every sign that matters is known, and a normal form in each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from symgrad.algebra import functions, special
+from symgrad.algebra.normal import NoNormalForm, Normal
+from symgrad.algebra.polynomials import TooLarge
+from symgrad.algebra.ranges import Range
+from symgrad.algebra.signs import NotRegular, Split
+
+__all__ = ["literally_zero", "regions_of"]
+
+DEPTH = 9  # of cuts within each other
+RULED = (functions, special)  # imported for the rules that they declare
+
+# Functions that may jump where they are defined: what holds on both sides of a cut need not hold on it.
+JUMPS = (sympy.sign, sympy.Heaviside, sympy.Piecewise, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.arg, sympy.atan2, sympy.DiracDelta)
+
+# What differentiates to simpler functions: there, a derivative that is literally 0 says more than the function itself.
+INVERSES = (sympy.atan, sympy.asin, sympy.acos, sympy.atan2, sympy.acot, sympy.asec, sympy.acsc, sympy.log, sympy.asinh, sympy.acosh, sympy.atanh,
+            sympy.erf, sympy.erfc, sympy.loggamma)
+
+End = Fraction | None
+ZERO_UP: tuple[End, End] = (Fraction(0), None)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Two expressions where their symbols lie between ends, and real expressions have known signs."""
+
+    a: Any
+    b: Any
+    intervals: Mapping[Any, tuple[End, End]]
+    facts: tuple[tuple[Any, int], ...] = ()
+    depth: int = 0
+
+    def replaced(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> Region:
+        """The region in terms of something else in place of a symbol."""
+        rest = {s: ends for s, ends in self.intervals.items() if s is not old}
+        return Region(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
+                      tuple((e.xreplace({old: new}), sign) for e, sign in self.facts) + facts, self.depth + 1)
+
+    def settled(self) -> Region:
+        """The region with a positive symbol in place of every symbol that has one sign only."""
+        region = self
+        for s, (low, high) in self.intervals.items():
+            if s.is_extended_positive:
+                continue
+            whole = {"integer": True} if s.is_integer else {}
+            if low is not None and low >= 0:
+                p = sympy.Dummy(s.name, positive=True, **whole)
+                region = region.replaced(s, p, {p: (low, high)})
+            elif high is not None and high <= 0:
+                p = sympy.Dummy(s.name, positive=True, **whole)
+                region = region.replaced(s, -p, {p: (-high, None if low is None else -low)})
+        return region
+
+    def cut(self, u: Any) -> tuple[list[Region], Region | None, bool]:
+        """Where an expression is positive and where it is negative; where it is 0; and whether that last one is known (None: nowhere)."""
+        symbols = [s for s in u.free_symbols if s in self.intervals]
+        if len(u.free_symbols) == 1 == len(symbols):
+            [x] = symbols
+            poly = sympy.Poly(u, x) if u.is_polynomial(x) else None
+            if poly is not None and poly.degree() == 1 and all(c.is_Rational for c in poly.all_coeffs()):
+                return self._cut_at(x, -poly.eval(0) / poly.LC())
+        for x in sorted(symbols, key=lambda s: (self.intervals[s] != (None, None), s.name)):
+            slope = sympy.diff(u, x)
+            if slope.is_Rational and slope != 0:
+                return self._cut_along(x, sympy.expand(x - u / slope), u, slope)
+        return [self._with(u, 1), self._with(u, -1)], None, False
+
+    def _with(self, u: Any, sign: int) -> Region:
+        return Region(self.a, self.b, self.intervals, (*self.facts, (u, sign)), self.depth + 1)
+
+    def _cut_at(self, x: Any, c: Any) -> tuple[list[Region], Region | None, bool]:
+        low, high = self.intervals[x]
+        at = Fraction(int(c.p), int(c.q))
+        inside = (low is None or low < at) and (high is None or at < high)
+        parts = []
+        if high is None or at < high:
+            parts.append(Region(self.a, self.b, {**self.intervals, x: (at if low is None else max(at, low), high)}, self.facts, self.depth + 1))
+        if low is None or low < at:
+            parts.append(Region(self.a, self.b, {**self.intervals, x: (low, at if high is None else min(at, high))}, self.facts, self.depth + 1))
+        return parts, self.replaced(x, c, {}) if inside else None, True
+
+    def _cut_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
+        """On both sides of x = edge: a new positive symbol is the distance from it, where that loses nothing about x."""
+        low, high = self.intervals[x]
+        on_it = self.replaced(x, edge, {})
+        p = sympy.Dummy("p", positive=True)
+        if x.is_integer:
+            p = sympy.Dummy("p", positive=True, integer=True)
+        parts = []
+        for side in (1, -1):
+            beyond = edge + side * p
+            if (low, high) == (None, None) or high is None and low == 0 and beyond.is_positive:
+                parts.append(self.replaced(x, beyond, {p: ZERO_UP}))
+            else:
+                other = self._mirrored(x, edge, side, p) if high is None and low == 0 else None
+                parts.append(other if other is not None else self._with(u, side * (1 if slope > 0 else -1)))
+        return parts, on_it, True
+
+    def _mirrored(self, x: Any, edge: Any, side: int, p: Any) -> Region | None:
+        """0 < x < y, in terms of y = x + p."""
+        if side == -1 and edge.is_Symbol and self.intervals.get(edge) == ZERO_UP:
+            return self.replaced(edge, x + p, {p: ZERO_UP})
+        return None
+
+
+def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
+    """The products of the pieces of the symbols' ranges, with the ends that belong to them by themselves where they are no limits."""
+    jumps = a.has(*JUMPS) or b.has(*JUMPS)
+    parts = [Region(a, b, {})]
+    for s, r in ranges.items():
+        if r.complex:
+            continue
+        more = []
+        for region in parts:
+            for piece in r.pieces:
+                if piece.empty:
+                    continue
+                low, high = piece.low, piece.high
+                if low is not None and low == high:
+                    more.append(region.replaced(s, sympy.Rational(low.numerator, low.denominator), {}))
+                    continue
+                more.append(Region(region.a, region.b, {**region.intervals, s: (low, high)}))
+                ends = [end for end, open_end in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not open_end]
+                more += [region.replaced(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
+        parts = more
+    yield from parts
+
+
+def literally_zero(region: Region, deadline: float, split: bool) -> bool:
+    """Whether the two expressions have the same normal form everywhere in a region; False also where that was not decided."""
+    if region.depth > DEPTH or time.monotonic() > deadline:
+        return False
+    region = region.settled()
+    if region.a == region.b:
+        return True
+    try:
+        forms = Normal(deadline, dict(region.intervals), split, region.facts)
+        return forms.same(forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
+    except Split as question:
+        parts, edge, known = region.cut(question.expression)
+    except ZeroDivisionError:
+        return True  # nothing is defined here
+    except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, sympy.PolynomialError):
+        return False
+    jumps = region.a.has(*JUMPS) or region.b.has(*JUMPS)
+    if not known and jumps:
+        return False
+    return all(literally_zero(part, deadline, split) for part in (*parts, *([edge] if edge is not None else [])))
+
+
+def _constantly_zero(region: Region, deadline: float) -> bool:
+    """Whether the difference is differentiable in the whole region, its derivatives are literally 0, and so is one value."""
+    difference = region.a - region.b
+    symbols = difference.free_symbols
+    if not difference.has(*INVERSES) or region.facts or not symbols <= set(region.intervals) or any(s.is_integer for s in symbols):
+        return False  # where facts hold need not be connected
+    try:
+        forms = Normal(deadline, dict(region.intervals), True, region.facts)
+        forms.regular = True
+        forms.of(region.a), forms.of(region.b)
+        forms.regular = False
+        if not all(forms.is_zero(forms.of(sympy.diff(difference, x))) for x in symbols):
+            return False
+    except (Split, NotRegular, ZeroDivisionError, NoNormalForm):
+        return False
+    return any(_zero_at(region, point, deadline) for point in _simple_points(region))
+
+
+def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
+    """A few points strictly inside."""
+    for values in ((0, 1, -1), (1, -1), (Fraction(1, 2), Fraction(-1, 2)), (2, -2)):
+        point = {x: next((v for v in values if (low is None or low < v) and (high is None or v < high)), None)
+                 for x, (low, high) in region.intervals.items()}
+        if None not in point.values():
+            yield {x: sympy.Rational(Fraction(v).numerator, Fraction(v).denominator) for x, v in point.items() if v is not None}
+
+
+def _zero_at(region: Region, point: dict[Any, Any], deadline: float) -> bool:
+    forms = Normal(deadline, {}, True)
+    try:
+        return forms.same(forms.of(region.a.xreplace(point)), forms.of(region.b.xreplace(point)))
+    except (Split, ZeroDivisionError, NoNormalForm):
+        return False

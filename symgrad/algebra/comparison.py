@@ -1,0 +1,294 @@
+"""Two expressions compared: at points with a bound on the error, then by algebra; and the verdict with its witness."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from math import inf
+from random import Random
+from typing import Any
+
+import sympy
+
+from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian, Undecided
+from symgrad.algebra.deciding import tractable, vanishes
+from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
+from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.ranges import Range, points_in, ranges_of, simpler, weight
+
+__all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Comparison", "Identity"]
+
+PROVED, VERIFIED, REFUTED, NOT_CHECKABLE = "proved", "verified", "refuted", "not checkable"
+WORKING = (75, 150, 300, 600)  # digits, by turns: more of them where cancellation has left too few
+AGREED = 50  # equal digits that are asked for
+SHARE = 0.5  # of the time: what the numbers may take before the algebra has its turn
+SHRINKING = 120  # tries to make a refuting point simple
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The answer of `identical`; true where the two are proved or verified to be the same function.
+
+    `points` counts where they were compared and `digits` how many digits agreed at the worst of these (infinite: they are exactly equal). A refutation has the `point`, the
+    `values` of the two there and their `difference` as a formula; `notes` say where only one of the two is defined. `index` is the element of
+    an array or a matrix that decided.
+    """
+
+    verdict: str
+    reason: str
+    points: int = 0
+    digits: float = 0.0
+    point: Mapping[sympy.Symbol, Any] | None = None
+    values: tuple[Any, Any] | None = None
+    difference: Any = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    index: tuple[int, ...] | None = None
+
+    def __bool__(self) -> bool:
+        return self.verdict in (PROVED, VERIFIED)
+
+    def __str__(self) -> str:
+        lines = [f"{self.verdict}: {self.reason}"]
+        if self.verdict == REFUTED and self.values is not None:
+            where = ", ".join(f"{s} = {x}" for s, x in (self.point or {}).items())
+            lines.append("  " + (f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
+            if self.difference is not None:
+                lines.append(f"  difference: {self.difference}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def _shown(values: Sequence[Any]) -> list[str]:
+    """Numbers with as many digits as it takes to see that they differ."""
+    texts = [str(x) for x in values]
+    for digits in (15, 30, 50, 75, 100):
+        rounded = [str(x if isinstance(x, (bool, sympy.Rational)) or not isinstance(x, sympy.Expr) else sympy.N(x, digits)) for x in values]
+        if rounded[0] != rounded[1]:
+            return rounded
+    return texts
+
+
+@dataclass
+class _Witness:
+    point: list[Exact]
+    values: tuple[Any, Any]
+
+
+class Comparison:
+    """Two expressions over ranges of their symbols: their numbers, then their algebra."""
+
+    def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, seconds: float, points: int, seed: int):
+        self.start = time.monotonic()
+        self.deadline = self.start + seconds
+        self.seconds, self.wanted, self.rng = seconds, points, Random(seed)
+        self.floats = bool(a.atoms(sympy.Float) | b.atoms(sympy.Float))
+        if self.floats:
+            a, b = (e.xreplace({x: sympy.Rational(*exact_float(x).as_integer_ratio()) for x in e.atoms(sympy.Float)}) for e in (a, b))
+        self.given = (a, b)
+        self.symbols: list[sympy.Symbol] = sorted(a.free_symbols | b.free_symbols, key=lambda s: (str(s), str(s.assumptions0)))
+        self.ranges = ranges_of(self.symbols, assumptions)
+        self.unknown: list[str] = []
+        a, b = (self._prepared(e) for e in (a, b))
+        # Symbols that carry what is known of their range, so that SymPy simplifies with it.
+        known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
+        self.inner = [known.get(s, s) for s in self.symbols]
+        self.a, self.b = a.xreplace(known), b.xreplace(known)
+        held = {**opaque(self.a), **opaque(self.b)}
+        if held:
+            self.unknown = sorted({str(f.func if not isinstance(f, sympy.Derivative) else f) for f in held})
+            self.a, self.b = self.a.xreplace(held), self.b.xreplace(held)
+            self.inner += list(held.values())
+            self.ranges += [Range()] * len(held)
+        self.notes: list[str] = []
+        self.compared, self.digits, self.lost = 0, inf, 0
+        self.arithmetic = Arithmetic(WORKING[0])
+
+    def _prepared(self, e: Any) -> Any:
+        """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
+        held = e.atoms(sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs) if isinstance(e, sympy.Basic) else ()
+        if not held:
+            return e
+        try:
+            with limited(self.seconds * SHARE):
+                return e.doit()
+        except (OutOfTime, NotImplementedError, ValueError, TypeError):
+            return e
+
+    # ------------------------------------------------------------------ the verdict
+
+    def answer(self) -> Identity:
+        """The verdict, by the numbers and then by the algebra."""
+        for symbol, r in zip(self.symbols, self.ranges):
+            if r.empty:
+                return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
+        try:
+            self.program = Program([self.a, self.b, *self._terms()], self.inner)
+        except Unknown as unknown:
+            return self._identity(NOT_CHECKABLE, str(unknown))
+        witness = self._differing()
+        if witness is not None:
+            if self.unknown:
+                return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
+            return self._refuted(witness)
+        if not self.compared:
+            return self._identity(NOT_CHECKABLE, self._nothing())
+        literal = self._vanishes()
+        if literal:
+            return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
+        return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0")
+
+    def _agreement(self) -> str:
+        where = f"at {self.compared} point{'s' if self.compared != 1 else ''}"
+        return f"the values are exactly equal {where}" if self.digits == inf else f"{self.digits:.0f} digits agree {where}"
+
+    def _nothing(self) -> str:
+        if self.notes:
+            return "the two are never defined at the same point"
+        if self.lost:
+            return f"no point could be decided with {WORKING[-1]} digits"
+        return "neither of the two has a value at any point of the ranges that was tried"
+
+    def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
+        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, seconds=time.monotonic() - self.start,
+                        notes=tuple(self.notes), **more)
+
+    def _refuted(self, witness: _Witness) -> Identity:
+        witness = self._shrunk(witness)
+        shown = [self._number(x) for x in witness.point]
+        values = tuple(self._number(x) for x in witness.values)
+        reason = "they differ at a point" + ("; floats are taken as exactly the binary numbers they are" if self.floats else "")
+        return self._identity(REFUTED, reason, point=dict(zip(self.symbols, shown)), values=values, difference=self._difference())
+
+    def _number(self, x: Any) -> Any:
+        """A number as SymPy has it, with all its digits."""
+        if isinstance(x, bool):
+            return sympy.true if x else sympy.false
+        if isinstance(x, Fraction):
+            return sympy.Rational(x.numerator, x.denominator)
+        if isinstance(x, Gaussian):
+            return self._number(x.real) + sympy.I * self._number(x.imag)
+        hidden = max(x.error + 2, -4000)
+        parts = [sympy.Float._new(part.value._mpf_, self.arithmetic.bits) if isinstance(part, Ball) else self._number(part)
+                 for part in self.arithmetic.parts(x)]
+        return parts[0] if abs(parts[1]) < sympy.Integer(2) ** hidden else parts[0] + sympy.I * parts[1]
+
+    def _difference(self) -> Any:
+        a, b = self.given
+        if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
+            return None
+        plain = a - b
+        left = min(self.deadline - time.monotonic(), 0.1)
+        if left < 0.02 or plain.count_ops() > 60 or not tractable(plain):
+            return plain
+        try:
+            with limited(left):
+                return min((plain, sympy.factor_terms(sympy.cancel(plain))), key=lambda e: e.count_ops())
+        except (OutOfTime, NotImplementedError, sympy.PolynomialError, ValueError, TypeError, AttributeError, RecursionError):
+            return plain
+
+    # ------------------------------------------------------------------ the numbers
+
+    def _terms(self) -> list[Any]:
+        """The terms of both: where all of it cancels, they say how many digits a 0 has."""
+        return [term for e in (self.a, self.b) if isinstance(e, sympy.Add) for term in e.args]
+
+    def _evaluated(self, point: Sequence[Exact], digits: int) -> list[Any]:
+        self.arithmetic.set_digits(digits)
+        try:  # mpmath may need more than all the time for one number
+            with limited(max(self.deadline - time.monotonic(), self.seconds / 4) / 2):
+                return self.program.at(point, self.arithmetic)
+        except OutOfTime:
+            return [Undecided("time")] * 2
+
+    def _constants(self) -> list[Fraction]:
+        """Numbers in the expressions: where kinks, poles and jumps often are."""
+        found = self.a.atoms(sympy.Number) | self.b.atoms(sympy.Number)
+        values = {Fraction(int(x.p), int(x.q)) if isinstance(x, sympy.Rational) else exact_float(x)
+                  for x in found if isinstance(x, (sympy.Rational, sympy.Float)) and x.is_finite}
+        return sorted({s * v for v in values if abs(v) < 10**6 and v.denominator < 10**6 for s in (1, -1)}, key=lambda v: (abs(v), v))[:8]
+
+    def _candidates(self) -> Iterator[list[Exact]]:
+        return islice(points_in(self.ranges, self._constants(), self.rng), 3 * self.wanted + 20)
+
+    def _differing(self) -> _Witness | None:
+        """The first point where the two differ, None if there is none; counts where they agree, and to how many digits."""
+        until = self.start + self.seconds * SHARE
+        for point in self._candidates():
+            if self.compared >= self.wanted or time.monotonic() > until and self.compared:
+                break
+            digits, values = self._compared(point)
+            if digits is None:
+                return _Witness(point, values)
+            if digits >= AGREED:
+                self.compared += 1
+                self.digits = min(self.digits, digits)
+        return None
+
+    def _compared(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
+        """How many digits agree at a point (0: it does not count), None if none do; and the two values."""
+        for level in range(len(WORKING)):
+            a, b, *terms = self._evaluated(point, WORKING[level])
+            if isinstance(a, Undecided) or isinstance(b, Undecided):
+                if level < 2 and time.monotonic() < self.deadline:
+                    continue
+                self.lost += 1
+                return 0.0, None
+            if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
+                if isinstance(a, ArithmeticError) != isinstance(b, ArithmeticError) and not self.notes:
+                    where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
+                    self.notes.append(f"only the {'second' if isinstance(a, ArithmeticError) else 'first'} is defined at {where or 'all'}")
+                return 0.0, None
+            if isinstance(a, bool) or isinstance(b, bool):
+                return (inf if a is b else None), (a, b)
+            if self.arithmetic.apart(a, b):
+                return (None, (a, b)) if self._confirmed(point, level) else (0.0, None)
+            # Whatever cancels completely is measured against its terms, once more digits have not made it anything else.
+            digits = self._agreeing([a, b, *(terms if level else ())])
+            if digits >= AGREED:
+                return digits, (a, b)
+            if time.monotonic() > self.deadline:
+                break
+        self.lost += 1
+        return 0.0, None
+
+    def _agreeing(self, numbers: Sequence[Any]) -> float:
+        """To how many digits the first two of some numbers are known to be the same, beside the largest of all."""
+        error = max((x.error for x in numbers[:2] if isinstance(x, Ball)), default=EXACT)
+        size = max(self.arithmetic.magnitude(self.arithmetic.value(x)) for x in numbers if not isinstance(x, ArithmeticError))
+        return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
+
+    def _confirmed(self, point: Sequence[Exact], level: int) -> bool:
+        """Whether a difference stays the same with twice the digits: no function of mpmath has lost more than it said."""
+        differences = []
+        for digits in (WORKING[level], 2 * WORKING[level]):
+            a, b, *_ = self._evaluated(point, digits)
+            if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
+                return False
+            differences.append(self.arithmetic.sum([a, self.arithmetic.product([Fraction(-1), b])]))
+        return not self.arithmetic.apart(*differences)
+
+    def _shrunk(self, witness: _Witness) -> _Witness:
+        """A simpler point at which the two differ too."""
+        tries = 0
+        improved = True
+        while improved and tries < SHRINKING:
+            improved = False
+            for moved in simpler(witness.point):
+                if tries >= SHRINKING or time.monotonic() > self.deadline:
+                    break
+                if weight(moved) >= weight(witness.point) or not all(x in r for x, r in zip(moved, self.ranges)):
+                    continue
+                tries += 1
+                digits, values = self._compared(moved)
+                if digits is None:
+                    witness, improved = _Witness(moved, values), True
+                    break
+        return witness
+
+    # ------------------------------------------------------------------ the algebra
+
+    def _vanishes(self) -> bool:
+        return vanishes(self.a, self.b, dict(zip(self.inner, self.ranges)), self.deadline)

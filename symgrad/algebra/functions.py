@@ -1,0 +1,340 @@
+"""How the functions of SymPy become normal forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.logic.boolalg import BooleanFalse, BooleanTrue
+
+from symgrad.algebra.normal import NoNormalForm, Normal, rule
+from symgrad.algebra.polynomials import ONE, content, key, whole
+from symgrad.algebra.tower import Frac
+
+HALF = Fraction(1, 2)
+
+
+@rule(sympy.I)
+def _i(forms: Normal, e: Any) -> Frac:
+    return forms.imaginary()
+
+
+@rule(sympy.pi)
+def _pi(forms: Normal, e: Any) -> Frac:
+    return forms.term(forms.pi)
+
+
+@rule(sympy.E)
+def _e(forms: Normal, e: Any) -> Frac:
+    return forms.exp(forms.number(1))
+
+
+@rule(sympy.GoldenRatio)
+def _golden(forms: Normal, e: Any) -> Frac:
+    return forms.of((1 + sympy.sqrt(5)) / 2)
+
+
+@rule(sympy.exp)
+def _exp(forms: Normal, e: Any, t: Frac) -> Frac:
+    return forms.exp(t)
+
+
+@rule(sympy.log)
+def _log(forms: Normal, e: Any, x: Frac, base: Frac | None = None) -> Frac:
+    found = forms.log(x, 1 if e.args[0].is_positive else None)
+    return found if base is None else forms.product([found, forms.inverse(forms.log(base))])
+
+
+# ---------------------------------------------------------------------- trigonometric and hyperbolic
+
+
+def _pair(forms: Normal, x: Frac, turn: bool) -> tuple[Frac, Frac]:
+    """exp of x and -x, or of i x and -i x."""
+    t = forms.product([forms.imaginary(), x]) if turn else x
+    return forms.exp(t), forms.exp(forms.minus(t))
+
+
+def _sine(forms: Normal, x: Frac, turn: bool) -> Frac:
+    up, down = _pair(forms, x, turn)
+    return forms.product([forms.imaginary(-HALF) if turn else forms.number(HALF), forms.sum([up, forms.minus(down)])])
+
+
+def _cosine(forms: Normal, x: Frac, turn: bool) -> Frac:
+    return forms.product([forms.number(HALF), forms.sum(_pair(forms, x, turn))])
+
+
+def _tangent(forms: Normal, x: Frac, turn: bool) -> Frac:
+    return forms.product([_sine(forms, x, turn), forms.inverse(_cosine(forms, x, turn))])
+
+
+for _turn, _heads in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.sec, sympy.cot)),
+                      (False, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.csch, sympy.sech, sympy.coth))):
+    for _head, _plain in zip(_heads, (_sine, _cosine, _tangent)):
+        rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: plain(forms, x, turn))
+    for _head, _plain in zip(_heads[3:], (_sine, _cosine, _tangent)):
+        rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: forms.inverse(plain(forms, x, turn)))
+
+
+@rule(sympy.sinc)
+def _sinc(forms: Normal, e: Any, x: Frac) -> Frac:
+    return forms.number(1) if forms.is_zero(x) else forms.product([_sine(forms, x, True), forms.inverse(x)])
+
+
+# ---------------------------------------------------------------------- inverse functions
+
+
+def _half_turns(forms: Normal, c: Any) -> Frac:
+    """c π / 2."""
+    return forms.term(forms.pi, 1, Fraction(c) * HALF)
+
+
+def _atan(forms: Normal, e: Any, u: Frac) -> Frac:
+    if forms.is_zero(u):
+        return u
+    for g in forms.applied.get("atan", ()):
+        product = forms.product([u, forms.generators[g].arguments[0]])
+        for sign in (1, -1):
+            if forms.same(product, forms.number(sign)) and forms.real(u):  # atan(u) + atan(1/u) is a quarter turn with the sign of u
+                quarter = forms.number(Fraction(forms.wanted_sign(u)))
+                return forms.sum([forms.product([quarter, _half_turns(forms, 1)]), forms.term(g, 1, -sign)])
+    return forms.opaque("atan", sympy.atan(forms.expressed(u)), [u], -1)
+
+
+rule(sympy.atan)(_atan)
+
+
+@rule(sympy.acot)
+def _acot(forms: Normal, e: Any, u: Frac) -> Frac:
+    return _half_turns(forms, 1) if forms.is_zero(u) else _atan(forms, e, forms.inverse(u))
+
+
+def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
+    if forms.real(u):
+        inside = forms.sum([forms.number(1), forms.minus(forms.product([u, u]))])
+        if forms.is_zero(inside):
+            return forms.product([u, _half_turns(forms, 1)])
+        if forms.sign(inside) == 1:
+            return _atan(forms, e, forms.product([u, forms.broken_power(inside, -HALF)]))
+    return forms.opaque("asin", sympy.asin(forms.expressed(u)), [u], -1)
+
+
+rule(sympy.asin)(_asin)
+
+
+@rule(sympy.acos)
+def _acos(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.sum([_half_turns(forms, 1), forms.minus(_asin(forms, e, u))])
+
+
+@rule(sympy.acsc)
+def _acsc(forms: Normal, e: Any, u: Frac) -> Frac:
+    return _asin(forms, e, forms.inverse(u))
+
+
+@rule(sympy.asec)
+def _asec(forms: Normal, e: Any, u: Frac) -> Frac:
+    return _acos(forms, e, forms.inverse(u))
+
+
+@rule(sympy.asinh)
+def _asinh(forms: Normal, e: Any, u: Frac) -> Frac:
+    root = forms.broken_power(forms.sum([forms.number(1), forms.product([u, u])]), HALF, 1 if forms.real(u) else None)
+    if forms.real(u):  # u + sqrt(1 + u²) and sqrt(1 + u²) - u are positive
+        for f in (forms.sum([root, u]), forms.sum([root, forms.minus(u)])):
+            number, _, rest = content(f.num)
+            forms.signs[key(rest)] = 1 if number > 0 else -1
+    return forms.log(forms.sum([u, root]), 1 if forms.real(u) else None)
+
+
+@rule(sympy.acosh)
+def _acosh(forms: Normal, e: Any, u: Frac) -> Frac:
+    above, below = (forms.broken_power(forms.sum([u, forms.number(c)]), HALF) for c in (1, -1))
+    return forms.log(forms.sum([u, forms.product([above, below])]), 1 if (e.args[0] - 1).is_positive else None)
+
+
+def _atanh(forms: Normal, e: Any, u: Frac) -> Frac:
+    above, below = forms.sum([forms.number(1), u]), forms.sum([forms.number(1), forms.minus(u)])
+    inside = forms.product([above, below])
+    if forms.real(u) and (forms.wanted_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
+        return forms.opaque("atanh", sympy.atanh(forms.expressed(u)), [u], -1)
+    return forms.product([forms.number(HALF), forms.sum([forms.log(above), forms.minus(forms.log(below))])])
+
+
+rule(sympy.atanh)(_atanh)
+
+
+@rule(sympy.acoth)
+def _acoth(forms: Normal, e: Any, u: Frac) -> Frac:
+    return _atanh(forms, e, forms.inverse(u))
+
+
+@rule(sympy.acsch)
+def _acsch(forms: Normal, e: Any, u: Frac) -> Frac:
+    return _asinh(forms, e, forms.inverse(u))
+
+
+@rule(sympy.asech)
+def _asech(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.of(sympy.acosh(1 / e.args[0]))
+
+
+@rule(sympy.atan2)
+def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
+    side = forms.wanted_sign(x)
+    if side == 0:
+        if forms.is_zero(y):
+            raise ZeroDivisionError
+        return _half_turns(forms, forms.wanted_sign(y))
+    found = _atan(forms, e, forms.product([y, forms.inverse(x)]))
+    return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.wanted_sign(y) >= 0 else -2)])
+
+
+# ---------------------------------------------------------------------- cases
+
+
+@rule(sympy.Abs)
+def _abs(forms: Normal, e: Any, u: Frac) -> Frac:
+    if e.args[0].is_extended_real or forms.is_real(u):
+        return forms.product([forms.number(forms.wanted_sign(u)), u])
+    return forms.broken_power(forms.product([u, forms.conjugate(u)]), HALF, 1)
+
+
+@rule(sympy.sign)
+def _sign(forms: Normal, e: Any, u: Frac) -> Frac:
+    if e.args[0].is_extended_real or forms.is_real(u):
+        return forms.number(forms.wanted_sign(u))
+    return forms.product([u, forms.inverse(_abs(forms, sympy.Abs(e.args[0]), u))])
+
+
+def _extreme(forms: Normal, xs: Sequence[Frac], larger: int) -> Frac:
+    best = xs[0]
+    for x in xs[1:]:
+        difference = forms.sum([x, forms.minus(best)])
+        if not forms.is_zero(difference) and forms.wanted_sign(difference) == larger:
+            best = x
+    return best
+
+
+@rule(sympy.Max)
+def _max(forms: Normal, e: Any, *xs: Frac) -> Frac:
+    return _extreme(forms, xs, 1)
+
+
+@rule(sympy.Min)
+def _min(forms: Normal, e: Any, *xs: Frac) -> Frac:
+    return _extreme(forms, xs, -1)
+
+
+@rule(sympy.Heaviside)
+def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> Frac:
+    sign = 0 if forms.is_zero(u) else forms.wanted_sign(u)
+    if sign == 0:
+        return at_zero if at_zero is not None else forms.number(HALF)
+    return forms.number(1 if sign > 0 else 0)
+
+
+@rule(sympy.DiracDelta)
+def _dirac(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
+    if forms.is_zero(u) or forms.wanted_sign(u) == 0:
+        raise ZeroDivisionError
+    return forms.number(0)
+
+
+@rule(sympy.Piecewise)
+def _piecewise(forms: Normal, e: Any, *pairs: ExprCondPair) -> Frac:
+    for pair in pairs:
+        if _holds(forms, pair.cond):
+            return forms.of(pair.expr)
+    raise ZeroDivisionError
+
+
+HOLDS = {sympy.Lt: (-1,), sympy.Le: (-1, 0), sympy.Gt: (1,), sympy.Ge: (1, 0), sympy.Eq: (0,), sympy.Ne: (-1, 1)}
+
+
+def _holds(forms: Normal, condition: Any) -> bool:
+    """Whether a condition holds in the region at hand; raises Split where that depends."""
+    if isinstance(condition, (BooleanTrue, BooleanFalse)):
+        return bool(condition)
+    if isinstance(condition, sympy.And):
+        return all(_holds(forms, part) for part in condition.args)
+    if isinstance(condition, sympy.Or):
+        return any(_holds(forms, part) for part in condition.args)
+    if isinstance(condition, sympy.Not):
+        return not _holds(forms, condition.args[0])
+    if isinstance(condition, sympy.Xor):
+        return sum(_holds(forms, part) for part in condition.args) % 2 == 1
+    if isinstance(condition, sympy.ITE):
+        return _holds(forms, condition.args[1 if _holds(forms, condition.args[0]) else 2])
+    if isinstance(condition, sympy.core.relational.Relational):
+        difference = forms.sum([forms.of(condition.lhs), forms.minus(forms.of(condition.rhs))])
+        sign = 0 if forms.is_zero(difference) else forms.wanted_sign(difference)
+        return sign in HOLDS[type(condition)]
+    raise NoNormalForm(str(condition))
+
+
+# ---------------------------------------------------------------------- steps
+
+
+def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
+    """Whole parts come out of a floor, and what lies between 0 and 1 goes."""
+    if u.den:
+        return forms.opaque("floor", sympy.floor(forms.expressed(u)), [u])
+    outside, inside = {}, {}
+    for m, c in u.num.items():
+        integral = all(forms.integral(g, e) for g, e in m)
+        n = Fraction(c).__floor__() if integral and (m == ONE or Fraction(c).denominator == 1) else 0
+        if n:
+            outside[m] = n
+        if c != n:
+            inside[m] = whole(Fraction(c) - n)
+    if not inside or set(inside) == {ONE}:
+        return Frac(outside)
+    found = forms.opaque("floor", sympy.floor(forms.expressed(Frac(inside))), [Frac(inside)])
+    forms.whole_valued.update(g for m in found.num for g, _ in m)
+    return forms.sum([Frac(outside), found])
+
+
+rule(sympy.floor)(_floor)
+
+
+@rule(sympy.ceiling)
+def _ceiling(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.minus(_floor(forms, e, forms.minus(u)))
+
+
+@rule(sympy.frac)
+def _frac(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.sum([u, forms.minus(_floor(forms, e, u))])
+
+
+@rule(sympy.Mod)
+def _mod(forms: Normal, e: Any, u: Frac, v: Frac) -> Frac:
+    return forms.sum([u, forms.minus(forms.product([v, _floor(forms, e, forms.product([u, forms.inverse(v)]))]))])
+
+
+# ---------------------------------------------------------------------- parts of complex numbers
+
+
+@rule(sympy.conjugate)
+def _conjugate(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.conjugate(u)
+
+
+@rule(sympy.re)
+def _re(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.product([forms.number(HALF), forms.sum([u, forms.conjugate(u)])])
+
+
+@rule(sympy.im)
+def _im(forms: Normal, e: Any, u: Frac) -> Frac:
+    return forms.product([forms.imaginary(-HALF), forms.sum([u, forms.minus(forms.conjugate(u))])])
+
+
+@rule(sympy.arg)
+def _arg(forms: Normal, e: Any, u: Frac) -> Frac:
+    if forms.is_real(u):
+        return _half_turns(forms, 0 if forms.wanted_sign(u) > 0 else 2)
+    return forms.opaque(type(e).__name__, e, [u])

@@ -1,0 +1,193 @@
+"""Signs of normal forms, as far as they are known: from assumptions, from intervals, and from what is assumed of a region."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from itertools import product
+from math import lcm, prod
+from typing import Any
+
+import sympy
+
+from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factored, generators, key, monomial_power, monomial_times
+from symgrad.algebra.tower import Frac, Tower
+
+__all__ = ["NotRegular", "Signs", "Split"]
+
+
+class NotRegular(Exception):
+    """A part that may have a pole, a jump or a branch cut in the region."""
+
+
+class Split(Exception):
+    """The sign of a real expression is needed, and is not known."""
+
+    def __init__(self, expression: Any):
+        super().__init__(str(expression))
+        self.expression = expression
+
+
+class Signs(Tower):
+    """Fractions with what is known of their signs.
+
+    `intervals` says where symbols range, by symbol. With `split`, a sign that is needed to take a root or a logarithm apart is asked for by
+    raising Split; otherwise the root stays whole. While `regular` is set, NotRegular is raised unless everything is certainly differentiable
+    throughout the region.
+    """
+
+    def __init__(self, deadline: float, intervals: dict[Any, tuple[Any, Any]], split: bool):
+        super().__init__(deadline)
+        self.intervals, self.split, self.regular = intervals, split, False
+        self.signs: dict[Any, int] = {}
+
+    def inverse(self, f: Frac) -> Frac:
+        """1 / f. Raises ZeroDivisionError for what is literally 0."""
+        if self.regular and f.num:
+            _, m, rest = content(f.num)
+            if not (all(self._nonzero(g) for g, _ in m) and (len(rest) == 1 or self.poly_sign(key(rest)))):
+                raise NotRegular
+        return super().inverse(f)
+
+    def _nonzero(self, g: int) -> bool:
+        return self.generators[g].kind in ("i", "turn", "sign", "exp") or bool(self.generator_sign(g))
+
+    def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
+        """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
+        if len(f.num) > 60 or time.monotonic() > self.deadline:
+            raise TooLarge
+        number, shared, factors = factored(f.num)
+        powers = {key(q): n for q, n in factors}
+        for d, n in f.den.items():
+            c, m, below = factored(dict(d))
+            number /= Fraction(c) ** n
+            shared = monomial_times(shared, monomial_power(m, -n))
+            for q, k in below:
+                powers[key(q)] = powers.get(key(q), 0) - k * n
+        return number, shared, {q: n for q, n in powers.items() if n}
+
+    def sign(self, f: Frac) -> int | None:
+        """The sign of a real fraction, None where it is not known."""
+        if not f.num:
+            return 0
+        number, shared, powers = self.pieces(f)
+        out = 1 if number > 0 else -1
+        for sign, n in [(self.generator_sign(g), e) for g, e in shared] + [(self.poly_sign(q), n) for q, n in powers.items()]:
+            if sign is None:
+                if n % 2 or n == 0:
+                    return None
+            else:
+                out *= sign if n % 2 == 1 else 1
+        return out
+
+    def wanted_sign(self, f: Frac) -> int:
+        """The sign of a real fraction; raises Split where it is not known."""
+        found = self.sign(f)
+        if found is not None:
+            return found
+        _, shared, powers = self.pieces(f)
+        for g, e in shared:
+            if self.generator_sign(g) is None and e % 2:
+                raise self.ask({((g, 1),): 1})
+        raise next(self.ask(dict(q)) for q, n in powers.items() if n % 2 and self.poly_sign(q) is None)
+
+    def ask(self, p: Poly) -> Exception:
+        """The question for the sign of a polynomial, put in a form that is easier to split."""
+        gens = generators(p)
+        if not all(self.generators[g].real for g in gens):
+            return TooLarge()
+        if len(gens) == 1:
+            made = self.generators[min(gens)]
+            if made.kind == "log" and len(p) == 1:
+                return Split(made.expression.args[0] - 1)
+            if made.kind == "exp" and len(p) == 2 and sum(p.values()) == 0 and ONE in p:
+                return Split(made.base)
+        return Split(self.expression(p))
+
+    def generator_sign(self, g: int) -> int | None:
+        """The sign of a generator, None where it is not known, or where it is not real."""
+        made = self.generators[g]
+        if made.positive:
+            return 1
+        known = self.signs.get(key({((g, 1),): 1}))
+        if known is None and made.kind == "log":
+            low, high = self._reach(made.base) if isinstance(made.base, dict) else (None, None)
+            known = 1 if low is not None and low >= 1 else -1 if high is not None and high <= 1 else None
+        return known
+
+    def _reach(self, p: Poly) -> tuple[Any, Any]:
+        """Between which numbers a single generator lies."""
+        if len(p) == 1:
+            [(m, c)] = p.items()
+            if c == 1 and len(m) == 1 and m[0][1] == 1:
+                return self.interval(m[0][0])
+        if all(c > 0 for c in p.values()) and p.get(ONE, 0) >= 1 and all(self.generators[g].positive for g in generators(p)):
+            return p[ONE], None
+        return None, None
+
+    def interval(self, g: int) -> tuple[Any, Any]:
+        """Between which rational numbers a real generator lies; None is infinite."""
+        made = self.generators[g]
+        if made.kind == "symbol":
+            if made.expression is sympy.pi:
+                return Fraction(314, 100), Fraction(315, 100)
+            return self.intervals.get(made.expression, (0 if made.positive else None, None))
+        if made.kind == "exp" and made.positive:
+            sign = self.sign(made.arguments[0])
+            return (1, None) if sign == 1 else (0, 1) if sign == -1 else (0, None)
+        return (0 if made.positive else None), None
+
+    def poly_sign(self, q: Any) -> int | None:
+        """The sign of a polynomial of at least two terms, given by its key; None where it is not known."""
+        if q not in self.signs:
+            found = self._poly_sign(dict(q))
+            if found is None:
+                return None
+            self.signs[q] = found
+        return self.signs[q]
+
+    def _sign_at_vertices(self, p: Poly) -> int | None:
+        """Of a polynomial that is linear in each of few bounded generators: it is largest and smallest at the corners."""
+        ends = {g: self.interval(g) for g in generators(p)}
+        if len(ends) > 4 or any(None in pair for pair in ends.values()) or any(e != 1 for m in p for _, e in m):
+            return None
+        corners = product(*([(g, end) for end in pair] for g, pair in ends.items()))
+        values = [sum(c * prod([dict(corner)[g] for g, _ in m]) for m, c in p.items()) for corner in corners]
+        return 1 if min(values) >= 0 and any(values) else -1 if max(values) <= 0 and any(values) else None
+
+    def _poly_sign(self, p: Poly) -> int | None:
+        gens = generators(p)
+        if not all(self.generators[g].real for g in gens):
+            return None
+        coefficients = {c > 0 for c in p.values()}
+        definite = [all(self.generators[g].positive or e % 2 == 0 for g, e in m) for m in p]
+        strict = any(all(self.generators[g].positive for g, _ in m) for m in p)
+        if len(coefficients) == 1 and all(definite) and strict:
+            return 1 if coefficients.pop() else -1
+        if len(gens) == 1:
+            return self._univariate_sign(p, min(gens))
+        at_vertices = self._sign_at_vertices(p)
+        if at_vertices is not None:
+            return at_vertices
+        expression = self.expression(p)
+        return 1 if expression.is_positive else -1 if expression.is_negative else None
+
+    def _univariate_sign(self, p: Poly, g: int) -> int | None:
+        """By counting the roots in the interval."""
+        exponents = [dict(m).get(g, 0) for m in p]
+        scale = lcm(*(Fraction(e).denominator for e in exponents))
+        if scale > 1 and not self.generators[g].positive or min(exponents) < 0:
+            return None
+        x = sympy.Dummy()
+        poly = sympy.Poly(sum(int(c) * x ** int(e * scale) for e, c in zip(exponents, p.values())), x)
+        low, high = (None if end is None else sympy.Rational(Fraction(end).numerator, Fraction(end).denominator) for end in self.interval(g))
+        if scale > 1:
+            low, high = (end if end in (None, 0, 1) else None for end in (low, high))
+            low = sympy.S.Zero if low is None else low
+        roots = poly.count_roots(low, high) - sum(1 for end in (low, high) if end is not None and poly.eval(end) == 0)
+        if roots:
+            return None
+        inside = (low + high) / 2 if low is not None and high is not None else low + 1 if low is not None else high - 1 if high is not None else 0
+        return 1 if poly.eval(inside) > 0 else -1
+
+

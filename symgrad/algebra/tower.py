@@ -1,0 +1,256 @@
+"""Fractions of polynomials in generators that stand for functions: x, then exp(x) and sqrt(1 + x²), then log(1 + exp(x)), and so on.
+
+Every relation that is used between generators is a true one (i² = -1, a root to its power is what is under it), so that a fraction that
+reduces to 0 is 0 wherever it is defined. Nothing is claimed of one that does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import sympy
+
+from symgrad.algebra.polynomials import (
+    Monomial,
+    Poly,
+    TooLarge,
+    added,
+    constant,
+    content,
+    generators,
+    key,
+    monomial_power,
+    scaled,
+    times,
+    whole,
+)
+
+__all__ = ["Frac", "Generator", "Tower"]
+
+
+@dataclass(frozen=True)
+class Frac:
+    """A polynomial over powers of polynomials, each given by its key."""
+
+    num: Poly
+    den: dict[Any, int] = field(default_factory=dict)
+
+
+@dataclass
+class Generator:
+    """What a generator stands for.
+
+    `kind` is "symbol", "i", "turn" (exp(iπ) to broken powers), "sign" (exp(iπn) for whole n), "prime", "root" (of `base`), "exp" (of `base`),
+    "log" (of `base`), or the name of a function.
+    """
+
+    kind: str
+    expression: Any
+    real: bool = True
+    positive: bool = False
+    base: Any = None
+    arguments: tuple[Frac, ...] = ()
+
+
+class Tower:
+    """The generators of one normal form, and arithmetic with fractions in them; TooLarge is raised once the deadline is over."""
+
+    def __init__(self, deadline: float):
+        self.deadline = deadline
+        self.generators: list[Generator] = []
+        self.places: dict[Any, int] = {}
+        self.bounded: set[int] = set()
+        self.i = self.generator(("i",), Generator("i", sympy.I, real=False))
+        self.turn = self.generator(("turn",), Generator("turn", sympy.S.NegativeOne, real=False))
+        self.pi = self.generator(("symbol", sympy.pi), Generator("symbol", sympy.pi, positive=True))
+
+    def generator(self, name: Any, made: Generator) -> int:
+        """The number of the generator of that name, which is made if it is new."""
+        if name not in self.places:
+            self.places[name] = len(self.generators)
+            self.generators.append(made)
+            if made.kind in ("i", "turn", "sign", "prime", "root"):
+                self.bounded.add(self.places[name])
+        return self.places[name]
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def number(self, c: Any) -> Frac:
+        """A rational number."""
+        return Frac(constant(c))
+
+    def term(self, g: int, e: Any = 1, c: Any = 1) -> Frac:
+        """c times a generator to a power."""
+        return self.settled({((g, whole(e)),): c}) if e else self.number(c)
+
+    def settled(self, p: Poly) -> Frac:
+        """A polynomial with every exponent of i, of a root and the like brought where it belongs."""
+        if not any(g in self.bounded for m in p for g, _ in m):
+            return Frac(p)
+        out: Poly = {}
+        carried: dict[Monomial, Poly] = {}
+        for m, c in p.items():
+            kept: dict[int, Any] = {}
+            roots = []
+            for g, e in sorted(m, reverse=True):  # a turn before i
+                kind = self.generators[g].kind if g in self.bounded else ""
+                if kind == "turn":
+                    e %= 2
+                    if e >= 1:
+                        e, c = e - 1, -c
+                    if e >= Fraction(1, 2):
+                        e -= Fraction(1, 2)
+                        kept[self.i] = kept.get(self.i, 0) + 1
+                elif kind == "i":
+                    e = kept.pop(self.i, 0) + e
+                    c = -c if e % 4 >= 2 else c
+                    e %= 2
+                elif kind == "sign":
+                    e %= 2
+                elif kind == "prime":
+                    n = e.__floor__()
+                    c, e = c * Fraction(self.generators[g].base) ** n, e - n
+                elif kind == "root":
+                    n = e.__floor__()
+                    e -= n
+                    if n:
+                        roots.append((g, n))
+                if e:
+                    kept[g] = whole(Fraction(e))
+            part = carried.setdefault(tuple(sorted(roots)), {}) if roots else out
+            monomial = tuple(sorted(kept.items()))
+            total = part.get(monomial, 0) + whole(Fraction(c))
+            if total:
+                part[monomial] = total
+            else:
+                part.pop(monomial, None)
+        found = Frac(out)
+        for powers, part in carried.items():
+            found = self.sum([found, self.product([Frac(part), *(self.power(self.generators[g].base, n) for g, n in powers)])])
+        return found
+
+    def sum(self, terms: Sequence[Frac]) -> Frac:
+        """The sum of fractions."""
+        terms = [f for f in terms if f.num]
+        if len(terms) <= 1:
+            return terms[0] if terms else Frac({})
+        den: dict[Any, int] = {}
+        for f in terms:
+            for d, n in f.den.items():
+                den[d] = max(den.get(d, 0), n)
+        parts = []
+        for f in terms:
+            missing = {d: n - f.den.get(d, 0) for d, n in den.items() if n > f.den.get(d, 0)}
+            num = Frac(f.num)
+            for d, n in missing.items():
+                for _ in range(n):
+                    num = self._times(num, Frac(dict(d)))
+            parts.append(num)
+        if any(part.den for part in parts):
+            whole_part = self.sum(parts)
+        else:
+            whole_part = Frac(added(*(part.num for part in parts)))
+        return self._over(whole_part, den)
+
+    def _over(self, f: Frac, den: dict[Any, int]) -> Frac:
+        if not f.num:
+            return Frac({})
+        total = dict(f.den)
+        for d, n in den.items():
+            total[d] = total.get(d, 0) + n
+        return Frac(f.num, total)
+
+    def _times(self, f: Frac, g: Frac) -> Frac:
+        return self._over(self.settled(times(f.num, g.num, self.deadline)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
+
+    def product(self, factors: Iterable[Frac]) -> Frac:
+        """The product of fractions; a numerator that is a factor of the other's denominator is cancelled."""
+        out = self.number(1)
+        for f in factors:
+            if not f.num:
+                return f
+            (a, out), (b, f) = self._reduced(out, f), self._reduced(f, out)
+            out = self._times(Frac(a, out.den), Frac(b, f.den))
+        return out
+
+    @staticmethod
+    def _reduced(f: Frac, g: Frac) -> tuple[Poly, Frac]:
+        """The numerator of f and the denominator of f, each without what the other fraction cancels of it."""
+        num = f.num
+        if g.den and len(num) > 1:
+            c, m, rest = content(num)
+            if key(rest) in g.den:
+                num = {m: c}
+        den = f.den
+        if den and len(g.num) > 1:
+            d = key(content(g.num)[2])
+            if d in den:
+                den = {k: n - (k == d) for k, n in den.items() if n > (k == d)}
+        return num, Frac(f.num, den)
+
+    def inverse(self, f: Frac) -> Frac:
+        """1 / f. Raises ZeroDivisionError for what is literally 0."""
+        if not f.num:
+            raise ZeroDivisionError
+        c, m, rest = content(f.num)
+        above = self.settled({monomial_power(m, -1): 1 / Fraction(c)})
+        for d, n in f.den.items():
+            for _ in range(n):
+                above = self._times(above, Frac(dict(d)))
+        return above if len(rest) == 1 else self._over(above, {key(rest): 1})
+
+    def power(self, f: Frac, n: int) -> Frac:
+        """A fraction to a whole power."""
+        if n < 0:
+            return self.power(self.inverse(f), -n)
+        if len(f.num) == 1:
+            [(m, c)] = f.num.items()
+            return self._over(self.settled({monomial_power(m, n): Fraction(c) ** n}), {d: k * n for d, k in f.den.items()})
+        if n > 60:
+            raise TooLarge
+        out, square = self.number(1), f
+        while n:
+            if n & 1:
+                out = self._times(out, square)
+            n >>= 1
+            if n:
+                square = self._times(square, square)
+        return out
+
+    def minus(self, f: Frac) -> Frac:
+        """-f."""
+        return Frac(scaled(f.num, -1), f.den)
+
+    def is_zero(self, f: Frac) -> bool:
+        """Whether a fraction is literally 0, by the relations between roots of unity too."""
+        if not f.num:
+            return True
+        if not any(g == self.turn for m in f.num for g, _ in m):
+            return False
+        n = lcm(2, *(Fraction(e).denominator for m in f.num for g, e in m if g == self.turn))
+        w = sympy.Dummy()
+        parts: dict[Monomial, Any] = {}
+        for m, c in f.num.items():
+            turn = sum(e * n if g == self.turn else Fraction(n, 2) for g, e in m if g in (self.turn, self.i))
+            rest = tuple((g, e) for g, e in m if g not in (self.turn, self.i))
+            parts[rest] = parts.get(rest, 0) + sympy.Rational(Fraction(c).numerator, Fraction(c).denominator) * w ** int(turn)
+        cyclotomic = sympy.cyclotomic_poly(2 * n, w)
+        return all(sympy.rem(p, cyclotomic, w) == 0 for p in parts.values())
+
+    # ------------------------------------------------------------------ what is known of a fraction
+
+    def expression(self, p: Poly) -> Any:
+        """A polynomial as SymPy writes it."""
+        return sympy.Add(*(sympy.Rational(Fraction(c).numerator, Fraction(c).denominator) * self.written(m) for m, c in p.items()))
+
+    def written(self, m: Monomial) -> Any:
+        """A monomial as SymPy writes it."""
+        return sympy.Mul(*(self.generators[g].expression ** sympy.Rational(Fraction(e).numerator, Fraction(e).denominator) for g, e in m))
+
+    def real(self, f: Frac) -> bool:
+        """Whether a fraction is known to be real."""
+        return all(self.generators[g].real for p in (f.num, *map(dict, f.den)) for g in generators(p))
