@@ -133,7 +133,7 @@ def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
         inside = part.args[0]
         if isinstance(part, sympy.log) or isinstance(part, sympy.Pow) and part.exp.is_Rational and not part.exp.is_Integer:
             inside = inside - 1
-        elif not (isinstance(part, sympy.Function) or isinstance(part, sympy.Pow) and part.exp.is_negative):
+        elif not (isinstance(part, sympy.Function) and isinstance(inside, sympy.Expr) or isinstance(part, sympy.Pow) and part.exp.is_negative):
             continue
         for factor in sympy.Mul.make_args(sympy.factor_terms(inside)):
             if factor.is_polynomial(symbol) and sympy.degree(factor, symbol) in (1, 2):

@@ -357,6 +357,7 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     `symgrad.algebra.stable_numbers.Unknown` for a function that is not in the list.
     """
     own = list(names or plain_names(symbols))
+    name = f"{name}_" if name in NAMES else name  # so that it does not call itself
     assert name.isidentifier() and all(n.isidentifier() and not keyword.iskeyword(n) for n in own)
     fresh = sympy.numbered_symbols("t", start=0, real=True)
     stand = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
