@@ -6,20 +6,22 @@ A pullback knows nothing of this: every node has a detour then, as if it had hoo
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled
-from symgrad.graph import Node, board, observe_all, upstream
+from symgrad.graph import Node, board, mode, observe, observe_all, upstream
 from symgrad.hooks import DETOURS, NOTHING, ZERO, Detour
 from symgrad.tensor import Tensor
 from symgrad.versions import PACKAGE, user_frame
 
-__all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+__all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
+           "set_detect_anomaly"]
 
 
 class NonFiniteGradient(RuntimeError):
@@ -49,6 +51,26 @@ def _note(node: Node) -> None:
         frame = frame.f_back
     inducer = None if _now.node is None else (_now.node.name(), RECORDS.get(_now.node))
     RECORDS[node] = Record(tuple(stack) or ((_note.__code__, 1),), inducer)
+
+
+@contextlib.contextmanager
+def recording_lines() -> Iterator[None]:
+    """Note the lines that call operations in this thread, without anomaly mode's checks.
+
+    >>> import symgrad
+    >>> with recording_lines():
+    ...     y = symgrad.tensor(1.0, requires_grad=True).exp()
+    >>> y.grad_fn in RECORDS
+    True
+    """
+    if board.observer is _note or _note in mode.observers:
+        yield
+        return
+    observe(_note, True)
+    try:
+        yield
+    finally:
+        observe(_note, False)
 
 
 class Anomaly:

@@ -1,0 +1,279 @@
+"""The kink report: what is listed, and whether the returned gradient is a subgradient of the whole function."""
+
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import symgrad
+from symgrad.autograd import Function
+from symgrad.checking.kinks import Kink, KinkReport, Side, kinks, note
+from symgrad.checking.kinks_reading import hull_distance
+from symgrad.checking.problem import Problem
+
+where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
+
+
+def identity(x):
+    return x.relu() - (-x).relu()
+
+
+def hinge(w, b):
+    X, y = symgrad.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), symgrad.tensor([1.0, 1.0, -1.0])
+    return (1 - y * (X @ w + b)).relu().sum()
+
+
+def network(W, b, V, c):
+    X = symgrad.tensor([[1.0, 2.0], [3.0, -1.0]])
+    return (((X @ W + b).relu() @ V + c) ** 2).sum()
+
+
+def branching(x):
+    if x > 0:
+        return 3 * x
+    return 2 * x
+
+
+# The function, its inputs, the verdict, the returned gradient, and the limiting gradients.
+PROGRAMS = {
+    "relu(x) - relu(-x)": (identity, (0.0,), "outside", [0], [[1]]),
+    "10 x - 9 f2": (lambda x: 10 * x - 9 * identity(x), (0.0,), "outside", [10], [[1]]),
+    "of a nonlinear argument": (lambda x, y: identity(x.sin() * y.exp()), (0.0, 0.0), "outside", [0, 0], [[1, 0]]),
+    "three of them": (lambda x, y: identity(x) + identity(y) + identity(x + y), (0.0, 0.0), "outside", [0, 0], [[2, 2]]),
+    "abs": (abs, (0.0,), "inside", [0], [[-1], [1]]),
+    "abs squared": (lambda x: abs(x) * abs(x), (0.0,), "inside", [0], [[0]]),
+    "abs of a square": (lambda x: abs(x * x), (0.0,), "inside", [0], [[0]]),
+    "abs of a product": (lambda x, y: abs(x * y), (0.0, 0.0), "inside", [0, 0], [[0, 0]]),
+    "nested relu": (lambda x: x.relu().relu(), (0.0,), "inside", [0], [[0], [1]]),
+    "relu of abs": (lambda x: abs(x).relu(), (0.0,), "inside", [0], [[-1], [1]]),
+    "kinks in kinks": (lambda x, y: abs(abs(x) - abs(y)), (0.0, 0.0), "inside", [0, 0], [[-1, -1], [-1, 1], [1, -1], [1, 1]]),
+    "nested, outside": (lambda x, y: 2 * (x + y.relu()).relu() - abs(x + y.relu()), (0.0, 1.0), "inside", [1, 1], [[1, 1]]),
+    "nested and cancelling": (lambda x, y: identity(x + abs(y)), (0.0, 0.0), "outside", [0, 0], [[1, -1], [1, 1]]),
+    "a tie": (symgrad.maximum, (1.0, 1.0), "inside", [0.5, 0.5], [[0, 1], [1, 0]]),
+    "a tie with itself": (lambda x: symgrad.maximum(x, x), (1.0,), "inside", [1], [[1]]),
+    "a tie of one variable": (lambda x: symgrad.maximum(x, 2 * x), (0.0,), "inside", [1.5], [[1], [2]]),
+    "three tied": (amax, ([1.0, 1.0, 1.0, 0.0],), "inside", [1 / 3, 1 / 3, 1 / 3, 0], [[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]),
+    "tied curves": (lambda x: amax(stack([x.sin(), x, x.tan()])), (0.0,), "inside", [1], [[1]]),
+    "max of curves": (lambda x, y: amax(stack([x.sin() + y, x * y.exp(), y])), (0.0, 0.0), "inside", [2 / 3, 2 / 3], [[0, 1], [1, 0], [1, 1]]),
+    "smallest along an axis": (lambda a: symgrad.min(a, 1).values.sum(), ([[1.0, 1.0], [2.0, 3.0]],), "inside", [0.5, 0.5, 1, 0],
+                               [[0, 1, 1, 0], [1, 0, 1, 0]]),
+    "sorted": (lambda x: (symgrad.sort(x).values * symgrad.tensor([1.0, 2.0, 4.0])).sum(), ([2.0, 1.0, 1.0],), "inside", [4, 1, 2],
+               [[4, 1, 2], [4, 2, 1]]),
+    "the sum of sorted": (lambda x: symgrad.sort(x).values.sum(), ([2.0, 1.0, 1.0],), "inside", [1, 1, 1], [[1, 1, 1]]),
+    "median": (symgrad.median, ([1.0, 1.0, 2.0],), "inside", [0.5, 0.5, 0], [[0, 1, 0], [1, 0, 0]]),
+    "clamp": (lambda x: x.clamp(0, 1), (1.0,), "inside", [0], [[0], [1]]),
+    "clamp put right": (lambda x: x.clamp(0, 1) + x.clamp(1, 2), (1.0,), "outside", [0], [[1]]),
+    "a branch": (branching, (0.0,), "inside", [2], [[2], [3]]),
+    "where": (lambda x: where(x > 0, x, 0.1 * x), (0.0,), "inside", [0.1], [[0.1], [1]]),
+    "where at one point": (lambda x: where(x == 0, 0 * x, x), (0.0,), "outside", [0], [[1]]),
+    "elu": (lambda x: where(x > 0, x, x.expm1()), (0.0,), "inside", [1], [[1]]),
+    "x sign(x)": (lambda x: x * x.sign(), (0.0,), "inside", [0], [[-1], [1]]),
+    "floors that meet": (lambda x: (x - x.floor()) * (1 - (x - x.floor())), (1.0,), "inside", [1], [[-1], [1]]),
+    "hinge at the margin": (hinge, ([1.0, 1.0], 0.0), "inside", [0, 0, 0], [
+        [a - c, b, a + b + c] for a in (-1, 0) for b in (-1, 0) for c in (0, 1)]),
+    "l1": (lambda w: abs(w - symgrad.tensor([0.0, 1.0])).sum(), ([0.0, 3.0],), "inside", [0, 1], [[-1, 1], [1, 1]]),
+    "network of zeros": (network, (np.zeros((2, 2)), [0.0] * 2, np.zeros((2, 1)), [1.0]), "inside", [0] * 8 + [4], [[0] * 8 + [4]]),
+    "sqrt of a square": (lambda x: (x * x).sqrt(), (0.0,), "outside", [math.nan], [[-1], [1]]),
+    "power 1.5": (lambda x: abs(x) ** 1.5, (0.0,), "inside", [0], [[0]]),
+    "rounded to a kink": (lambda x: (0.30000000000000004 - (x + 0.2)).relu(), (0.1,), "outside", [0], [[-1]]),
+    "smooth": (lambda x: x.exp(), (0.0,), "inside", [1], [[1]]),
+    "beside a kink": (abs, (1e-30,), "inside", [1], [[1]]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program(name):
+    function, inputs, verdict, returned, gradients = PROGRAMS[name]
+    report = kinks(function, inputs=inputs)
+    assert report.verdict == verdict, str(report)
+    np.testing.assert_array_equal(report.returned, np.array(returned, float))
+    found = sorted(np.round(g, 12).tolist() for g in report.gradients)
+    np.testing.assert_allclose(found, sorted(gradients), rtol=1e-14, atol=1e-14)
+    assert report.inside is (verdict == "inside")
+
+
+UNDECIDED = {
+    "sign": (lambda x: x.sign() + x, (0.0,), "jumps between 0 and 1"),
+    "round": (lambda x: x.round(), (0.5,), "jumps between 0 and 1"),
+    "sqrt of abs": (lambda x: abs(x).sqrt(), (0.0,), "grow without bound"),
+    "sqrt": (lambda x: x.relu().sqrt() * x.sqrt(), (0.0,), "no finite value on some sides"),
+    "a cusp": (lambda x, y: identity(x) + y.relu() - (y - x * x).relu(), (0.0, 0.0), "no direction leads into"),
+    "a flat condition": (lambda x, y: where(x * x - y * y > 0, 3 * x, 5 * x) + 4 * identity(x), (0.0, 0.0), "not told apart by directions"),
+    "norm": (lambda x: symgrad.norm(x) + 3 * identity(x[0]), ([0.0, 0.0],), "for every direction"),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_cannot_be_decided_is_said_so(name):
+    function, inputs, reason = UNDECIDED[name]
+    report = kinks(function, inputs=inputs)
+    assert report.verdict == "undecided" and reason in report.reason and report.inside is None
+
+
+def test_a_norm_at_zero_is_inside_but_not_all_is_known():
+    for function, inputs in ((symgrad.norm, ([0.0, 0.0, 0.0],)), (symgrad.hypot, (0.0, 0.0)), (symgrad.std, ([1.0, 1.0],))):
+        report = kinks(function, inputs=inputs)
+        assert report.verdict == "inside" and not report.complete and report.differentiable is False
+        assert not report.returned.any() and report.kinks[0].convention == "the derivative of least norm: 0"
+
+
+def only(report):
+    (kink,) = report.kinks
+    return kink
+
+
+def test_what_is_listed():
+    def loss(x):
+        return x.relu().sum()
+
+    report = kinks(loss, inputs=([0.0, 3.0, -1.0],))
+    kink = only(report)
+    assert (kink.op, kink.node, kink.element, kink.values, kink.distance) == ("relu", "ReluBackward0", (0,), {"input[0]": 0.0}, 0.0)
+    assert kink.sides == (Side("input[0]", 1, 0.0, 1.0, 0.0),) and kink.kind == "kink" and kink.between and not kink.rounded
+    assert kink.line.endswith("return x.relu().sum()") and __file__ in kink.line
+    assert kink.convention == "the derivative of least norm: 0"
+    tied = only(kinks(symgrad.maximum, inputs=(2.0, 2.0)))
+    assert tied.sides == (Side("input", 1, 0.0, 1.0, 0.5), Side("other", 1, 0.0, 1.0, 0.5)) and tied.convention == "tied elements share equally"
+    jump = only(kinks(lambda x: x.floor() * 0 + x, inputs=(2.0,)))
+    assert jump.kind == "jump" and jump.sides == (Side("input", 0, 1.0, 2.0, 0.0),) and jump.smoothness == 0
+    condition = only(kinks(lambda x: where(x >= 1, x, 2 - x), inputs=(1.0,)))
+    assert condition.op == "ge" and condition.kind == "condition" and condition.convention.endswith("True") and condition.smoothness is None
+    assert only(kinks(lambda x: x.sqrt(), inputs=(0.0,))).kind == "edge of the domain"
+    assert not kinks(lambda x: symgrad.sinc(x) + x.trunc(), inputs=(0.0,)).kinks
+
+
+def test_the_distance():
+    def loss(x):
+        return (x.relu() + x.clamp(0.5, 1.0) + x.floor()).sum()
+
+    assert not kinks(loss, inputs=([0.01, 0.49, 1.02],)).kinks
+    report = kinks(loss, inputs=([0.01, 0.49, 1.03],), distance=0.05)
+    assert [(k.op, k.element, round(k.distance, 10)) for k in report.kinks] == [
+        ("relu", (0,), 0.01), ("clamp_number", (1,), 0.01), ("clamp_number", (2,), 0.03), ("floor", (0,), 0.01), ("floor", (2,), 0.03)]
+    assert report.verdict == "inside" and report.kinks[3].sides[0].left == -1 and "at no kink" in report.reason
+    assert "Kinks and ties within 0.05" in str(report)
+
+
+def test_the_order_of_smoothness(declare):
+    for k in (1, 2, 3):
+        op = declare(f"bend{k}", lambda xp, x, k=k: xp.where(xp.gt(x, 0), x**k, 0 * x),
+                     lambda xp, y, x, k=k: xp.where(xp.gt(x, 0), k * x**(k - 1), 0 * x))
+        kink = only(kinks(op, inputs=(0.0,)))
+        assert kink.smoothness == k and kink.sides[0].left == 0 and kink.sides[0].right == math.factorial(k)
+    assert kink.kind == "third derivative jumps"
+    assert [k.kind for k in kinks(lambda x: abs(x) ** 1.5, inputs=(0.0,)).kinks] == ["kink", "edge of the domain"]
+
+
+def test_a_wrong_convention_is_flagged(declare):
+    op = declare("wrong_abs", lambda xp, x: xp.abs(x), lambda xp, y, x: xp.where(xp.eq(x, 0), 2 + 0 * x, xp.sign(x)))
+    report = kinks(op, inputs=(0.0,))
+    kink = only(report)
+    assert report.verdict == "outside" and report.interval == (-1, 1) and report.returned == 2
+    assert not kink.between and kink.sides[0].between is False and kink.convention == "what the op's own rule gives" and "outside" in str(report)
+
+
+def test_a_rule_that_is_wrong_beside_the_kink_decides_nothing(declare):
+    op = declare("wrong_relu", lambda xp, x: xp.relu(x), lambda xp, y, x: xp.where(xp.gt(x, 0), 3 + 0 * x, 0 * x))
+    report = kinks(op, inputs=(0.0,))
+    assert report.verdict == "undecided" and "the rules give a slope of" in report.reason and "a rule is wrong there" in report.reason
+
+
+def test_a_wrong_backward_of_a_function():
+    class Halved(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.abs()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * where(x == 0, -5.0 + 0 * x, x.sign())
+
+    report = kinks(lambda x: Halved.apply(x), inputs=(0.0,))
+    assert report.verdict == "outside" and report.interval == (-1, 1)
+
+
+def test_a_recorded_graph():
+    x = symgrad.tensor([0.0, 1.0], requires_grad=True)
+    report = kinks(identity(x).sum())
+    assert report.verdict == "outside" and report.names == ["x_0", "x_1"] and report.returned.tolist() == [0, 1]
+    assert report.kinks[0].line is None and report.gradients[0].tolist() == [1, 1]
+    with symgrad.autograd.set_detect_anomaly(True):
+        loss = x.relu().sum()
+    assert kinks(loss).kinks[0].line.endswith("loss = x.relu().sum()")
+    y = symgrad.tensor(0.0, requires_grad=True, symbol="y")
+    assert kinks((x * y).abs().sum(), inputs=[y]).names == ["y"]
+    picked = kinks(symgrad.sort(symgrad.stack([y, 2 * y])).values[0] + identity(y))
+    assert picked.verdict == "undecided" and "give kinks the function" in picked.reason
+    masked = kinks(where(x > 0, x, -x).sum())
+    assert any("conditions of where stand fixed" in text for text in masked.notes)
+    loss.backward()
+    assert kinks(x.exp().relu().sum()).verdict == "inside"
+
+
+def test_misuse_is_told():
+    x = symgrad.tensor([0.0, 1.0], requires_grad=True)
+    loss = (x.relu() * x.exp()).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="kinks: Trying to backward through the graph a second time"):
+        kinks(loss)
+    with pytest.raises(TypeError, match="was not computed from a leaf"):
+        kinks(symgrad.tensor(1.0))
+    with pytest.raises(TypeError, match="kinks needs a tensor .* not float"):
+        kinks(1.0)
+    with pytest.raises(TypeError, match="inputs must be leaves"):
+        kinks(x.relu().sum(), inputs=[3.0])
+    with pytest.raises(ValueError, match="distance must be a number of at least 0, not -1"):
+        kinks(abs, distance=-1, inputs=0.0)
+    assert kinks(lambda x: 1.0, inputs=0.0).verdict == "undecided"
+
+
+def test_a_large_graph_is_listed_only():
+    report = kinks(lambda x: x.relu().sum(), inputs=(np.zeros(200_000),))
+    assert report.verdict == "undecided" and "elements" in report.reason and len(report.kinks) == 200
+    assert any("no more than 200 kinks are listed" in text for text in report.notes)
+
+
+def test_more_kinks_than_can_be_walked_through():
+    report = kinks(lambda x: abs(x).sum() + 3 * identity(x.sum()), inputs=(np.zeros(14),), seconds=20.0)
+    assert report.verdict == "undecided" and "more than 12 different kinks" in report.reason
+    assert kinks(lambda x: abs(x).sum(), inputs=(np.zeros(14),)).verdict == "inside"
+
+
+def test_single_precision():
+    report = kinks(lambda x: amax(x * 0.1), inputs=(symgrad.tensor([1.0, 1.0, 1.0], dtype=symgrad.float32),))
+    assert report.verdict == "inside" and len(report.gradients) == 3
+
+
+def test_the_formats():
+    report = kinks(lambda x: identity(x), inputs=(0.0,))
+    for shown in (str(report), report._repr_markdown_(), report._repr_html_()):
+        assert "outside" in shown and "relu" in shown and "differentiable there" in shown
+    plain = json.loads(json.dumps(report.to_dict()))
+    assert plain["kinks"][0]["sides"][0] == {"element": "input", "order": 1, "left": 0.0, "right": 1.0, "returned": 0.0}
+    assert report.to_dict()["gradients"] == [[1.0]] and repr(report) == "<KinkReport <lambda>: outside>"
+    console = Console(width=200, file=io.StringIO())
+    console.print(report)
+    assert "outside" in console.file.getvalue()
+    assert isinstance(report.kinks[0], Kink) and isinstance(report, KinkReport)
+
+
+def test_the_note_for_a_check():
+    def noted(function, *inputs):
+        problem = Problem(function, inputs)
+        return note(problem.run(problem.point, named=True))
+
+    assert noted(identity, 0.0).startswith("the given point is at a kink of relu: the returned gradient 0 is not in the Clarke")
+    assert noted(abs, 0.0).startswith("the given point is at a kink of abs: the returned gradient 0 is in the convex hull")
+    assert noted(identity, 1.0) is None and noted(lambda x: x.sin(), 0.0) is None
+
+
+def test_the_distance_to_a_hull():
+    square = [np.array(p, float) for p in ((0, 0), (1, 0), (0, 1), (1, 1))]
+    assert hull_distance(square, np.array([0.25, 0.75])) < 1e-9
+    assert hull_distance(square, np.array([1.5, 0.5])) == pytest.approx(0.5)
+    assert hull_distance(square[:1], np.array([0.0, -2.0])) == 2
