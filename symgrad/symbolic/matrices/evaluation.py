@@ -11,7 +11,7 @@ import sympy
 from symgrad.carriers import precise
 from symgrad.symbolic.matrices.forms import Form
 from symgrad.symbolic.matrices.functions import FUNCTIONS, Elementwise
-from symgrad.symbolic.matrices.linalg import adjugate, expanded_determinant
+from symgrad.symbolic.matrices.linalg import determinant_of, inverse_of
 from symgrad.symbolic.matrices.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Size, Softmax, Sum, Symbol
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
@@ -58,11 +58,11 @@ class Field:
 
     def inverse(self, x: Any) -> Any:
         """The inverse of a matrix."""
-        return adjugate(x) / expanded_determinant(x.tolist()) if self.exact else np.linalg.inv(x)
+        return inverse_of(x) if self.exact else np.linalg.inv(x)
 
     def determinant(self, x: Any) -> Any:
         """The determinant of a matrix, as an array without axes."""
-        return np.asarray(expanded_determinant(x.tolist()), object) if self.exact else np.asarray(np.linalg.det(x))
+        return np.asarray(determinant_of(x), object) if self.exact else np.asarray(np.linalg.det(x))
 
     def log(self, x: Any) -> Any:
         """The logarithm."""
@@ -97,6 +97,8 @@ SYMPY = Field(sympy, lambda number: number, True)
 def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any] | None = None) -> Any:
     """Every element of a sum, by its definition: products multiplied out over all indices and added up."""
     memo = {} if memo is None else memo
+    if not field.exact:
+        return _floats(total, values, field, sizes, memo)
     out = field.full(0, tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
         letters: list[Index] = list(total.out)
@@ -115,6 +117,20 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
         summed = tuple(range(len(total.out), len(letters)))
         out = out + (np.add.reduce(product, axis=summed) if summed else product)
     return np.asarray(out)
+
+
+def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
+    """The same in floats, by matrix products."""
+    out = np.zeros(tuple(sizes(i.dimension) for i in total.out))
+    for term in total.terms:
+        numbers: dict[Index, int] = {}
+        operands: list[Any] = [np.asarray(float(term.coefficient)), []]
+        for f in term.factors:
+            operands += [field.power(_head(f, values, field, sizes, memo), f.power), [numbers.setdefault(i, len(numbers)) for i in f.indices]]
+        kept = [i for i in total.out if i in numbers]
+        found = np.einsum(*operands, [numbers[i] for i in kept], optimize=len(term.factors) > 1)
+        out += found[tuple(slice(None) if i in kept else None for i in total.out)]
+    return out
 
 
 def _head(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
@@ -153,6 +169,10 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
         return x.reshape(-1, 1) if x.ndim == 1 else x.reshape(1, 1) if not x.ndim else x
     if kind == "number":
         return field.full(form.value, (1, 1))
+    if kind == "zero":
+        lengths = tuple(map(sizes, form.value))
+        rows, columns = (lengths[0] * lengths[1], lengths[2] * lengths[3]) if len(lengths) == 4 else (*lengths, 1, 1)[:2]
+        return field.full(0, (rows, columns))
     if kind == "size":
         return field.full(sizes(form.value), (1, 1))
     if kind == "ones":

@@ -13,7 +13,7 @@ from symgrad.graph import NAMED, Leaf
 from symgrad.symbolic.matrices.confirming import confirm, sizes_of
 from symgrad.symbolic.matrices.derivatives import derivative
 from symgrad.symbolic.matrices.evaluation import FLOATS, SYMPY, of_sum
-from symgrad.symbolic.matrices.forms import Form, form_of, weight
+from symgrad.symbolic.matrices.forms import Form, form_of, pinned, weight
 from symgrad.symbolic.matrices.indexed import index_latex, index_numpy, index_text
 from symgrad.symbolic.matrices.printing import Latex, Text
 from symgrad.symbolic.matrices.reading import Problem
@@ -39,7 +39,7 @@ class MatrixExpression:
         self._problem, self._by = problem, tuple(by)
         self._total = total
         self._sum, self._form = _most_compact(total)
-        self._text = str(self._form and Text().show(self._form) or index_text(self._sum))
+        self._text = index_text(self._sum) if self._form is None else Text().show(pinned(self._form))
         self.points = confirm(problem, self._by, self._sum, self._form, self._text)
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class MatrixExpression:
 
     def latex(self) -> str:
         """The formula as LaTeX."""
-        return index_latex(self._sum) if self._form is None else Latex().show(self._form)
+        return index_latex(self._sum) if self._form is None else Latex().show(pinned(self._form))
 
     def indices(self) -> str:
         """The formula in index notation, whatever it is."""
@@ -152,11 +152,11 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
     plain = simplified(total)
     best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
     ways = (plain, split(plain, (Inverse,)), split(plain))
-    for way in map(with_softmax, (*ways, *map(factored, ways), factored(expanded(plain)))):
+    for way in map(with_softmax, (*ways, *map(factored, ways), factored(plain, True), *(factored(expanded(plain), turn) for turn in (False, True)))):
         form: Form | None
         try:
             form = form_of(way)
-            text = Text().show(form)
+            text = Text().show(pinned(form))
         except NoCompactForm:
             form, text = None, index_text(way)
         partly = 1 < len(way.terms) < len(plain.terms)  # some terms with a common factor, others beside them, are hard to read

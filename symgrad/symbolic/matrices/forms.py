@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
+
 from symgrad.symbolic.matrices.terms import (
     ONE,
     Applied,
@@ -23,7 +25,7 @@ from symgrad.symbolic.matrices.terms import (
     Term,
 )
 
-__all__ = ["Form", "form_of", "transposed", "weight"]
+__all__ = ["Form", "form_of", "pinned", "transposed", "weight"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,22 @@ def transposed(form: Form) -> Form:
     if form.kind == "product":
         return Form("product", tuple(map(transposed, reversed(form.args))), rank=-form.rank if abs(form.rank) == 1 else 2)
     return Form("transpose", (form,), rank=-form.rank if abs(form.rank) == 1 else 2)
+
+
+def pinned(form: Form) -> Form:
+    """A form with the lengths that have no name as the numbers they are at hand."""
+    args = tuple(map(pinned, form.args))
+    if form.kind == "size" and form.value.name is None:
+        return Form("number", value=sympy.Integer(form.value.size), rank=0)
+    if form.kind == "add" and all(f.kind == "number" for f in args):
+        return Form("number", value=sum((f.value * n for f, n in zip(args, form.value)), ONE * 0), rank=0)
+    if form.kind == "scale":
+        number, powers = form.value
+        for f, p in zip(args, powers):
+            number = number * f.value**p if f.kind == "number" else number
+        scalars = [(f, p) for f, p in zip(args, powers) if f.kind != "number"]
+        return _scaled(number, scalars, args[-1] if len(args) > len(powers) else None)
+    return form if args == form.args else Form(form.kind, args, form.value, form.rank, form.symmetric)
 
 
 def weight(form: Form) -> int:
@@ -96,7 +114,7 @@ def form_of(total: Sum, loose: bool = False) -> Form:
     if rank > 2 and rank != 4:
         raise NoCompactForm(f"an array of {rank} axes has no matrix notation")
     if not total.terms:
-        return Form("number", value=ONE * 0, rank=0)
+        return Form("zero", value=tuple(i.dimension for i in total.out), rank=min(rank, 2))
     parts = [_term_form(t, total.out, loose or len(total.terms) > 1) for t in total.terms]
     if len(parts) == 1:
         number, form = parts[0]

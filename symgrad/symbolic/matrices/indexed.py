@@ -117,6 +117,8 @@ def index_numpy(total: Sum, size: Callable[[Any], str]) -> str:
             lengths = ", ".join(size(i.dimension) for i in total.out)
             source = f"np.broadcast_to(np.asarray({source})[{spread}], ({lengths},))"
         parts.append(f"({show(term.coefficient)}) * {source}" if term.coefficient != 1 else source)
+    if not parts and total.out:
+        return f"np.zeros(({', '.join(size(i.dimension) for i in total.out)},))"
     return " + ".join(parts) or "0.0"
 
 

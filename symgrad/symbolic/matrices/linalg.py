@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symgrad.carriers.cells import Cells
 from symgrad.op import Op
@@ -18,7 +19,7 @@ from symgrad.symbolic.matrices.carrier import carrier
 from symgrad.symbolic.matrices.labelled import Labelled
 from symgrad.tensor import Tensor, as_value, wrap
 
-__all__ = ["adjugate", "det", "expanded_determinant", "inv", "logdet", "solve"]
+__all__ = ["det", "determinant_of", "inv", "inverse_of", "logdet", "solve"]
 
 
 def _t(xp: Any, x: Any) -> Any:
@@ -30,7 +31,7 @@ def _inverse(xp: Any, x: Any) -> Any:
         return _inv(x)
     if isinstance(x, Labelled):
         return carrier.inverse(x)
-    return adjugate(x) / _determinant(xp, x) if isinstance(x, Cells) else np.linalg.inv(x)
+    return inverse_of(x) if isinstance(x, Cells) else np.linalg.inv(x)
 
 
 def _determinant(xp: Any, x: Any) -> Any:
@@ -38,7 +39,7 @@ def _determinant(xp: Any, x: Any) -> Any:
         return _det(x)
     if isinstance(x, Labelled):
         return carrier.determinant(x)
-    return type(x).fill([expanded_determinant(x.tolist())], ()) if isinstance(x, Cells) else np.asarray(np.linalg.det(x))[()]
+    return type(x).fill([determinant_of(x)], ()) if isinstance(x, Cells) else np.asarray(np.linalg.det(x))[()]
 
 
 def _logdeterminant(xp: Any, x: Any) -> Any:
@@ -50,29 +51,90 @@ def _logdeterminant(xp: Any, x: Any) -> Any:
     return np.float64(log if sign > 0 else np.nan if sign < 0 else -np.inf)
 
 
-def expanded_determinant(rows: list[list[Any]]) -> Any:
+def determinant_of(x: Any) -> Any:
+    """The determinant of an array of SymPy expressions or many-digit floats."""
+    rows = x.tolist()
+    return _expanded(rows) if _symbolic(x) else _eliminated(rows)[0]
+
+
+def inverse_of(x: Any) -> Any:
+    """The inverse of an array of SymPy expressions or many-digit floats. Raises ZeroDivisionError where a float matrix has none."""
+    if _symbolic(x):
+        return _adjugate(x) / _expanded(x.tolist())
+    inverse, out = _eliminated(x.tolist())[1], x.copy()
+    if not inverse:
+        raise ZeroDivisionError("inv: the matrix is singular")
+    for i, row in enumerate(inverse):
+        for k, element in enumerate(row):
+            out[i, k] = element
+    return out
+
+
+def _symbolic(x: Any) -> bool:
+    return any(isinstance(e, sympy.Basic) for e in x.ravel().tolist())
+
+
+def _eliminated(rows: list[list[Any]]) -> tuple[Any, list[list[Any]]]:
+    """The determinant and the inverse of a matrix of numbers, by elimination with the largest pivots."""
+    n, determinant = len(rows), 1
+    rows = [[*row, *(int(i == k) for k in range(n))] for i, row in enumerate(rows)]
+    for k in range(n):
+        best = max(range(k, n), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[best] = rows[best], rows[k]
+        pivot = rows[k][k]
+        determinant = determinant * (pivot if best == k else -pivot)
+        if pivot == 0:
+            return determinant, []
+        rows[k] = [e / pivot for e in rows[k]]
+        for i in range(n):
+            if i != k and rows[i][k] != 0:
+                factor = rows[i][k]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k])]
+    return determinant, [row[n:] for row in rows]
+
+
+def _expanded(rows: list[list[Any]]) -> Any:
     """A determinant of exact elements, by its first row."""
     if not rows:
         return 1
     total: Any = 0
     for k, element in enumerate(rows[0]):
         if element != 0:
-            total = total + (-1) ** k * element * expanded_determinant([row[:k] + row[k + 1:] for row in rows[1:]])
+            total = total + (-1) ** k * element * _expanded([row[:k] + row[k + 1:] for row in rows[1:]])
     return total
 
 
-def adjugate(x: Any) -> Any:
+def _adjugate(x: Any) -> Any:
     """The transposed cofactors of exact elements, in an array like the one given."""
     rows, n = x.tolist(), len(x)
 
     def cofactor(i: int, k: int) -> Any:
-        return (-1) ** (i + k) * expanded_determinant([row[:k] + row[k + 1:] for m, row in enumerate(rows) if m != i])
+        return (-1) ** (i + k) * _expanded([row[:k] + row[k + 1:] for m, row in enumerate(rows) if m != i])
 
     out = x.copy()
     for i in range(n):
         for k in range(n):
             out[i, k] = cofactor(k, i)
     return out
+
+
+def _solution(xp: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, Tensor):
+        return _solve(a, b)
+    if isinstance(a, Labelled):
+        return carrier.matmul(carrier.inverse(a), b)
+    return inverse_of(a).dot(b) if isinstance(a, Cells) else np.linalg.solve(a, b)
+
+
+def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
+    back = _solution(xp, _t(xp, args[0]), g)
+    if y.ndim == 2:
+        return -xp.mm(back, _t(xp, y)), back
+    return -(xp.reshape(back, (*back.shape, 1)) * y), back
+
+
+def _solve_jvp(xp: Any, ta: Any, tb: Any, y: Any, args: Any) -> Any:
+    return _solution(xp, args[0], tb - (xp.mm(ta, y) if y.ndim == 2 else xp.mv(ta, y)))
 
 
 def _op(name: str, forward: Callable, vjp: Callable, jvp: Callable, *arguments: str) -> Op:
@@ -91,7 +153,9 @@ DET = _op("det", lambda xp, input: _determinant(xp, input), lambda xp, g, y, arg
           lambda xp, tangents, y, args: y * xp.trace(xp.mm(_inverse(xp, args[0]), tangents[0])), "input")
 LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, _inverse(xp, args[0])),),
              lambda xp, tangents, y, args: xp.trace(xp.mm(_inverse(xp, args[0]), tangents[0])), "input")
-_inv, _det, _logdet = core(INV), core(DET), core(LOGDET)
+SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), lambda xp, g, y, args, needs: _solve_vjp(xp, g, y, args),
+            lambda xp, tangents, y, args: _solve_jvp(xp, *_filled(xp, tangents, args), y, args), "input", "other")
+_inv, _det, _logdet, _solve = core(INV), core(DET), core(LOGDET), core(SOLVE)
 
 
 def _matrix(name: str, x: Any) -> Tensor:
@@ -143,4 +207,7 @@ def solve(input: Any, other: Any) -> Tensor:
     >>> solve(symgrad.tensor([[2.0, 0.0], [0.0, 4.0]]), symgrad.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    return inv(input) @ other
+    input, other = _matrix("solve", input), other if isinstance(other, Tensor) else wrap(as_value(other))
+    if other.ndim not in (1, 2) or other.shape[0] != input.shape[0]:
+        raise RuntimeError(f"solve: expected a vector or a matrix of {input.shape[0]} rows, but got a tensor of shape {list(other.shape)}")
+    return _solve(input, other)

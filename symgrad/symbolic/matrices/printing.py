@@ -98,6 +98,9 @@ class Text:
     def _size(self, form: Form) -> tuple[str, int]:
         return form.value.name or str(form.value.size), ATOM
 
+    def _zero(self, form: Form) -> tuple[str, int]:
+        return "0", ATOM
+
     def _ones(self, form: Form) -> tuple[str, int]:
         return "𝟏", ATOM
 

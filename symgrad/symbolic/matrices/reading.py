@@ -66,7 +66,7 @@ class Problem:
                 return found if name == "softmax" else found - 1
         lifted = tuple(self._checked(a) if isinstance(a, _Unnamed) else a if p is not None and not hasattr(a, "dtype") else a
                        for p, a in zip(node.parents, args))
-        known: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse}
+        known: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": self._std}
         try:
             if name in known:
                 return known[name](*[lift(a) for a in lifted], *(node.args or ())[len(node.parents):])
@@ -102,8 +102,7 @@ class Problem:
         indices = tuple(Index(d) for d in dimensions)
         return Labelled(indices, Sum(indices, (Term(ONE, (Factor(symbol, indices),)),)))
 
-    @staticmethod
-    def _mean(x: Labelled, dim: tuple[int, ...], keepdim: bool) -> Labelled:
+    def _mean(self, x: Labelled, dim: tuple[int, ...], keepdim: bool) -> Labelled:
         """The sum over the number of elements, by the names of the axes."""
         total = carrier.sum(x, dim, keepdim)
         for d in dim:
@@ -112,6 +111,19 @@ class Problem:
                 size = Sum((), (Term(ONE, (Factor(Size(index.dimension), (), -ONE),)),))
                 total = Labelled(total.axes, times(total.total.out, [(total.total, total.total.out), (size, ())]))
         return total
+
+    def _var(self, x: Labelled, dim: tuple[int, ...], correction: Any, keepdim: bool) -> Labelled:
+        """Σ (x - mean)² over the number of elements less the correction."""
+        total = carrier.sum(carrier.square(x - self._mean(x, dim, True)), dim, keepdim)
+        count = lift(1)
+        for d in dim:
+            index = x.axes[d]
+            if index is not None:
+                count = count * Labelled((), Sum((), (Term(ONE, (Factor(Size(index.dimension)),)),)))
+        return total / (count - correction)
+
+    def _std(self, *given: Any) -> Labelled:
+        return carrier.sqrt(self._var(*given))
 
     def _mse(self, x: Labelled, target: Labelled, reduction: str) -> Labelled:
         each = carrier.square(x - target)

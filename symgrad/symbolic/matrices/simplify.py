@@ -28,6 +28,7 @@ from symgrad.symbolic.matrices.terms import (
     term_key,
 )
 
+MANY = 12  # terms; beyond it, nobody looks for common factors by hand either
 __all__ = ["expanded", "factored", "simplified", "split", "with_softmax"]
 
 
@@ -241,14 +242,16 @@ def _consistent(mapping: Mapping[Index, Index], old: Sequence[Index], new: Seque
 # Common factors
 
 
-def factored(total: Sum) -> Sum:
-    """A sum with common factors taken out, the most common first."""
+def factored(total: Sum, last: bool = False) -> Sum:
+    """A sum with common factors taken out, the most at a time; of equally many the first, or the `last`."""
     terms = list(total.terms)
+    if len(terms) > MANY:
+        return total
     while True:
         best: tuple[int, int, int, dict[int, int], dict[Index, Index]] | None = None
         for a in range(len(terms)):
             for b in range(a + 1, len(terms)):
-                pairs, mapping = _common(terms[a], terms[b], total.out)
+                pairs, mapping = _common(terms[a], terms[b], total.out, last)
                 if pairs and (best is None or len(pairs) > best[0]):
                     best = len(pairs), a, b, pairs, mapping
         if best is None:
@@ -257,14 +260,14 @@ def factored(total: Sum) -> Sum:
         terms[a] = _joined(terms[a], terms.pop(b), pairs, mapping, total.out)
 
 
-def _common(one: Term, two: Term, out: Sequence[Index]) -> tuple[dict[int, int], dict[Index, Index]]:
+def _common(one: Term, two: Term, out: Sequence[Index], last: bool) -> tuple[dict[int, int], dict[Index, Index]]:
     """Which factors of the second term are which of the first, and its indices as those of the first."""
     best: tuple[dict[int, int], dict[Index, Index]] = {}, {}
     fixed = {i: i for i in out}
 
     def grow(pairs: dict[int, int], mapping: dict[Index, Index]) -> None:
         nonlocal best
-        if len(pairs) > len(best[0]) and _whole(one, set(pairs.values()), out) and _whole(two, set(pairs), out):
+        if len(pairs) >= len(best[0]) + (not last) and _whole(one, set(pairs.values()), out) and _whole(two, set(pairs), out):
             best = pairs, mapping
         for m, g in enumerate(two.factors):
             if m in pairs:
@@ -318,8 +321,10 @@ def _joined(one: Term, two: Term, pairs: Mapping[int, int], mapping: Mapping[Ind
 
 
 def expanded(total: Sum) -> Sum:
-    """A sum with every bracket multiplied out."""
+    """A sum with every bracket multiplied out, unless that makes too many terms to look at."""
     terms = []
+    if len(total.terms) > MANY:
+        return total
     for term in total.terms:
         at = next((n for n, f in enumerate(term.factors) if isinstance(f.head, Applied) and f.head.function is None and f.power == 1), None)
         if at is None:

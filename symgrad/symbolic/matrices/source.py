@@ -40,6 +40,12 @@ class NumPy:
     def _size(self, form: Form) -> tuple[str, int]:
         return self.size(form.value), ATOM
 
+    def _zero(self, form: Form) -> tuple[str, int]:
+        lengths = [self.size(d) for d in form.value]
+        if len(lengths) == 4:
+            lengths = [" * ".join(lengths[:2]), " * ".join(lengths[2:])]
+        return f"np.zeros(({', '.join(lengths)}{',' * (len(lengths) == 1)}))" if lengths else "0.0", ATOM
+
     def _ones(self, form: Form) -> tuple[str, int]:
         return f"np.ones({self.size(form.value)})", ATOM
 
