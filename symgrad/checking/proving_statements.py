@@ -1,0 +1,148 @@
+"""The statements about one case: formulas and numbers put together to verdicts, region by region."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from symgrad.algebra.evaluating import Unknown
+from symgrad.algebra.identity import identical
+from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.carriers import symbolic
+from symgrad.checking.proving import Statement
+from symgrad.checking.proving_cases import Case, Key
+from symgrad.checking.proving_numbers import Found, Numbers
+from symgrad.checking.proving_regions import Region, regions
+from symgrad.checking.recorder import Recorder
+from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+
+__all__ = ["statements"]
+
+ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
+ELEMENT = 3.0  # seconds for one element of a derivative
+FEWEST = 6  # points in a region
+
+
+def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[Statement]:
+    """Every statement about a case up to an order, in every region."""
+    end = time.monotonic() + seconds
+    try:
+        found = regions(case, case.forward())
+        truths = [dict(case.truths(order, region)) for region in found]
+    except ERRORS as error:
+        yield Statement(order, "all", str(case), "", NOT_CHECKABLE, reason=f"its forward rule has no formula that SymPy can differentiate: {error}")
+        return
+    for k, (region, inside) in enumerate(zip(found, truths)):
+        numbers, doubt = _numbers(case, region, inside, order, max(FEWEST, -(-points // len(found))))
+        claims, trouble = _claims(case, region, order)
+        left = (end - time.monotonic()) / (len(found) - k)
+        stop = time.monotonic() + left
+        for n, key in enumerate(sorted(inside)):
+            share = max((stop - time.monotonic()) / (len(inside) - n), 0.0)
+            yield _statement(case, region, key, claims.get(key), inside[key], numbers.get(key), doubt or trouble, share)
+
+
+def _numbers(case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, points: int) -> tuple[dict[Key, Found], str]:
+    try:
+        return Numbers(case, region, truths, order).compare(points), ""
+    except (Unknown, *ERRORS) as error:
+        return {}, f"the rules cannot be read with many digits: {error}"
+
+
+def _claims(case: Case, region: Region, order: int) -> tuple[dict[Key, list[Any]], str]:
+    """What the rules say inside a region, as formulas."""
+    def supply(name: str, shape: tuple[int, ...]) -> Any:
+        return symbolic.ExactExpressions.fill([region(s) for s in case.supply(name, shape).ravel().tolist()], shape)
+
+    try:
+        recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact=True))
+        found = case.claims(recorder, supply, order)
+        return {key: [_settled(sympy.sympify(e)) for e in es] for key, es in found}, ""
+    except ERRORS as error:
+        return {}, f"the rules have no formula: {error}"
+
+
+def _settled(e: Any) -> Any:
+    """An expression in which numbers that are equal only at single points are not: conditions such as x = 0, which a rule asks to be safe."""
+    held = [c for c in e.atoms(sympy.Eq, sympy.Ne) if e.has(sympy.Piecewise)]
+    decided = {}
+    for condition in held:
+        symbols = sorted(condition.free_symbols, key=str)
+        at = {s: sympy.Rational(7 + 3 * i, 11 + i) for i, s in enumerate(symbols)}
+        try:
+            gap = (condition.lhs - condition.rhs).xreplace(at).evalf(30)
+        except (*ERRORS,):
+            continue
+        if gap.is_number and abs(gap) > 1e-12:
+            decided[condition] = sympy.S.false if isinstance(condition, sympy.Eq) else sympy.S.true
+    return e.xreplace(decided) if decided else e
+
+
+def _statement(case: Case, region: Region, key: Key, claims: Sequence[Any] | None, truths: Sequence[Any], numbers: Found | None, trouble: str,
+               seconds: float) -> Statement:
+    """The verdict of one statement: by its numbers, and then by its formulas."""
+    out = Statement(key.order, key.what, str(case), region.text, VERIFIED, numbers.points if numbers else 0)
+    if numbers is not None and numbers.point is not None:
+        out.verdict, out.claim, out.truth = REFUTED, numbers.claim, numbers.truth
+        out.point = {str(x): v for x, v in numbers.point.items()}
+        out.reason = "the rule is not the derivative"
+        if claims is not None:
+            out.difference = _difference(claims, truths)
+        return out
+    if claims is None and not out.points:
+        out.verdict, out.reason = NOT_CHECKABLE, trouble or "there was no point to compare at"
+        return out
+    if claims is None:
+        out.reason = trouble
+        return out
+    end = time.monotonic() + seconds
+    for claim, truth in zip(claims, truths, strict=True):
+        if claim == truth:
+            continue
+        try:
+            answer = identical(claim, truth, _assumptions(region, claim, truth), seconds=max(0.05, min(ELEMENT, end - time.monotonic())), points=8)
+        except ERRORS as error:
+            out.reason = f"the formulas were not compared: {error}"
+            return out
+        if answer.verdict == REFUTED and not out.points:
+            at = {s: v for s, v in (answer.point or {}).items()}
+            out.verdict, out.difference, out.reason = REFUTED, answer.difference, "the formulas differ"
+            out.point = {str(x): region(x).xreplace(at) for x in case.variables}
+            out.claim, out.truth = answer.values or (None, None)
+            return out
+        if answer.verdict != PROVED:
+            out.reason = "the formulas were not brought to the same one" if answer else f"the formulas were not compared: {answer.reason}"
+            if numbers is None:
+                out.points = answer.points
+            if not out.points:
+                out.verdict = NOT_CHECKABLE
+            return out
+    if not out.points:
+        out.verdict, out.reason = NOT_CHECKABLE, trouble or "the formulas are the same, but there was no point to confirm it at"
+        return out
+    out.verdict = PROVED
+    return out
+
+
+def _assumptions(region: Region, *expressions: Any) -> dict[Any, Any]:
+    inside = set().union(*(e.free_symbols for e in expressions))
+    return {s: d for s, d in region.domains.items() if s in inside}
+
+
+def _difference(claims: Sequence[Any], truths: Sequence[Any]) -> Any:
+    """The first difference of two formulas that is not 0, simplified where that takes no time."""
+    for claim, truth in zip(claims, truths, strict=True):
+        difference = claim - truth
+        if difference == 0:
+            continue
+        try:
+            with limited(1.0):
+                simple = min((difference, sympy.factor_terms(difference), sympy.simplify(difference)), key=sympy.count_ops)
+        except (OutOfTime, *ERRORS):
+            simple = difference
+        if simple != 0:
+            return simple if simple.count_ops() <= 200 else None
+    return None
