@@ -112,11 +112,26 @@ def _bounded(function: Any) -> Any:
     return call
 
 
+def _is_large(x: Any) -> bool:
+    """Whether a number is whole and so large that e**-x is nothing beside e**x: mpmath would multiply e with itself that often."""
+    return bool(context.isint(x) and context.mag(x) > 30)
+
+
 def _exponential(x: Any) -> Any:
-    """e**x; a large whole number is moved off by a half, since mpmath would multiply e with itself."""
-    if context.isint(x) and context.mag(x) > 30:
-        return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5)
-    return context.exp(x)
+    """e**x; a large whole number is moved off by a half."""
+    return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5) if _is_large(x) else context.exp(x)
+
+
+def _cosh(x: Any) -> Any:
+    return _exponential(builtins.abs(x)) / 2 if _is_large(x) else context.cosh(x)
+
+
+def _sinh(x: Any) -> Any:
+    return context.sign(x) * _exponential(builtins.abs(x)) / 2 if _is_large(x) else context.sinh(x)
+
+
+def _sech(x: Any) -> Any:
+    return 2 * _exponential(-builtins.abs(x)) if _is_large(x) else context.sech(x)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -163,7 +178,7 @@ def lift_value(value: Any) -> Any:
 
 abs, sign = _each(builtins.abs), _each(context.sign)
 exp, sin, cos, tan, atan = (_each(_bounded(f)) for f in (_exponential, context.sin, context.cos, context.tan, context.atan))
-sinh, cosh, tanh, sech, asinh = (_each(_bounded(f)) for f in (context.sinh, context.cosh, context.tanh, context.sech, context.asinh))
+sinh, cosh, tanh, sech, asinh = (_each(_bounded(f)) for f in (_sinh, _cosh, context.tanh, _sech, context.asinh))
 expm1 = _each(_bounded(context.expm1))
 log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
     _each(_real(f)) for f in (context.log, context.log10, context.sqrt, context.asin, context.acos, context.acosh, context.atanh, context.log1p))
@@ -174,7 +189,7 @@ log2 = _each(_real(_guarded(lambda x: context.log(x) / context.ln2)))
 rsqrt = _each(_real(lambda x: _divide(context.one, context.sqrt(x))))
 square = _each(lambda x: x * x)
 reciprocal = _each(lambda x: _divide(context.one, x))
-sech_square = _each(_bounded(lambda x: context.sech(x) ** 2))
+sech_square = _each(_bounded(lambda x: _sech(x) ** 2))
 sigmoid = _each(_bounded(lambda x: 1 / (1 + _exponential(-x))))
 logsigmoid = _each(_bounded(lambda x: -context.log1p(_exponential(-x))))
 relu = _each(lambda x: _larger(x, context.zero))

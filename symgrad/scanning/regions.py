@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,7 @@ def as_domain(given: Any) -> Domain:
     if isinstance(given, (tuple, list)) and given:
         parts = [as_domain(part) for part in given]
         return Domain(" ∪ ".join(part.name for part in parts), tuple(i for part in parts for i in part.intervals))
-    if getattr(given, "is_set", False) or getattr(type(given), "is_Interval", False):
+    if "sympy" in sys.modules and isinstance(given, sys.modules["sympy"].Set):
         return _of_sympy(given)
     raise TypeError(f"accuracy: a domain is a pair (low, high), a list of pairs, a SymPy set or a symgrad Domain, not {given!r}")
 
@@ -74,6 +75,8 @@ def _is_end(x: Any) -> bool:
 def _of_sympy(given: Any) -> Domain:
     import sympy
 
+    if given.is_empty:
+        raise ValueError(f"accuracy: the domain {given} excludes every point")
     parts, excluded = given, []
     if isinstance(parts, sympy.Complement) and isinstance(parts.args[1], sympy.FiniteSet):
         parts, excluded = parts.args[0], [float(x) for x in parts.args[1]]
@@ -86,8 +89,6 @@ def _of_sympy(given: Any) -> Domain:
             intervals.append(Interval(float(part.inf), float(part.sup), *open_ends))
         else:
             raise TypeError(f"accuracy: the domain {given} is not made of intervals of real numbers")
-    if not intervals:
-        raise ValueError(f"accuracy: the domain {given} excludes every point")
     return Domain(str(given), tuple(intervals), tuple(excluded))
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import sympy
 
 from symgrad.checking.foreign import is_foreign
-from symgrad.checking.problem import silence
 from symgrad.checking.progress import progress_bar
 from symgrad.domains import Domain
 from symgrad.dtypes import DType
@@ -64,8 +63,8 @@ def _explain(scanner: Scanner, domains: Sequence[Domain]) -> None:
     """Add the formula, what the errors come from, and what would be better."""
     report, subject, floats = scanner.report, scanner.subject, scanner.floats
     lost = sorted((x for x in scanner.found if x[0].lost), key=lambda x: (x[0].verdict == "ill-conditioned", x[0].order))
-    point = lost[0][0].point if lost else next(iter(report.worst)).point
-    exact = _formulas(report, subject, np.array(point, floats.dtype))
+    points = dict.fromkeys(w.point for w in (*(x[0] for x in lost), *report.worst))
+    exact = _formulas(report, subject, [np.array(point, floats.dtype) for point in points])
     if not lost:
         return
     scanner.progress("looking for the operation that loses the digits", 0, 1)
@@ -75,11 +74,17 @@ def _explain(scanner: Scanner, domains: Sequence[Domain]) -> None:
         report.better = better_forms(subject, floats, exact, domains, scanner.merged, scanner.order)
 
 
-def _formulas(report: AccuracyReport, subject: Subject, point: np.ndarray) -> Any:
+def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndarray]) -> Any:
     """Put the formula as a person reads it into the report; gives it with exact constants. None where there is none, or only a long one."""
-    try:
-        with silence():
+    for point in points:
+        try:
             result = subject.one(list(point), named=True).result
+        except Exception:  # whatever a user's function raises at this point
+            continue
+        break
+    else:
+        return None
+    try:
         if len(upstream([result._node])) > LARGEST:  # type: ignore[list-item]
             return None
         report.formula = expr(result)

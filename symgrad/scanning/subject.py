@@ -290,18 +290,21 @@ def _arguments(function: Callable[..., Any], name: str, count: int | None) -> li
         count = function.nin  # type: ignore[attr-defined]
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
+    except (TypeError, ValueError):  # it does not say
+        return _numbered(count or 1)
     required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY]
     if needed:
         raise TypeError(f"accuracy: {name} needs the keyword {needed[0]}; wrap it in a function of its numbers alone")
     if required and count in (None, len(required)):
         return required
-    if parameters and not required and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+    if not required and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if not positional:
             raise TypeError(f"accuracy: {name} takes no arguments; give a function of one or more real numbers")
         return positional[:1]
-    n = count or 1
-    return ["x"] if n == 1 else [f"x{i + 1}" for i in range(n)]
+    return _numbered(count or 1)
+
+
+def _numbered(count: int) -> list[str]:
+    return ["x"] if count == 1 else [f"x{i + 1}" for i in range(count)]
