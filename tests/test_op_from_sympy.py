@@ -25,12 +25,14 @@ x, y = sympy.symbols("x y", real=True)
 p = Symbol("p", positive=True)
 BOUND = 8  # units in the last place of the true value, by the size of a change that one unit in the last place of an argument makes
 
-TAILS = (-700.0, -80.0, -36.5, -5.0, -1.0, -0.3, -1e-3, -1e-9, -1e-30, 1e-200, 1e-9, 1e-3, 0.05, 0.3, 0.45, 0.7, 1.0, 1.6, 2.5, 5.0, 19.5, 80.0, 700.0)
+TAILS = (-700.0, -80.0, -36.5, -5.0, -1.0, -0.3, -1e-3, -1e-9, -1e-30, 1e-200, 1e-9, 1e-3, 0.05, 0.3, 0.45, 0.7, 1.0, 1.6, 2.5, 5.0, 19.5, 80.0,
+         700.0)
 POSITIVES = tuple(v for v in TAILS if v > 0)
 FORMULAS = {
     "softsign": (x / (1 + Abs(x)), TAILS), "gaussian": (exp(-x**2 / 2), TAILS), "logistic": (log(1 + exp(-x)), TAILS),
     "swish": (x / (1 + exp(-x)), TAILS), "sinc_like": (sin(x) / x, TAILS), "exprel": ((exp(x) - 1) / x, TAILS),
-    "one_minus_cos": ((1 - cos(x)) / x**2, TAILS), "log_ratio": (log(p) / (p - 1), (*(v for v in POSITIVES if v != 1), 1 - 1e-9, 1 + 1e-12, 1.02, 0.9)),
+    "one_minus_cos": ((1 - cos(x)) / x**2, TAILS),
+    "log_ratio": (log(p) / (p - 1), (*(v for v in POSITIVES if v != 1), 1 - 1e-9, 1 + 1e-12, 1.02, 0.9)),
     "tanh_ratio": (tanh(x) / x, TAILS), "bose": (p / (exp(p) - 1), POSITIVES), "roots": (sqrt(p + 1) - sqrt(p), (*POSITIVES, 1e12)),
     "cubic_rest": (x - sin(x), TAILS), "log_cosh": (log(cosh(x)), TAILS), "pieces": (Piecewise((x, x > 0), (exp(x) - 1, True)), TAILS),
 }

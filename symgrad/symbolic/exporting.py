@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.symbolic.formula import Formula, Order
-from symgrad.symbolic.generating import Code, Patch, power
+from symgrad.symbolic.generating import Code
+from symgrad.symbolic.support import Patch, power
 
 __all__ = ["jax_function", "torch_function"]
 
@@ -72,7 +73,8 @@ def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
     def sigmoid(x: Any) -> Any:
         return xp.exp(where(x < 0, x, 0 * x)) / (1 + xp.exp(-xp.abs(x)))
 
-    return {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)), "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
+    return {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)),
+            "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
             "sigmoid": sigmoid, "step": step, "cbrt": cbrt, "patched": patched,
             "choose": choose, "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
 

@@ -21,7 +21,8 @@ from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_numbers import context, truth, value
 from symgrad.domains import Domain
-from symgrad.symbolic.generating import Code, Patch, generate
+from symgrad.symbolic.generating import Code, generate
+from symgrad.symbolic.support import Patch
 
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
 
