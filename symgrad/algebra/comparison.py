@@ -32,9 +32,9 @@ SHRINKING = 120  # tries to make a refuting point simple
 class Identity:
     """The answer of `identical`; true where the two are proved or verified to be the same function.
 
-    `points` counts where they were compared and `digits` how many digits agreed at the worst of these (infinite: they are exactly equal). A refutation has the `point`, the
-    `values` of the two there and their `difference` as a formula; `notes` say where only one of the two is defined. `index` is the element of
-    an array or a matrix that decided.
+    `points` counts where they were compared and `digits` how many digits agreed at the worst of these (infinite: they are exactly equal).
+    A refutation has the `point`, the `values` of the two there and their `difference` as a formula; `notes` say where only one of the two is
+    defined. `index` is the element of an array or a matrix that decided.
     """
 
     verdict: str

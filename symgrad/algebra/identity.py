@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import sympy
+from sympy.logic.boolalg import Boolean
 
 from symgrad.algebra.comparison import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Comparison, Identity
 
@@ -80,9 +81,12 @@ def _expression(x: Any) -> Any:
     if isinstance(x, complex):
         return _expression(x.real) + sympy.I * _expression(x.imag)
     try:
-        return sympy.sympify(x, strict=True)
+        found = sympy.sympify(x, strict=True)
     except sympy.SympifyError:
-        raise TypeError(f"a SymPy expression or a number is expected, got {type(x).__name__}: {x!r}") from None
+        found = None
+    if not isinstance(found, (sympy.Expr, Boolean)):
+        raise TypeError(f"a SymPy expression or a number is expected, got {type(x).__name__}: {x!r}")
+    return found
 
 
 def _elements(x: Any) -> tuple[tuple[int, ...], list[Any]]:

@@ -12,6 +12,9 @@ from types import FrameType
 __all__ = ["OutOfTime", "limited", "stoppable"]
 
 
+LONGEST = 10**6  # seconds that a timer is set for
+
+
 class OutOfTime(BaseException):
     """The time for a proof is over. It is no Exception, so that no library's `except Exception` can swallow it."""
 
@@ -27,7 +30,7 @@ def limited(seconds: float) -> Iterator[None]:
 
     An outer limit stays: the inner one ends no later, and what is left of the outer one goes on after it.
     """
-    if not stoppable():
+    if not stoppable() or seconds > LONGEST:
         yield
         return
 

@@ -226,12 +226,12 @@ def _pieces(given: Any) -> tuple[tuple[Piece, ...], frozenset[Fraction]]:
     raise TypeError(f"a union of intervals, finite sets and whole numbers is expected as the range of a symbol, got {given}")
 
 
-def _assumed(facts: Any) -> Range:
-    """The range that assumptions say: `facts` answers for each of SymPy's words."""
+def _assumed(facts: Any, silent: bool = False) -> Range:
+    """The range that assumptions say, as `facts` answers for each of SymPy's words; `silent` about a number is complex, not real."""
     excluded = frozenset({Fraction(0)}) if facts("zero") is False else frozenset()
     if facts("imaginary"):
         return Range(excluded=excluded, complex=True, imaginary=True)
-    if facts("complex") and not facts("extended_real") or facts("extended_real") is False:
+    if (facts("complex") or silent) and not facts("extended_real") or facts("extended_real") is False:
         return Range(excluded=excluded, complex=True)
     if facts("prime"):
         return Range(tuple(Piece(Fraction(p), Fraction(p)) for p in (2, 3, 5, 7, 11, 13, 29, 101)))
@@ -294,7 +294,7 @@ def ranges_of(symbols: Sequence[sympy.Symbol], assumptions: Mapping[Any, Any] | 
             raise TypeError(f"assumptions map SymPy symbols to a symgrad Domain, a SymPy set or words, got the key {key!r}")
     out = []
     for symbol in symbols:
-        own = _assumed(lambda word, symbol=symbol: getattr(symbol, f"is_{word}"))
+        own = _assumed(lambda word, symbol=symbol: getattr(symbol, f"is_{word}"), symbol in given)
         out.append(_both(own, _given(symbol, given[symbol])) if symbol in given else own)
     return out
 
