@@ -8,7 +8,7 @@ by being declared. What no op computes has a definition by others in `DEFINITION
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
@@ -16,7 +16,7 @@ from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean
 
 from symgrad.algebra import stable_heads
-from symgrad.algebra.stable import rewritten
+from symgrad.algebra.stable import rewritten_to_differentiate
 from symgrad.carriers import symbolic
 from symgrad.extending import BUILT_IN
 from symgrad.op import REGISTRY, Op
@@ -27,6 +27,7 @@ ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by the structure of sums and products
 SILENT = {"isfinite", "isnan", "isinf"}  # whose formulas say nothing
 COMPOSED = {"sinc"}  # which act on each element, too
+WITH_PARAMETERS = {"sinc_derivative": {"sinc1": (1,), "sinc2": (2,), "sinc3": (3,)}}  # ops by a name of their own for some parameters
 
 
 class Call(NamedTuple):
@@ -93,19 +94,25 @@ class _Entry(NamedTuple):
     wilds: tuple[Any, ...]
     formula: Any
 
+    def called(self, binding: Mapping[Any, Any]) -> Call:
+        """The op at what the symbols stand for."""
+        return Call(self.op, tuple([binding[w] for w in self.wilds]))
+
 
 @functools.cache
-def _read(op: Op) -> _Entry | None:
-    """An elementwise op with its default parameters as an entry; None where it has no formula of its arguments."""
-    needed = any(parameter.default is parameter.empty for parameter in op.parameters)
+def _read(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | None:
+    """An elementwise op with parameters, or the default ones, as an entry; None where it has no formula of its arguments."""
+    needed = any(parameter.default is parameter.empty for parameter in op.parameters[len(parameters):])
     if op.kind != "elementwise" and op.name not in COMPOSED or needed or op.name in SILENT:
         return None
     wilds = tuple(sympy.Dummy(f"w{i}", real=True) for i in range(op.arity or 0))
     try:
-        formula = op.forward(symbolic, *[symbolic.ExactExpressions.fill([w], ()) for w in wilds]).item()
+        formula = op.forward(symbolic, *[symbolic.ExactExpressions.fill([w], ()) for w in wilds], *parameters).item()
     except (TypeError, ValueError, NotImplementedError):
         return None
-    return _Entry(op.name, wilds, rewritten(formula)) if formula.args and formula.free_symbols == set(wilds) else None
+    if not formula.args or formula.free_symbols != set(wilds):
+        return None
+    return _Entry(name, wilds, rewritten_to_differentiate(formula))
 
 
 def _is_arithmetic(e: Any) -> bool:
@@ -117,14 +124,14 @@ def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
     """The ops that compute one SymPy function, by function; the others by the outermost function of their formula, longest first."""
     heads: dict[Any, str] = {}
     patterns: dict[Any, list[_Entry]] = {}
-    for op in [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC]:
-        entry = _read(op)
+    ops = [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC]
+    for entry in [_read(op, *named) for op in ops for named in ((op.name, ()), *WITH_PARAMETERS.get(op.name, {}).items())]:
         if entry is None:
             continue
         formula = entry.formula
         if formula.args == entry.wilds and not (formula.is_Add or formula.is_Mul or formula.is_Pow):
             heads.setdefault(formula.func, entry.op)
-        elif isinstance(formula, sympy.Expr) and not _is_arithmetic(formula):
+        elif isinstance(formula, sympy.Expr) and (len(entry.wilds) == 1 or not _is_arithmetic(formula)):
             patterns.setdefault(formula.func, []).append(entry)
     for entries in patterns.values():
         entries.sort(key=lambda entry: -sum(1 for _ in sympy.preorder_traversal(entry.formula)))
@@ -193,11 +200,11 @@ def _recognised(e: Any, accepted: Callable[[str], bool]) -> Call | None:
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
             patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
             for binding, rest in _matched(patterns, list(e.args), {}):
-                call = Call(entry.op, tuple(binding[w] for w in entry.wilds))
+                call = entry.called(binding)
                 return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
         else:
             for binding in _bound(entry.formula, e, {}):
-                return Call(entry.op, tuple(binding[w] for w in entry.wilds))
+                return entry.called(binding)
     return None
 
 

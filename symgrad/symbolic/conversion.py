@@ -18,6 +18,7 @@ from symgrad.dtypes import dtype_of, get_default_dtype
 from symgrad.expressions import Reads
 from symgrad.graph import NAMED, Leaf
 from symgrad.lift import traced
+from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.parameters import formulas_of, parameters_of
 from symgrad.symbolic.programs import Program, Step, Writer, places
 from symgrad.tensor import Tensor
@@ -53,7 +54,8 @@ def number_of(constant: Any) -> Any:
 
 def _is_plain(constant: Any) -> bool:
     """Whether a Python number says exactly what the SymPy number does, and reads as it again."""
-    return not isinstance(constant, sympy.Expr) or constant.is_Integer or constant.is_Float or constant in (sympy.oo, -sympy.oo, sympy.nan)
+    whole = isinstance(constant, sympy.Integer) and abs(constant) <= LARGEST
+    return not isinstance(constant, sympy.Expr) or whole or constant.is_Float or constant in (sympy.oo, -sympy.oo, sympy.nan)
 
 
 def _exact(constant: Any, dtype: Any) -> Tensor:
@@ -90,9 +92,16 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     return traced.where(condition, *[float(v) if isinstance(v, int) else v for v in (a, b)])
 
 
+def _part(op: str) -> Callable[..., Any]:
+    """A part of a complex number, of a real one, too."""
+    of_real = {"real": lambda x: x, "imag": lambda x: 0 * x}[op]
+    return lambda x: getattr(traced, op)(x) if x.is_complex() else of_real(x)
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     "maximum": _extreme("maximum"), "minimum": _extreme("minimum"), "where": _where, "neg": operator.neg, "add": operator.add,
-    "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow}
+    "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "real": _part("real"), "imag": _part("imag"),
+    **{name: lambda x, given=given: traced.sinc_derivative(x, *given) for name, given in WITH_PARAMETERS["sinc_derivative"].items()}}
 
 
 def _function(op: str) -> Callable[..., Any]:

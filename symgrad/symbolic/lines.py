@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,21 @@ class Result:
 
 @dataclass
 class Lines:
-    """Equations (symbol, formula) in order, and the results in their terms: by order of the derivative, in the form they are to be returned in."""
+    """Equations (symbol, formula) in order, and the results in their terms: by order of the derivative, in the form they are to be returned in.
+
+    All of it holds under the `conditions`.
+    """
 
     parameters: list[Parameter]
     equations: list[tuple[Any, Any]]
     results: list[Result]
     form: Spec
     name: str
+    conditions: tuple[Any, ...] = ()
+
+    def valid(self, results: Sequence[Result]) -> list[Result]:
+        """The results as formulas that say under which conditions they hold."""
+        return [Result([under(self.conditions, e) for e in result.elements], result.shape) for result in results]
 
     @property
     def flat(self) -> list[Result] | None:
@@ -59,8 +67,11 @@ class Lines:
         return [Result([e.xreplace(known) for e in result.elements], result.shape) for result in self.results]
 
 
-def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0) -> Lines:
+def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
+          stable: bool = False) -> Lines:
     """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
+
+    With `stable` the derivatives are those of the form of the function that keeps its digits.
 
     Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of what is no single number.
     """
@@ -74,22 +85,28 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
         if derivatives:
             raise TypeError("a Tensor is one value; give the function that computed it for its derivatives")
         cells = cells_of(given)
-        elements = [under(given.conditions, e) for e in cells.ravel().tolist()]  # type: ignore[attr-defined]
-        return Lines(parameters_of(elements), [], [Result(elements, cells.shape)], LEAF, "f")
+        elements, conditions = cells.ravel().tolist(), given.conditions  # type: ignore[attr-defined]
+        return Lines(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
     name = getattr(given, "__name__", "f")
     if isinstance(given, Formula) and not derivatives:
         elements, shape = formulas_of(given.expr, "from_sympy")
         return Lines(given.parameters, [], [Result(elements, shape)], LEAF, name)
+    if derivatives and stable and not isinstance(given, Formula):
+        plain = lines(given, shapes, None, at, domain)
+        flat = plain.flat
+        if flat is not None and plain.form is LEAF and not flat[0].shape:
+            found = lines(Formula(flat[0].elements[0], plain.parameters), derivatives=derivatives)
+            return replace(found, name=name, conditions=plain.conditions)
     if isinstance(given, Formula) and not shapes:
         shapes = [p.least for p in given.parameters]
-    found, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives))
-    form = found.form
+    run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives))
+    form, count = run.form, len(run.leaves)
     if derivatives:
-        flat = Spec(tuple, tuple(range(len(found.leaves))), (LEAF,) * len(found.leaves))
-        square = Spec(tuple, flat.keys, (flat,) * len(found.leaves))
-        parts = (form, flat, square)[:derivatives + 1]
+        first = Spec(tuple, tuple(range(count)), (LEAF,) * count)
+        second = Spec(tuple, first.keys, (first,) * count)
+        parts = (form, first, second)[:derivatives + 1]
         form = Spec(tuple, tuple(range(len(parts))), parts)
-    return Lines(found.parameters, equations, [Result([under(found.conditions, e) for e in r.elements], r.shape) for r in results], form, name)
+    return Lines(run.parameters, equations, results, form, name, run.conditions)
 
 
 def _differentiated(found: Trace, derivatives: int) -> list[Any]:

@@ -72,6 +72,8 @@ def sanitised(names: Sequence[str]) -> list[str]:
 
 def _cells(given: Any, expressions: Sequence[Any]) -> tuple[str, dict[tuple[int, ...], Any], tuple[int, ...]]:
     """The name, elements and shape of what is given for one parameter."""
+    if isinstance(given, Parameter):
+        return given.name, dict(given.cells), given.shape
     if isinstance(given, sympy.Symbol):
         return given.name, {(): given}, ()
     if isinstance(given, sympy.MatrixSymbol):

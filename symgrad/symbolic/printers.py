@@ -33,9 +33,9 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
     """
     found = lines(fn, shapes, symbols, at, domain, derivatives)
     flat = found.flat
-    results = found.results if flat is None else flat
+    results = found.valid(found.results if flat is None else flat)
     if flat is not None and found.form is LEAF:
-        return str(sympy.latex(_whole(flat[0])))
+        return str(sympy.latex(_whole(results[0])))
     title = sympy.latex(sympy.Symbol(name or "f"))
     equations = [(sympy.latex(symbol), e) for symbol, e in found.equations] if flat is None else []
     for label, result in zip(_labels(found, title, derivatives), results):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.tensor.indexed import Indexed
 
-from symgrad.algebra.stable import rewritten
+from symgrad.algebra.stable import rewritten_to_differentiate
 from symgrad.symbolic.catalogue import Call, Unknown, plan
 
 __all__ = ["Place", "Program", "Step", "Writer", "written"]
@@ -101,7 +101,7 @@ class Writer:
         Raises Unknown for a function that is not in the catalogue, and for a symbol without a value.
         """
         if self.stable and e not in self.known and not is_constant(e):
-            e = rewritten(e)
+            e = rewritten_to_differentiate(e)
         stack = [e]
         plans: dict[Any, Any] = {}
         while stack:
@@ -129,6 +129,8 @@ class Writer:
         inputs = tuple(self._made(arg) for arg in call.args)
         if not self.accepted(call.op):
             raise Unknown(f"{call.op} cannot be written here")
+        if call.op == "neg" and self.program.steps[inputs[0]].what == "neg":
+            return self.program.steps[inputs[0]].inputs[0]
         return self.step(Step(call.op, inputs))
 
 

@@ -24,8 +24,8 @@ from symgrad.symbolic.targets import JAX, NUMPY, TORCH, C, Target
 __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
 
 WIDE = 70  # characters up to which an expression stays within another
-RESERVED = frozenset("np INFINITY jnp jax torch math double float int long short char void const static struct union enum signed unsigned auto "
-                     "register volatile extern typedef sizeof goto switch case default do inline restrict value gradient hessian out main NAN".split())
+RESERVED = frozenset("np jnp jax torch math double float int long short char void const static struct union enum signed unsigned auto register "
+                     "volatile extern typedef sizeof goto switch case default do inline restrict value gradient hessian out main".split())
 
 
 class _Text(str):
@@ -144,14 +144,17 @@ class _Printer:
         return f"_array({', '.join([shape, *elements])})"
 
 
-def _written(found: Lines, target: Target) -> tuple[Program, list[tuple[Result, list[int]]]]:
-    """The program of equations, and where each result is in it."""
-    flat = found.flat
+def _written(found: Lines, target: Target, derivatives: int) -> tuple[Program, list[tuple[Result, list[int]]]]:
+    """The program of equations, and where each result is in it.
+
+    Derivatives stay as they were computed: put into each other, SymPy would bring them into forms that overflow.
+    """
+    flat = None if derivatives else found.flat
     inputs = {cell: Place(k, index) for k, p in enumerate(found.parameters) for index, cell in p.cells.items()}
     writer = Writer(inputs, target.__contains__)
     for symbol, e in found.equations if flat is None else ():
         writer.let(symbol, e)
-    results = found.results if flat is None else flat
+    results = found.valid(found.results if flat is None else flat)
     placed = [(result, [writer.add(e) for e in result.elements]) for result in results]
     writer.program.outputs = [i for _, outputs in placed for i in outputs]
     return writer.program, placed
@@ -190,7 +193,7 @@ RETURNS = ("", "The value, and the gradient as a tuple by argument.", "The value
 
 
 def _python(target: Target, found: Lines, name: str | None, derivatives: int) -> str:
-    program, placed = _written(found, target)
+    program, placed = _written(found, target, derivatives)
     names = _names(found)
     printer = _Printer(target, program, names, [p.least for p in found.parameters])
     texts = [_Text.of(printer.result(result, outputs)) for result, outputs in placed]
@@ -223,7 +226,7 @@ def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain
         return y * v1 + np.exp(v1)
     <BLANKLINE>
     """
-    return _python(NUMPY, lines(fn, shapes, symbols, at, domain, derivatives), name, derivatives)
+    return _python(NUMPY, lines(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
 
 
 def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -237,7 +240,7 @@ def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
         return x * torch.sigmoid(x)
     <BLANKLINE>
     """
-    return _python(TORCH, lines(fn, shapes, symbols, at, domain, derivatives), name, derivatives)
+    return _python(TORCH, lines(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
 
 
 def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -251,7 +254,7 @@ def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: A
         return jnp.exp(x) / 3
     <BLANKLINE>
     """
-    return _python(JAX, lines(fn, shapes, symbols, at, domain, derivatives), name, derivatives)
+    return _python(JAX, lines(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
 
 
 def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -269,8 +272,8 @@ def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any
     }
     <BLANKLINE>
     """
-    found = lines(fn, shapes, symbols, at, domain, derivatives)
-    program, placed = _written(found, C)
+    found = lines(fn, shapes, symbols, at, domain, derivatives, stable=True)
+    program, placed = _written(found, C, derivatives)
     names = _names(found)
     printer = _Printer(C, program, names, [p.least for p in found.parameters])
     arguments = [("const double *" if p.shape else "double ") + n for p, n in zip(found.parameters, names)]

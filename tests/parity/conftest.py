@@ -1,5 +1,8 @@
-"""Nothing here is collected where torch is not installed."""
+"""Nothing here is collected where torch is not installed, nor what is for another library or a compiler that is not there."""
 
 import importlib.util
+import shutil
 
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["*.py"]
+collect_ignore = [*(["test_sources_torch_jax.py"] if importlib.util.find_spec("jax") is None else []),
+                  *(["test_sources_c.py"] if shutil.which("cc") is None else [])]
