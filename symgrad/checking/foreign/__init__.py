@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -90,7 +91,7 @@ class _Problem:
         domains = domains_of(domain, self.call.names)
         self.base = []
         for i in self.call.inputs:
-            value = i.value if i.value is not None else np.asarray(simple_number(domains[i.name]), dtype=np.float64)
+            value = i.value if i.value is not None else np.full(_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
             outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
             if outside:
                 raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {written(domains[i.name])}")
@@ -153,7 +154,7 @@ class _Problem:
 
         if self.formula is None:
             try:
-                problem = self._recorded(self.call.function, self.call.order, first=self.returned)
+                problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
                 return RecordedTruth(problem), None
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
@@ -174,6 +175,10 @@ class _Problem:
         report.formula = expressions[0] if len(expressions) == 1 else None
         return ExpressionTruth(expressions, self.names), shape
 
+    def _own(self, tensors: Sequence[Any]) -> Any:
+        result = self.call(tensors)
+        return result[0] if self.returned else result
+
     def _numbers(self) -> dict[str, Any]:
         return {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
@@ -192,34 +197,30 @@ class _Problem:
         """A symgrad function as the formula: its arguments are those of the checked function by name, or else by place."""
         from symgrad.checking.foreign.calling import parameters_of
 
-        parameters = parameters_of(formula)
-        wanted = [p.name for p in parameters or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        parameters = [p for p in parameters_of(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
-        if all(n in known for n in wanted) and parameters is not None:
-            order = wanted
-        elif parameters is None or len(wanted) == len(self.call.names):
+        required = [p.name for p in parameters if p.default is p.empty]
+        if parameters and all(n in known for n in required):
+            order = [p.name for p in parameters if p.name in known]
+        elif not parameters or len(required) == len(self.call.names):
             order = self.call.names
         else:
-            raise ValueError(f"check: the formula takes {', '.join(wanted)}, but the arguments of {self.name} are {', '.join(known)}")
+            raise ValueError(f"check: the formula takes {', '.join(required)}, but the arguments of {self.name} are {', '.join(known)}")
+        by_name = all(n in known for n in required) and all(p.kind is not p.POSITIONAL_ONLY for p in parameters) and bool(parameters)
         try:
-            problem = self._recorded(formula, order)
+            problem = self._recorded(lambda values: formula(**{n: values[n] for n in order}) if by_name else formula(*(values[n] for n in order)))
             run = problem.run(problem.point)
         except Exception as error:
             raise ValueError(f"check: the formula {_name(formula)} does not run on symgrad's tensors: {type(error).__name__}: {error}; "
                              f"give a symgrad function, a SymPy expression or text") from error
         return problem, run.shape or ()
 
-    def _recorded(self, function: Callable[..., Any], order: Sequence[str], first: bool = False) -> Any:
-        """A function of symgrad's tensors as a problem over the inputs, run once."""
+    def _recorded(self, function: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """A function of symgrad's tensors by name as a problem over the inputs, run once."""
         from symgrad.checking.problem import Problem, silence
 
-        fixed = self.call.fixed
-        keywords = self.call.keywords if function is self.call.function else frozenset()
-
         def recorded(**values: Any) -> Any:
-            every = fixed | values
-            out = function(*(every[n] for n in order if n in every and n not in keywords), **{n: every[n] for n in keywords if n in every})
-            return out[0] if first else out
+            return function(self.call.fixed | values)
 
         kind = inspect.Parameter.KEYWORD_ONLY
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
@@ -227,6 +228,13 @@ class _Problem:
         with silence():
             problem.run(problem.point)
         return problem
+
+
+def _shape(name: str, named: Sequence[str] | None, arguments: Sequence[str]) -> tuple[int, ...]:
+    """The shape of an argument as far as a formula says it: that of a number, or of an array up to its last element x[i]."""
+    places = [match[0] for n in named or () if n not in arguments for match in [re.findall(rf"^{re.escape(name)}[_\[(](.*?)[\])]?$", n)] if match]
+    indices = [tuple(int(k) for k in re.findall(r"\d+", place)) for place in places]
+    return tuple(1 + max(column) for column in zip(*indices))
 
 
 def _single(shape: Sequence[int]) -> bool:

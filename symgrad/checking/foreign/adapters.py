@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.checking.foreign.asking import Adapter, Levels, coarser, missing, no_complex, parts_of
-from symgrad.checking.foreign.calling import Call, parameters_of
+from symgrad.checking.foreign.calling import Call
 from symgrad.checking.foreign.given import GivenAdapter
 from symgrad.checking.problem import Problem
 
@@ -143,7 +144,7 @@ class JaxAdapter(_Transformed):
 
     def levels(self, point: Sequence[np.ndarray], order: int) -> Levels:
         """Value and derivatives at a point."""
-        switch = getattr(self.jax, "enable_x64", None) or missing("jax.experimental").enable_x64
+        switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else missing("jax.experimental").enable_x64
         with switch(True):
             return super().levels(point, order)
 
@@ -220,17 +221,19 @@ class SymgradAdapter(Adapter):
         self.methods |= {1: "symgrad.autograd.grad", 2: "symgrad.autograd.grad of it", 3: "symgrad.autograd.grad of that"}
 
     def _orders(self, point: Sequence[np.ndarray], order: int, out: Levels) -> Iterator[Any]:
-        values = dict(zip(self.call.names, point)) | self.call.fixed
-        problem = Problem(self.call.function, values if self._named() else [values[n] for n in self.call.order if n in values], self.call.names)
-        run = problem.run([np.asarray(v) for v in point])
+        run = self._problem(point).run([np.asarray(v) for v in point])
         out.dtype, out.shape = coarser(run.result.value.dtype, point), run.shape or ()
         yield run.result.value
         for k in range(1, order + 1):
             yield run.gradient() if k == 1 else run.derivatives(k) if self._step(k) else run.along(self.direction, k)
 
-    def _named(self) -> bool:
-        parameters = parameters_of(self.call.function)
-        return parameters is not None and all(p.kind is not p.POSITIONAL_ONLY for p in parameters)
+    def _problem(self, point: Sequence[np.ndarray]) -> Problem:
+        def function(**values: Any) -> Any:
+            return self.call([values[name] for name in self.call.names])
+
+        kind = inspect.Parameter.KEYWORD_ONLY
+        function.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
+        return Problem(function, dict(zip(self.call.names, point)), self.call.names)
 
 
 ADAPTERS = {"torch": TorchAdapter, "jax": JaxAdapter, "autograd": AutogradAdapter, "symgrad": SymgradAdapter}

@@ -37,9 +37,10 @@ class Call:
 
     def __call__(self, values: Sequence[Any], function: Callable[..., Any] | None = None) -> Any:
         given = dict(zip([i.name for i in self.inputs], values)) | self.fixed
-        positional = [given[name] for name in self.order if name in given and name not in self.keywords]
-        named = {name: given[name] for name in self.keywords if name in given}
-        return (function or self.function)(*positional, **named)
+        places = [name for name in self.order if name not in self.keywords]
+        first = next((k for k, name in enumerate(places) if name not in given), len(places))
+        named = {name: given[name] for name in (*places[first:], *self.keywords) if name in given}
+        return (function or self.function)(*(given[name] for name in places[:first]), **named)
 
     @property
     def names(self) -> list[str]:
@@ -70,7 +71,13 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | Non
         out = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return None
-    return None if out and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in out) else out
+    return None if _anything(out) else out
+
+
+def _anything(parameters: Sequence[inspect.Parameter]) -> bool:
+    """Whether parameters say nothing of what is passed by place: *args, and what may be left out."""
+    return any(p.kind is p.VAR_POSITIONAL for p in parameters) and all(
+        p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters)
 
 
 def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None,
@@ -81,6 +88,8 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
     function does not take, and for a function that does not say what it takes where no formula names it.
     """
     parameters = parameters_of(function)
+    if parameters is not None and formula_names and not set(formula_names) & {p.name for p in parameters} and _takes_anything(function):
+        parameters = None  # a wrapper, whose names are those of something else
     if parameters is None:
         known = formula_names or (list(inputs) if isinstance(inputs, Mapping) else [f"x{i + 1}" for i in range(len(inputs))])
         if not known:
@@ -107,8 +116,9 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
         array = None if value is None or whole and not isinstance(value, float) else _real_array(value, n in given)
         if wrt is not None and n not in wrt or (value is not None and array is None) or (
                 n not in given and has_default and (array is None or formula_names is None or n not in formula_names)):
-            if n in given or has_default:
+            if n in given or has_default and n in (formula_names or ()):
                 fixed[n] = value
+            if n in given or has_default:  # what is left out has its default
                 continue
             if wrt is not None and n not in wrt:
                 raise TypeError(f"check: wrt leaves out {n}, which needs a value then; give it, as in {n}=1.0")
@@ -121,6 +131,13 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
                         f"of which ints, truth values and text keep their values; give floats")
     keywords = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
     return Call(function, name, chosen, fixed, open_names, keywords)
+
+
+def _takes_anything(function: Callable[..., Any]) -> bool:
+    try:
+        return _anything(list(inspect.signature(function, follow_wrapped=False).parameters.values()))
+    except (TypeError, ValueError):
+        return True
 
 
 def _real_array(value: Any, given: bool) -> np.ndarray | None:

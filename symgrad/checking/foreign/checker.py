@@ -13,9 +13,9 @@ import numpy as np
 from symgrad.checking.foreign.adapters import JaxAdapter
 from symgrad.checking.foreign.asking import Adapter, Levels
 from symgrad.checking.foreign.drawing import NORMAL, drawn, loci, special
-from symgrad.checking.foreign.measuring import Measure, worse
+from symgrad.checking.foreign.measuring import Measure, first_line, worse
 from symgrad.checking.foreign.regions import Features, hint
-from symgrad.checking.foreign.report import Agreement, CrossReport, Finding, pair, size
+from symgrad.checking.foreign.report import Agreement, CrossReport, Finding, at, pair, size
 from symgrad.checking.foreign.truth import DifferenceTruth, Truth, Truths
 from symgrad.checking.heads import Undecided, Undefined
 from symgrad.checking.problem import NotCheckable
@@ -49,6 +49,10 @@ class CrossChecker:
         report = self.report
         try:
             self._called_twice()
+            if isinstance(self.truth, DifferenceTruth) and self.first.error is not None and not self.first.error[0]:
+                error = self.first.error[1]
+                raise NotCheckable(f"{report.function} raises {type(error).__name__}: {first_line(error)}, at "
+                                   f"{at(self._named(self._vector(self.base)))}; give inputs of the shapes it takes")
             self._compare_all()
             self._called_twice(self.first)
             self._conclude()
@@ -97,6 +101,7 @@ class CrossChecker:
                 raise NotCheckable(self._unsteady(vector, k, value, again))
 
     def _unsteady(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
+        changing = not _equal(self._levels(vector).values.get(k), self._levels(vector).values.get(k))
         saved = _random_states()
         try:
             results = []
@@ -106,7 +111,7 @@ class CrossChecker:
         finally:
             for restore in saved:
                 restore()
-        is_random = results[0] is not None and results[1] is not None and np.array_equal(results[0], results[1], equal_nan=True)
+        is_random = changing and _equal(*results)
         what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"
         cause = ("is random: with the same seed it gives the same; draw outside it and pass what was drawn as an argument, or fix the seed inside it"
                  if is_random else "keeps a state that its calls change; pass it as an argument, or make it anew in every call")
@@ -186,8 +191,10 @@ class CrossChecker:
         report.verdict = VERIFIED
         within = ("their error bounds" if isinstance(self.truth, DifferenceTruth) else
                   f"{self.measure.ulp:g} ULP times the condition of the point")
-        report.reason = f"{what} with {report.against} within {within}, at {where}"
-        for k in absent:
+        rough = [a.order for a in report.agreements if a.method.startswith("finite differences")]
+        by = f" (order {rough[0]} by {self.adapter.methods[rough[0]]}, to their digits)" if rough else ""
+        report.reason = f"{what} with {report.against} within {within}{by}, at {where}"
+        for k in absent[isinstance(self.truth, DifferenceTruth):]:
             why = (f"{self.report.function} brings no derivatives for it, and finite differences say too little; give them, or name the framework"
                    if k > max(self.adapter.methods) else "the formula has no derivative of this order at any point, or it could not be told")
             report.notes.append(f"order {k} was not compared: {why}")
@@ -249,7 +256,11 @@ class CrossChecker:
             truths = self._truths(vector)
         except Undefined:
             return None
-        return self.measure.findings(vector, self._levels(vector, truths.order), truths).get(order)
+        return self.measure.findings(vector, self._levels(vector, min(truths.order, order)), truths).get(order)
+
+
+def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
 
 
 def _simple(vector: np.ndarray) -> tuple[Any, ...]:

@@ -31,8 +31,11 @@ def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
     (x_0**2 + x_1, ('x_0', 'x_1'))
     """
     plain = ELEMENT.sub(lambda m: (m[1] + "_" + "_".join(re.findall(r"\d+", m[2]))).ljust(len(m[0])), text)
-    formula = parse(plain)
-    _probe(formula)
+    try:
+        formula = parse(plain)
+        _probe(formula)
+    except ParseError as error:
+        raise ParseError(error.problem, text, error.at) from None
     recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
     names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
     stack: list[Any] = []

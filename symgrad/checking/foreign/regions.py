@@ -80,8 +80,9 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     thing = "the value" if a.order == 0 else "the derivative"
     if kinds == {"raises"}:
         return f"raises{where}"
-    if ordinary and len(gross) >= MOST * len(ordinary):
-        text = f"wrong at {len(bad)} of {len(ordinary)} ordinary points: {thing} itself is wrong, not its last digits"
+    if ordinary and len(bad) >= MOST * len(ordinary):
+        by = "" if len(gross) >= MOST * len(bad) else f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
+        text = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}: {thing} itself is wrong, not its last digits"
         return text + (f"; {_cause(a.order, framework)}" if below_agree and a.order >= 2 else "")
     if gross and len(gross) >= EXAMPLES:
         return f"{thing} is wrong{where}, by more than its digits"

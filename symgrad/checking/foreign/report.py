@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.checking.report import PROVED, VERIFIED, Points, plain, text
 
-__all__ = ["Agreement", "CrossReport", "Finding", "pair", "size"]
+__all__ = ["Agreement", "CrossReport", "Finding", "at", "pair", "size"]
 
 SCHEMA = 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from symgrad.checking.template import Step, cut
 __all__ = ["DifferenceTruth", "ExpressionTruth", "RecordedTruth", "TrueNumber", "Truth", "Truths"]
 
 LADDER = (DIGITS, 400, 1600, 3000)  # working digits that are tried; nothing between 1e-300 and 1e300 hides from the second
+MOVES = 2  # of the inputs, to find a condition number
 CERTAIN = 30  # how many digits of two of them must agree
 NOTHING = mpmath.mpf("1e-390")  # below every float by far
 Index = tuple[int, ...]
@@ -115,12 +117,20 @@ class _Numbers(Exact):
         """The true numbers by order; those of order 1 come with the columns of order 2."""
         if not self.order:
             return [(0, (), False, self.evaluation(digits).value)]
-        if not self.order == self.full == 2:
+        if self.order != self.full:
             return super().truths(digits)
         evaluation, n = self.evaluation(digits), range(self.count)
-        columns = [evaluation.along(np.eye(self.count)[i], 2) for i in n]
-        return [(0, (), False, evaluation.value), *((1, (i,), False, columns[0][i][0]) for i in n),
-                *((2, (i, j), False, columns[i][j][1]) for i in n for j in n)]
+        units = np.eye(self.count)
+        rows = [evaluation.along(units[i], self.order) for i in (n if self.order > 1 else [0])]
+        out: list[Any] = [(0, (), False, evaluation.value), *((1, (i,), False, rows[0][i][0]) for i in n)]
+        if self.order >= 2:
+            out += [(2, (i, j), False, rows[i][j][1]) for i in n for j in n]
+        if self.order == 3:
+            with mpmath.workdps(digits):  # by the third derivatives along eᵢ, eⱼ and eᵢ + eⱼ
+                for i, j in itertools.product(n, repeat=2):
+                    both = None if i == j else evaluation.along(units[i] + units[j], 3)
+                    out += [(3, (i, j, k), False, rows[i][k][2] if both is None else (both[k][2] - rows[i][k][2] - rows[j][k][2]) / 2) for k in n]
+        return out
 
 
 class Truths:
@@ -161,7 +171,7 @@ class Truths:
         raise Undecided(f"more than {LADDER[-1]} digits")
 
     def movement(self, seed: int = 0) -> list[Any]:
-        """For each entry, by how much it moves when every input moves by up to its own size (an input that is 0, by 1).
+        """For each entry, by how much it moves when every input moves by up to its own size.
 
         That is the entry's size times its condition number: rounding the inputs moves the entry by this times a relative rounding error.
         """
@@ -169,9 +179,9 @@ class Truths:
         values = [step.what for step in self.oracle.steps[:self.oracle.count]]
         moved: list[Any] = [mpmath.mpf(0)] * len(self.entries)
         unit = sympy.Integer(10) ** -20
-        for _ in range(3):
+        for _ in range(MOVES):
             sizes = rng.integers(500, 1001, len(values)) * rng.choice([-1, 1], len(values))
-            placed = [_rational(v) + sympy.Rational(int(k), 1000) * unit * (_rational(v) or 1) for v, k in zip(values, sizes)]
+            placed = [_rational(v) + sympy.Rational(int(k), 1000) * unit * _rational(v) for v, k in zip(values, sizes)]
             numbers = _Numbers(_Placed(self.oracle, placed), self.order, min(self.full, self.order), self.direction)
             try:
                 rows = numbers.truths(self.digits)
