@@ -47,7 +47,7 @@ LOSSES = {
 
 @pytest.fixture(scope="module")
 def reports():
-    return {name: accuracy(fn, domain, order=order, points=16, seconds=4.0) for name, (fn, domain, order, *_) in LOSSES.items()}
+    return {name: accuracy(fn, domain, order=order, points=8, seconds=60.0) for name, (fn, domain, order, *_) in LOSSES.items()}
 
 
 def error_by_mpmath(function, worst, dtype=np.float64):

@@ -57,11 +57,16 @@ class Floats:
         steps[:1] = 1
         return self.at(int(self.rank(x)) + np.sign(reach) * np.minimum(steps, abs(reach)))
 
-    def spacing(self, truth: Any) -> Any:
-        """The unit in the last place of true values (many-digit numbers) as floats of this type have it."""
-        nearest = np.array([abs(float(t)) for t in truth])
+    def _spacing(self, nearest: np.ndarray) -> np.ndarray:
+        """The unit in the last place at some numbers."""
         with np.errstate(all="ignore"):
-            return np.spacing(np.minimum(nearest, float(self.info.max)).astype(self.dtype)).astype(np.float64)
+            return np.spacing(np.minimum(np.abs(nearest), float(self.info.max)).astype(self.dtype)).astype(np.float64)
+
+    def close(self, values: np.ndarray, truth: Any, ulps: float) -> np.ndarray:
+        """Which floats are within so many ULP of numbers of many digits, rounded to floats."""
+        nearest = np.array([float(t) for t in truth])
+        with np.errstate(all="ignore"):
+            return np.abs(values - nearest) <= ulps * self._spacing(nearest)
 
     def ulps(self, values: np.ndarray, truth: Any) -> np.ndarray:
         """How far floats are from true values, in units of the last place of these: infinite for NaN, 0 for an honest overflow.
@@ -72,7 +77,7 @@ class Floats:
         >>> Floats("float64").ulps(np.array([1.0, 1.0, np.inf, np.nan]), [1.0, 1 + 2.0**-52, mpmath.mpf("1e400"), 1.0])
         array([ 0.,  1.,  0., inf])
         """
-        units = self.spacing(truth)
+        units = self._spacing(np.array([float(t) for t in truth]))
         largest = float(self.info.max)
         out = np.empty(len(values))
         for k, (value, t, unit) in enumerate(zip(np.asarray(values, np.float64).tolist(), truth, units.tolist())):

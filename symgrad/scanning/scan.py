@@ -102,7 +102,7 @@ def _losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Sca
     """Where the digits of the worst numbers are lost; one entry for those that are lost in the same operation."""
     found: dict[Any, Loss] = {}
     for worst, index, truth in lost:
-        if scanner.spent > EXPLAINING * scanner.seconds:
+        if found and scanner.spent > EXPLAINING * scanner.seconds:
             break
         loss = blame.find(worst, index, truth)
         if loss is None:

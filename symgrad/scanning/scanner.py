@@ -207,7 +207,7 @@ class Scanner:
                 self.progress(f"refining {r.name}", k + round_ * len(regions), ROUNDS * len(regions))
                 if self.spent > REFINING * self.seconds:
                     return
-                points = [self._around(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.25]
+                points = [self._around(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.5]
                 if points:
                     self.measure(r, np.concatenate(points, axis=1))
 

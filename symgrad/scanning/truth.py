@@ -111,12 +111,12 @@ class Truth:
                 continue
             self.digits = max(self.digits, digits)
             found = self.source.exact(points[:, due], digits, self.order)
-            errors = {index: self.floats.ulps(values[index][due], found[index]) for index in values}
+            close = {index: self.floats.close(values[index][due], found[index], AGREED) for index in values}
             for j, i in enumerate(due.tolist()):
                 unsettled = []
                 for index in values:
                     out[index][i] = t = found[index][j]
-                    if not self._settled(t, before.get(i, {}).get(index), errors[index][j], digits, spread[i]):
+                    if not self._settled(t, before.get(i, {}).get(index), close[index][j], digits, spread[i]):
                         unsettled.append(index)
                 if unsettled and k + 1 < len(LEVELS):
                     level[i] = k + 1
@@ -127,13 +127,13 @@ class Truth:
                         out[index][i] = mpmath.nan
         return out
 
-    def _settled(self, t: Any, before: Any, error: float, digits: int, spread: float) -> bool:
+    def _settled(self, t: Any, before: Any, close: bool, digits: int, spread: float) -> bool:
         """Whether a number is known: the floats have found it too, or the digits before these gave the same."""
         if isinstance(t, int) or not mpmath.isfinite(t):
             return True
         if abs(t) < NOTHING:
             return digits >= SMALL and (spread + 100 < digits or digits > SMALL and before is not None and abs(before) < NOTHING)
-        return error <= AGREED or before is not None and bool(t == before or abs(t - before) <= SAME * abs(t))
+        return bool(close) or before is not None and bool(t == before or abs(t - before) <= SAME * abs(t))
 
 
 def condition(source: Exact, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
