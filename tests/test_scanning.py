@@ -11,6 +11,9 @@ import symgrad
 from symgrad import log
 from symgrad.domains import POSITIVE
 from symgrad.scanning import accuracy
+from symgrad.scanning.floats import Floats
+from symgrad.scanning.subject import Subject
+from symgrad.scanning.truth import Truth
 
 
 def naive_softplus(x):
@@ -167,9 +170,12 @@ def test_a_function_with_branches_is_called_point_by_point():
 
 
 def test_truth_below_every_float_is_not_taken_for_lost_digits():
-    """At x = 716 the second derivative is left over from terms 620 powers of ten apart: fewer digits give 0 twice."""
-    report = accuracy(naive_softplus, (715.98, 716.0), points=8, order=2)
-    assert 1e-312 < report.of_order(2).truth < 1e-310 and report.of_order(2).verdict == "not finite"
+    """The second derivative is left over from terms 620 powers of ten apart: fewer digits may give exactly 0, and so may twice as many."""
+    subject, points = Subject(naive_softplus), np.linspace(690.0, 740.0, 64)[None]
+    found = Truth(subject, Floats("float64"), 2).at(points, subject.floats(points, 2))
+    with mpmath.workdps(1000):
+        for x, true in zip(points[0].tolist(), found[0, 0]):
+            assert abs(true / (mpmath.exp(-x) / (1 + mpmath.exp(-x)) ** 2) - 1) < 1e-20
 
 
 class TestFormulas:
@@ -295,3 +301,11 @@ def test_a_scan_keeps_its_time_and_is_repeatable():
     assert report.seconds < 4.0 and report.points > 50
     first, second = (accuracy("tanh", (-1.0, 1.0), points=8, order=0, seconds=60.0, seed=3) for _ in range(2))
     assert [w.point for w in first.worst] == [w.point for w in second.worst]
+
+
+def test_twice_nothing_is_not_believed_with_few_digits():
+    truth, nothing = Truth(Subject("exp"), Floats("float64"), 0), mpmath.mpf(0)
+    assert not truth._settled(nothing, nothing, False, 120, math.inf) and not truth._settled(nothing, nothing, True, 240, math.inf)
+    assert truth._settled(nothing, nothing, False, 960, math.inf) and truth._settled(nothing, None, False, 480, 300.0)
+    assert not truth._settled(nothing, mpmath.mpf(1), False, 960, math.inf)
+    assert truth._settled(0, None, False, 60, 0.0)  # nothing depends on the argument
