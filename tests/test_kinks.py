@@ -277,3 +277,22 @@ def test_the_distance_to_a_hull():
     assert hull_distance(square, np.array([0.25, 0.75])) < 1e-9
     assert hull_distance(square, np.array([1.5, 0.5])) == pytest.approx(0.5)
     assert hull_distance(square[:1], np.array([0.0, -2.0])) == 2
+
+
+def test_a_function_that_is_right_where_its_forward_has_kinks():
+    class Straight(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return identity(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    assert kinks(lambda x: Straight.apply(x), inputs=(0.0,)).verdict == "inside"
+
+
+def test_what_is_batched_or_complex_is_undecided():
+    batched = kinks(lambda x: symgrad.func.vmap(lambda row: row.relu().sum())(x).sum(), inputs=([[0.0, 1.0]],))
+    assert batched.verdict == "undecided" and "vmap" in batched.reason
+    assert kinks(lambda x: symgrad.complex(x, x).abs(), inputs=(0.0,)).verdict == "undecided"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled
+from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled, whole
 from symgrad.graph import Node, board, mode, observe, observe_all, upstream
 from symgrad.hooks import DETOURS, NOTHING, ZERO, Detour
 from symgrad.tensor import Tensor
@@ -178,10 +178,10 @@ def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
 
 
 def _value(c: Any) -> Any:
-    """The numbers of a cotangent; those that are none of NumPy's pass for finite."""
+    """The numbers of a cotangent, of all members of a batch; those that are none of NumPy's pass for finite."""
     if hasattr(c, "parts") or c is NOTHING or c is ZERO:  # of outputs that are looked at one by one, or no numbers at all
         return 0.0
-    return c._value if isinstance(c, Tensor) else c
+    return whole(c._value if isinstance(c, Tensor) else c)
 
 
 _settings = (False, True, False)  # whether the mode is on, and what it checks

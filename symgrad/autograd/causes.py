@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
 from symgrad.graph import Leaf, Link, Node
 from symgrad.op import Op
 
-__all__ = ["RECORDS", "Cause", "Forward", "Local", "Record", "finite", "pulled"]
+__all__ = ["RECORDS", "Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "whole"]
 
 VALUES = (np.ndarray, np.generic)
 FEW = 6  # elements of which a formula is still read
@@ -64,6 +65,7 @@ def _lines(record: Record | None) -> str:
 
 def finite(value: Any) -> bool:
     """Whether all numbers are finite; what holds no floating-point numbers is."""
+    value = whole(value)
     return not isinstance(value, VALUES) or value.dtype.kind in "biu" or bool(np.isfinite(value).all())
 
 
@@ -216,11 +218,18 @@ class Cause:
                 f"{_number(self.value)}.{lines}")
 
 
+def whole(x: Any) -> Any:
+    """A value with the members of its batches along leading axes."""
+    while type(x) is Batched:
+        x = x.data
+    return x
+
+
 def _operands(node: Node) -> Any:
     """The values of a node's tensor arguments, if it still has all of them."""
     if node.args is None or not isinstance(getattr(type(node), "op", None), Op):
         return None
-    given = node.args[:len(node.parents)]
+    given = tuple(map(whole, node.args[:len(node.parents)]))
     return given if all(isinstance(a, (*VALUES, float, int, complex)) for a in given) else None
 
 
@@ -232,7 +241,7 @@ def _under(place: Place, value: Any) -> Place:
 
 def _local(node: Any, place: Place | None) -> Local | None:
     """The numbers of an op: at one element, or all of them if they are few."""
-    given, result = _operands(node), node.value
+    given, result = _operands(node), whole(node.value)
     if given is None or not isinstance(result, VALUES) or node.op.arity is None:
         return None
     if place is not None:
@@ -249,20 +258,29 @@ def _local(node: Any, place: Place | None) -> Local | None:
 
 def pulled(node: Any, i: int, value: Any, bad: Any, incoming: Any) -> Cause | None:
     """The cause of a cotangent that a pullback made not finite; None where it was handed one that was not."""
+    value, bad, incoming = whole(value), whole(bad), whole(incoming)
     place = _first(bad)
     alike = getattr(node, "op", None) is not None and node.op.kind == "elementwise" and np.shape(value) == np.shape(incoming)
     if not finite(np.asarray(incoming[place] if alike else incoming)):
         return None
     local = _local(node, place if alike else None)
-    read = (*(local.given if local is not None else _operands(node) or ()), local.result if local is not None else node.value)
-    forward = None if all(finite(np.asarray(a)) for a in read if isinstance(a, (*VALUES, float))) else _first_forward(node, place if alike else None)
+    read = (*(local.given if local is not None else _operands(node) or ()), local.result if local is not None else whole(node.value))
+    forward = None if all(finite(np.asarray(a)) for a in read if isinstance(a, (*VALUES, float))) else first_forward(node, place if alike else None)
     return Cause("pullback", node, RECORDS.get(node), i, value[place], place, incoming[place] if alike else incoming, local, forward)
 
 
-def _first_forward(node: Any, place: Place | None) -> Forward | None:
-    """Follow a value that is not finite to where it came from: the first one that was computed from finite values."""
+def first_forward(node: Any, place: Place | None, trail: list[tuple[Node, Place | None]] | None = None) -> Forward | None:
+    """Follow a value that is not finite to where it came from: the first one that was computed from finite values.
+
+    The way there, from the last node to the first, is put into `trail`.
+    """
     while True:
-        value: Any = node.value
+        inner = getattr(node, "inner", None)  # what a Function's forward recorded
+        if inner is not None and len(inner) == 1 and inner[0] is not None:
+            node = inner[0]
+        value: Any = whole(node.value)
+        if trail is not None:
+            trail.append((node, place))
         if isinstance(value, VALUES) and not finite(value) and (place is None or np.isfinite(np.asarray(value)[place])):
             place = _first(~np.isfinite(value))
         record, given = RECORDS.get(node), _operands(node)
@@ -272,7 +290,7 @@ def _first_forward(node: Any, place: Place | None) -> Forward | None:
         if isinstance(node, Link):
             given = (value,)
         if given is None:
-            return None
+            return _opaque(node, record, value, place)
         elementwise = node.op.kind == "elementwise" and place is not None
         spots = [_under(place or (), a) if elementwise else () if finite(np.asarray(a)) else _first(~np.isfinite(a)) for a in given]
         wrong = [k for k, (a, spot) in enumerate(zip(given, spots)) if not finite(np.asarray(a)[spot] if spot else np.asarray(a))]
@@ -283,3 +301,11 @@ def _first_forward(node: Any, place: Place | None) -> Forward | None:
         if p is None:
             return Forward("constant", node.op.name, record, np.asarray(given[k])[spots[k]], spots[k])
         node, place = p, spots[k]
+
+
+def _opaque(node: Any, record: Record | None, value: Any, place: Place | None) -> Forward | None:
+    """A Function whose forward was not recorded, if its arguments are finite: it is the first cause itself."""
+    args = getattr(node, "args", None)
+    if not hasattr(node, "function") or args is None or not isinstance(value, VALUES) or not all(finite(a) for a in args):
+        return None
+    return Forward("op", node.name(), record, np.asarray(value)[place or ()], place or ())

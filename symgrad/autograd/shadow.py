@@ -207,7 +207,7 @@ class Linking:
         """A gradient that the backward returned, with its place in the graph; `why` says that a derivative of it is refused."""
         if t is None:
             return None
-        if t._node is not None and t._node.op is REFUSAL:
+        if t._node is not None and getattr(t._node, "op", None) is REFUSAL:
             return t
         if self.escaped and why is None:
             why = (f"{self.span.name}: the second derivative would be wrong: the backward turned a tensor into plain numbers (by numpy(), item() or "

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.checking.report import plain
 from symgrad.checking.shown import Shown
 
-__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side", "kinks", "note"]
+__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side", "given", "kinks", "note"]
 
 INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
 SHOWN = 12  # kinks that a report prints
@@ -208,10 +208,11 @@ def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: fl
         return of_tensor(loss, inputs, distance, seconds, seed)
     if not callable(loss):
         raise TypeError(f"kinks needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
-    return of_function(loss, _given(inputs), distance, seconds, seed)
+    return of_function(loss, given(inputs), distance, seconds, seed)
 
 
-def _given(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
+def given(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
+    """The inputs of a function as a sequence or by name; one number, array or list of numbers stands by itself."""
     if inputs is None:
         return ()
     return inputs if isinstance(inputs, (tuple, Mapping)) or isinstance(inputs, list) and any(not isinstance(x, (int, float)) for x in inputs) \

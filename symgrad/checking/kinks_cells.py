@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import precise
+from symgrad.carriers.batched import Batched
 from symgrad.checking.kinks_reading import Reading, Unreadable, null_space, small
 from symgrad.checking.kinks_switches import ROUND, Switch, switches
 from symgrad.graph import Leaf, Link, Node, upstream
@@ -313,6 +314,8 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
     Raises Unreadable where the computation cannot be read in many digits.
     """
     nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, Link))]
+    if any(type(n.value) is Batched for n in nodes):
+        raise Unreadable("a part of the computation was batched by vmap, and its kinks are not looked at; write the batch as an axis")
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
     if size > LARGEST:
         raise Unreadable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")

@@ -15,6 +15,7 @@ from symgrad.graph import Leaf, Link, Node, upstream
 
 __all__ = ["Reading", "Unreadable", "hull_distance", "null_space", "small"]
 
+FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that are only for numbers
 ZERO = precise.context.mpf(10) ** -70  # what is smaller, beside 1, is zero by the digits
 
 
@@ -37,7 +38,7 @@ class Reading:
             for node in upstream(list(roots)):
                 if node not in self.boxes:
                     self.boxes[node] = self._read(node)
-        except (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, Refused) as error:
+        except FAILURES as error:
             raise Unreadable(f"a rule cannot be read with many digits ({error})") from error
 
     def _read(self, node: Node) -> Box:
@@ -58,7 +59,7 @@ class Reading:
         """The pullback of seeds (boxes with their cotangents) to the leaves, flat."""
         try:
             found = self.recorder.gradients([(box, g) for box, g in seeds if box.node is not None], self.leaves)
-        except (TypeError, AttributeError, NotImplementedError, ValueError, Refused) as error:
+        except FAILURES as error:
             raise Unreadable(f"a rule cannot be read with many digits ({error})") from error
         return np.array([x for box in found for x in box.value.ravel().tolist()], dtype=object)
 
