@@ -12,7 +12,7 @@ from points import examples, points
 from truth import TINY, Truth
 
 import symgrad
-from symgrad import autograd
+from symgrad import autograd, func
 from symgrad.op import REGISTRY
 
 CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
@@ -159,3 +159,16 @@ def test_large_arrays_are_computed_as_numbers_are(draw, size):
             for got, expected in ((y[k], y1), (g[k], g1), (h[k], h1)):
                 if np.isfinite(expected.item()):
                     assert got.item() == pytest.approx(expected.item(), rel=2e-15, abs=TINY), (name, values[k])
+
+
+def test_near_the_largest_float():
+    """What can be represented is not lost to a factor on the way to it."""
+    first, second = func.grad(symgrad.exp2), func.grad(func.grad(symgrad.exp2))
+    with mpmath.workdps(60):
+        for x in (1023.9, 1024.0):
+            for function, order in ((first, 1), (second, 2)):
+                assert ulps(function(x).item(), mpmath.mpf(2) ** mpmath.mpf(x) * mpmath.log(2) ** order) <= 4
+        for x in (1.39e308, 1.7976931348623157e308):
+            assert ulps(func.grad(symgrad.log10)(x).item(), 1 / (mpmath.mpf(x) * mpmath.log(10))) <= 2
+            assert symgrad.sinc(symgrad.tensor([x, -x])).tolist() == [0.0, 0.0]
+    assert math.isnan(symgrad.sinc(symgrad.tensor(math.inf)).item())

@@ -105,13 +105,14 @@ pi = math.pi
 
 
 def exp2_derivative(x: Any, order: int) -> Any:
-    """d^n/dx^n of 2^x = 2^x log(2)^n."""
-    return exp2(x) * math.log(2.0) ** order
+    """d^n/dx^n of 2^x = 2^x log(2)^n, which is smaller than 2^x: so it is 2^(x - 1) · 2 log(2)^n where that may overflow."""
+    doubled = indicator(x > 1, x)
+    return exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order)
 
 
 def log_derivative(x: Any, base: int) -> Any:
     """The derivative 1 / (x log(base)) of the logarithm to a base."""
-    return 1 / (x * math.log(base))
+    return (1 / math.log(base)) / x
 
 
 def rsqrt(x: Any) -> Any:
@@ -242,11 +243,11 @@ def one_minus_square(x: Any) -> Any:
 
 def _sine_of_pi(x: Any) -> tuple[Any, Any]:
     """sin(πx) and cos(πx), exact at integers and half integers."""
+    x = np.fmod(x, 2.0)
     n = np.rint(2 * x)
     r = pi * (x - n / 2)
-    s, c, quadrant = sin(r), cos(r), n % 4
-    sine = np.choose(quadrant.astype(int), (s, c, -s, -c))
-    return sine, np.choose(quadrant.astype(int), (c, -s, -c, s))
+    s, c, quadrant = sin(r), cos(r), n.astype(int) & 3
+    return np.choose(quadrant, (s, c, -s, -c)), np.choose(quadrant, (c, -s, -c, s))
 
 
 def sinc_derivative(x: Any, order: int = 0) -> Any:
