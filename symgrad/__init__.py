@@ -9,6 +9,7 @@ import numpy as _numpy
 from symgrad import arrays, autograd, cuda, inplace, random, reshaping
 from symgrad import copying as _copying
 from symgrad import counting as _counting
+from symgrad import creation as _creation
 from symgrad import expressions as _expressions
 from symgrad import filling as _filling
 from symgrad import surface as _surface
@@ -117,7 +118,43 @@ globals().update(_TYPES)
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
 _LAZY = ("func", "nn", "optim", "utils")
-_LATER = {"vmap": "func", "identical": "algebra.identity"}
+_LATER = {
+    "accuracy": "scanning",
+    "explain_nan": "checking.nans",
+    "from_sympy": "symbolic",
+    "identical": "algebra.identity",
+    "kinks": "checking.kinks",
+    "op_from_sympy": "symbolic",
+    "prove": "checking.proving",
+    "to_c": "symbolic",
+    "to_jax": "symbolic",
+    "to_latex": "symbolic",
+    "to_python": "symbolic",
+    "to_sympy": "symbolic",
+    "to_torch": "symbolic",
+    "vmap": "func",
+}
+
+
+def _tensor_of(*args: Any) -> Tensor:
+    from symgrad.symbolic.inputs import tensor_of
+
+    return tensor_of(*args)
+
+
+def _matrix_expr(self: Tensor) -> Any:
+    """The compact formula of a tensor computed from named arrays, or of the gradient of one, such as Aᵀ(A x − b).
+
+    It is in the notation of vectors and matrices, or with indices where that cannot say it, and was compared with the elementwise truth. See
+    `symgrad.symbolic.matrices`.
+    """
+    from symgrad.symbolic.matrices import matrix_expr
+
+    return matrix_expr(self)
+
+
+_creation.formulas = _tensor_of
+Tensor.matrix_expr = property(_matrix_expr)  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benchmarks import fields, first, hessians, higher, products, taylor
+from tests.benchmarks import fields, first, hessians, higher, products, symbolic, taylor
 from tests.benchmarks.table import Row, Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
 GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
-    "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows, "products": products.rows}
+    "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows, "products": products.rows,
+    "symbolic": symbolic.rows}
+
+TABLES = (("first",), ("hessians", "fields", "higher", "taylor", "products"), ("symbolic",))  # of the README
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,12 +29,11 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     timing = Timing(1, 0.0) if given.quick else Timing(given.rounds, 0.02)
     chosen = given.only or list(GROUPS)
-    found = [row for name in chosen if name == "first" for row in GROUPS[name](timing)]
-    second = [row for name in chosen if name != "first" for row in GROUPS[name](timing)]
-    for each in filter(None, (found, second)):
+    tables = [[row for name in names if name in chosen for row in GROUPS[name](timing)] for names in TABLES]
+    for each in filter(None, tables):
         print(table(each), end="\n\n")
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, one thread, float64; ratios of times taken in turns, medians.")
-    missing = sorted({row.beside for row in found + second if row.figure == "not installed"})
+    missing = sorted({row.beside for each in tables for row in each if row.figure == "not installed"})
     if missing:
         print(f"Not measured: {' and '.join(missing)}. To install what is missing: {INSTALL}")
     return 0
