@@ -16,6 +16,7 @@ __all__ = ["Proof", "Statement", "prove"]
 
 STRENGTH = (REFUTED, NOT_CHECKABLE, VERIFIED, PROVED)  # the weakest first
 SCHEMA = 1
+SHOWN = 8  # coordinates of a point that are shown
 
 
 @dataclass
@@ -92,7 +93,8 @@ class Proof(Shown):
         if self.reason:
             yield Line(self.reason + ".")
         for s in self.refuted[:3]:
-            at = ", ".join(f"{name} = {value}" for name, value in (s.point or {}).items())
+            values = [f"{name} = {_number(value)}" for name, value in (s.point or {}).items()]
+            at = ", ".join([*values[:SHOWN], *(["..."] if len(values) > SHOWN else [])])
             yield Line(f"{s.what} (order {s.order}){' of ' + s.case if s.case else ''}: {s.reason}")
             if s.claim is not None:
                 yield Line(f"at {at}: the rule gives {_number(s.claim)}, sympy.diff gives {_number(s.truth)}")
@@ -108,8 +110,11 @@ class Proof(Shown):
 
 def _number(x: Any) -> str:
     import mpmath
+    import sympy
 
-    return str(mpmath.nstr(x, 15)) if hasattr(x, "_mpf_") or hasattr(x, "_mpc_") else str(x)
+    if isinstance(x, sympy.Basic):
+        return f"{float(x):.15g}" if isinstance(x, sympy.Float) or isinstance(x, sympy.Rational) and x.q > 1000 else str(x)
+    return str(mpmath.nstr(x.real if isinstance(x, mpmath.mpc) and not x.imag else x, 15))
 
 
 def _op(given: Any) -> Op:
@@ -135,6 +140,8 @@ def _nothing_to_prove(op: Op) -> str:
     """Why an op has no rule to prove, empty where it has one."""
     if op.kind == "composite":
         return "it has no rule of its own: its derivatives are those of the ops that it calls; prove those, or check a call with symgrad.check"
+    if op.name in ("batch", "unbatch"):
+        return "it goes in and out of a batch of vmap, which no formula has; its tests are those of vmap"
     if not op.differentiable:
         return "it has no derivative: its values are whole numbers, truth values or constants"
     return ""
@@ -177,7 +184,8 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
         with progress_bar(progress, found.name) as tell:
             _prove(proof, list(cases(found, complex, proof.notes)), order, start + seconds, points, tell)
         if not proof.statements:
-            proof.reason = "it takes no complex numbers" if complex else "none of its arguments has a derivative"
+            proof.reason = "none of its arguments has a derivative" if not complex else (
+                proof.notes[0] if proof.notes else "it takes no complex numbers")
     proof.seconds = time.monotonic() - start
     return proof
 

@@ -18,13 +18,14 @@ import sympy
 from symgrad.carriers import numeric, symbolic
 from symgrad.checking.heads import derivative
 from symgrad.checking.recorder import Box, Recorder
-from symgrad.domains import REAL, Domain
+from symgrad.domains import COMPLEX, REAL, Domain
 from symgrad.graph import Leaf
 from symgrad.op import Op
 
-__all__ = ["Case", "Key", "cases"]
+__all__ = ["Case", "Claims", "Key", "cases", "named"]
 
 SHAPES = ((2, 3), (3, 4))  # of arguments for which an op names none: the first that its examples go with
+PAIRS = (3, 2)  # numbers whose parts stand side by side
 PAIR = (2,)  # the shape of the arguments of an op that takes several of one shape, if any shape will do
 Supply = Callable[[str, tuple[int, ...]], Any]
 Claims = Iterator[tuple["Key", list[Any]]]
@@ -69,7 +70,7 @@ class Case:
 
     def __str__(self) -> str:
         inside = ", ".join([*(list(map(str, self.shapes)) if not self.single else ()), *map(_shown, self.parameters)])
-        return ("complex " if self.complex else "") + (f"({inside})" if inside else "")
+        return " ".join(["complex"] * self.complex + [f"({inside})"] * bool(inside))
 
     most = 3  # the highest order
 
@@ -256,19 +257,27 @@ def cases(op: Op, complex: bool | None, notes: list[str]) -> Iterator[Case]:
     """An op with each of the parameters that its examples have, on numbers or on small arrays, real and complex; `notes` says what is left out."""
     for parameters in op.examples or ((),):
         shapes = ((),) * (op.arity or 1) if op.kind == "elementwise" else _fitting(op, parameters)
-        if not complex:
+        if not complex and COMPLEX not in op.domain:
             yield Case(op, parameters, shapes)
+        if complex is not False:
+            from symgrad.checking.proving_complex import complex_cases
+
+            yield from complex_cases(op, parameters, shapes, notes)
 
 
 def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:
     """The smallest shapes with which the parameters make sense, or those that an op names."""
     count = 2 if op.arity is None else op.arity
     alike = not op.shapes or len(set(op.shapes)) == 1
+    if COMPLEX in op.domain:
+        return (PAIRS,) * count
     tried = [PAIR] * (alike and count > 1 and op.arity is not None) + [shape for shape in SHAPES if not op.shapes]
     for shape in tried:
         xs = [np.linspace(0.25, 0.75, prod(shape)).reshape(shape) for _ in range(count)]
         try:
             y = op.forward(numeric, *((xs,) if op.arity is None else xs), *parameters)
+            assert op.vjp is not None
+            op.vjp(numeric, np.ones_like(y), y, (*xs, *parameters), (True,) * count)
         except (ValueError, IndexError, TypeError, RuntimeError, AssertionError):
             continue
         if np.size(y):

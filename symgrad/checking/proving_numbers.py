@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
@@ -25,6 +25,7 @@ __all__ = ["Found", "Numbers"]
 
 DIGITS = (70, 140, 400)  # that are tried in turn, until two numbers agree or certainly differ
 AGREED = 48
+SIMPLE = (Fraction(1), Gaussian(Fraction(0), Fraction(1)), Gaussian(Fraction(1), Fraction(1)), Gaussian(Fraction(2), Fraction(-1)))  # numbers to try
 SAME, DIFFERENT, OPEN = "same", "different", "open"
 
 
@@ -45,11 +46,13 @@ class Numbers:
         self.case, self.region, self.truths, self.order = case, region, truths, order
         self.found = {key: Found() for key in truths}
         inner = sorted(set().union(*(sympy.sympify(region(x)).free_symbols for x in case.variables)), key=str)
-        self.directions = sorted({s for name, cells in case.symbols.items() if name not in case.names for s in cells.ravel().tolist()}, key=str)
+        self.directions = sorted(set().union(*(e.free_symbols for name, cells in case.symbols.items() if name not in case.names
+                                               for e in cells.ravel().tolist())), key=str)
         self.inner: list[sympy.Symbol] = inner
         self.program = Program([e for es in truths.values() for e in es], [*inner, *self.directions])
         self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
         self.rng = Random(seed)
+        self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
         self.arithmetic = Arithmetic(DIGITS[0])
 
     def compare(self, wanted: int) -> dict[Key, Found]:
@@ -68,15 +71,27 @@ class Numbers:
         return self.found
 
     def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
-        """Note a point at which one statement is wrong, made simple."""
-        if not any(isinstance(x, Gaussian) for x in inner):
-            simple = shrunk(np.array([float(x) for x in inner]), lambda v: self._refutes(key, v), 60)  # type: ignore[arg-type]
-            again = [Fraction(float(x)) for x in simple]
-            verdict, *values = self._at(again, [key]).get(key, (OPEN, None, None))
-            if verdict == DIFFERENT:
-                inner, (claim, truth) = again, values
+        """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
+        for simple in self._simpler(key, inner):
+            verdict, *values = self._at(simple, [key])[key]
+            if verdict == DIFFERENT and self._persists(key, simple):
+                inner, (claim, truth) = simple, values
+                break
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
-        self.found[key] = Found(self.found[key].points, {x: self.region(x).xreplace(at) for x in self.case.variables}, claim, truth)
+        point = {x: self.region(x).xreplace(at) for x in self.case.variables}
+        used = set().union(*(e.free_symbols for e in self.truths[key]))
+        point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
+        self.found[key] = Found(self.found[key].points, point, claim, truth)
+
+    def _simpler(self, key: Key, inner: Sequence[Exact]) -> Iterator[Sequence[Exact]]:
+        """Candidates for a simple point, the simplest first."""
+        if self.case.complex:
+            for value in SIMPLE:
+                if all(value in r for r in self.ranges):
+                    yield [value] * len(inner)
+        else:
+            best = shrunk(np.array([float(x) for x in inner]), lambda v: self._refutes(key, v), 60)  # type: ignore[arg-type]
+            yield [Fraction(float(x)) for x in best]
 
     def _refutes(self, key: Key, vector: np.ndarray) -> bool:
         inner = [Fraction(float(x)) for x in vector]
@@ -97,8 +112,7 @@ class Numbers:
 
     def _at(self, inner: Sequence[Exact], keys: Sequence[Key] | None = None) -> dict[Key, tuple[str, Any, Any]]:
         """Whether claim and truth are the same, for each statement, with the values of an element that shows it."""
-        rng = Random(1)
-        point = [*inner, *(Fraction(rng.choice((-1, 1)) * rng.randint(1, 17), 8) for _ in self.directions)]
+        point = [*inner, *self.moves]
         wanted = set(self.found if keys is None else keys)
         out: dict[Key, tuple[str, Any, Any]] = {}
         before: dict[Key, list[Any]] = {}
@@ -123,7 +137,7 @@ class Numbers:
         before = precise.set_digits(digits)
 
         def supply(name: str, shape: tuple[int, ...]) -> Any:
-            cells = [_digits(sympy.sympify(self.region(s)).xreplace(at)) for s in self.case.supply(name, shape).ravel().tolist()]
+            cells = [_digits(sympy.sympify(self.region(s)).xreplace(at), self.case.complex) for s in self.case.supply(name, shape).ravel().tolist()]
             return precise.Digits.fill(cells, shape)
 
         try:
@@ -162,13 +176,13 @@ def _rational(x: Exact) -> Any:
     return sympy.Rational(x.numerator, x.denominator)
 
 
-def _digits(e: Any) -> Any:
+def _digits(e: Any, complex: bool) -> Any:
     """A rational number, real or complex, as the precise carrier has it."""
     real, imag = e.as_real_imag()
     if not (real.is_Rational and imag.is_Rational):
         raise TypeError(f"{e} is not a rational number")
     parts = [precise.context.mpf(int(part.p)) / int(part.q) for part in (real, imag)]
-    return precise.context.mpc(*parts) if imag != 0 else parts[0]
+    return precise.context.mpc(*parts) if complex else parts[0]
 
 
 def _number(x: Any) -> Any:

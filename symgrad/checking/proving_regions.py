@@ -25,13 +25,15 @@ MOST = 16  # regions
 class Region:
     """A part of the domain: the arguments in terms of new symbols, and where the symbols range. An empty `mapping` is all of the domain.
 
-    `rates` says how the new symbols move with an argument: the derivative by it is Σ rate times the derivative by the symbol.
+    `rates` says how the new symbols move with an argument: the derivative by it is Σ rate times the derivative by the symbol. `back` has the
+    new symbols in terms of the arguments.
     """
 
     text: str
     mapping: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
     rates: Mapping[sympy.Symbol, Sequence[tuple[Any, sympy.Symbol]]] = field(default_factory=dict)
     domains: Mapping[sympy.Symbol, Domain] = field(default_factory=dict)
+    back: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
 
     def __call__(self, e: Any) -> Any:
         """An expression of the arguments, inside."""
@@ -78,7 +80,8 @@ def _pieces(case: Case) -> Iterator[Region]:
                 yield Region("everywhere")
             else:
                 s = q if inside.has(q) else p
-                yield Region(text, {x: inside}, {x: ((1 / sympy.diff(inside, s), s),)})
+                back = (x - a) / (b - x) if inside.has(q) else b - x if a is None else x - a
+                yield Region(text, {x: inside}, {x: ((1 / sympy.diff(inside, s), s),)}, {}, {s: back})
 
 
 def _short(x: float) -> str:
@@ -100,16 +103,18 @@ def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:
     out = []
     for chosen in itertools.product(*(sorted(extreme.args, key=str) for extreme in extremes)):
         mapping: dict[Any, Any] = {}
+        back: dict[Any, Any] = {}
         rates: dict[Any, Any] = {}
         for extreme, best in zip(extremes, chosen):
             sign = sympy.Integer(-1 if isinstance(extreme, sympy.Max) else 1)
             gaps = {x: sympy.Symbol(f"p_{x}", positive=True) for x in extreme.args if x != best}
             mapping |= {x: best + sign * gap for x, gap in gaps.items()}
+            back |= {gap: sign * (x - best) for x, gap in gaps.items()}
             rates |= {x: ((sign, gap),) for x, gap in gaps.items()} | {best: ((sympy.S.One, best), *((-sign, gap) for gap in gaps.values()))}
         words: dict[str, list[str]] = {"largest": [], "smallest": []}
         for extreme, best in zip(extremes, chosen):
             words["largest" if isinstance(extreme, sympy.Max) else "smallest"].append(str(best))
-        out.append(Region("; ".join(f"{', '.join(names)} {word}" for word, names in words.items() if names), mapping, rates))
+        out.append(Region("; ".join(f"{', '.join(names)} {word}" for word, names in words.items() if names), mapping, rates, {}, back))
     return out
 
 
@@ -124,7 +129,8 @@ def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
         sizes = {x: sympy.Symbol(f"p_{x}", positive=True) for x in variables}
         text = ", ".join(f"{x} {'>' if sign > 0 else '<'} 0" for x, sign in zip(variables, signs))
         out.append(Region(text, {x: sign * sizes[x] for x, sign in zip(variables, signs)},
-                          {x: ((sympy.Integer(sign), sizes[x]),) for x, sign in zip(variables, signs)}))
+                          {x: ((sympy.Integer(sign), sizes[x]),) for x, sign in zip(variables, signs)}, {},
+                          {sizes[x]: sign * x for x, sign in zip(variables, signs)}))
     return out
 
 
