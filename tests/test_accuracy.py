@@ -167,8 +167,10 @@ def test_near_the_largest_float():
     with mpmath.workdps(60):
         for x in (1023.9, 1024.0):
             for function, order in ((first, 1), (second, 2)):
-                assert ulps(function(x).item(), mpmath.mpf(2) ** mpmath.mpf(x) * mpmath.log(2) ** order) <= 4
+                true = mpf(2) ** mpf(x) * mpmath.log(2) ** order
+                assert ulps(function(x).item() - true, true) <= 4
         for x in (1.39e308, 1.7976931348623157e308):
-            assert ulps(func.grad(symgrad.log10)(x).item(), 1 / (mpmath.mpf(x) * mpmath.log(10))) <= 2
+            true = 1 / (mpf(x) * mpmath.log(10))
+            assert ulps(func.grad(symgrad.log10)(x).item() - true, true) <= 2
             assert symgrad.sinc(symgrad.tensor([x, -x])).tolist() == [0.0, 0.0]
     assert math.isnan(symgrad.sinc(symgrad.tensor(math.inf)).item())
