@@ -62,7 +62,11 @@ class TorchAdapter(Adapter):
         size = sum(leaf.numel() for leaf in leaves)
         if not result.requires_grad:
             return torch.zeros(size, dtype=leaves[0].dtype)
-        found = torch.autograd.grad(result, leaves, create_graph=more, retain_graph=True, allow_unused=True)
+        # A seed that is differentiated, too, makes what refuses a second derivative say so.
+        seed = torch.ones_like(result, requires_grad=more)
+        found = torch.autograd.grad(result, leaves, seed, create_graph=more, retain_graph=True, allow_unused=True)
+        if None in found and _refuses(result):
+            raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
         return torch.cat([(torch.zeros_like(leaf) if g is None else g).reshape(-1).to(leaves[0].dtype) for g, leaf in zip(found, leaves)])
 
 
@@ -72,6 +76,20 @@ def _powers(u: np.ndarray, size: int) -> np.ndarray:
     while out.size < size:
         out = np.multiply.outer(out, u).ravel()
     return out
+
+
+def _refuses(result: Any) -> bool:
+    """Whether a backward below refuses to be differentiated, which `torch.autograd.grad` passes over."""
+    stack, seen = [result.grad_fn], set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() in ("torch::autograd::Error", "DelayedError"):
+            return True
+        stack += [below for below, _ in node.next_functions]
+    return False
 
 
 def _named_dtype(name: str) -> Any:

@@ -147,7 +147,7 @@ def _wild(domain: Domain, i: Interval) -> Any:
              st.floats(-12.0, 0.0).map(lambda u: min(max(high - (high - low) * 10.0**u, low), high))]
     if low < 0 < high:
         top = math.log10(max(-low, high))
-        kinds.append(st.builds(lambda s, u: min(max(s * 10.0**u, low), high), st.sampled_from([-1.0, 1.0]), st.floats(-8.0, top)))
+        kinds.append(st.builds(lambda s, u: min(max(s * 10.0**u, low), high), st.sampled_from([-1.0, 1.0]), st.floats(min(-8.0, top - 8), top)))
     return st.one_of(*kinds)
 
 
