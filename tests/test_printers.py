@@ -168,7 +168,7 @@ def test_names_are_identifiers_and_never_code():
     f = run(to_python(evil, name="f"))
     assert f(1.0, 2.0, 3.0, 5.0, 0.0) == 30.0
     assert compiled(to_c(evil, name="f"))["f"](1.0, 2.0, 3.0, 5.0, 0.0) == 30.0
-    for name in ("a b", "import", "f(): pass\n", 3, "é"):
+    for name in ("a b", "import", "f(): pass\n", 3, "é", "double", "exp"):
         with pytest.raises(ValueError, match="named by an identifier"):
             to_python(X, name=name)
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
 from symgrad.carriers.structure import (
     add,
     batch,
@@ -69,9 +70,11 @@ class Cells(np.ndarray):
 
     @classmethod
     def lift(cls, value: Any) -> Any:
-        """Cells of a number, an element or an array of either; Cells are returned as they are."""
+        """Cells of a number, an element or an array of either, batched if that is; Cells are returned as they are."""
         if isinstance(value, Cells):
             return value
+        if isinstance(value, Batched):
+            return Batched(cls.lift(value.data), value.level)
         if isinstance(value, (np.ndarray, np.generic)):
             if value.dtype.kind == "O":
                 return value.view(cls)

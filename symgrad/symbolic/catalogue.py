@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
+from sympy.codegen import cfunctions
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean
 
@@ -72,6 +73,7 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.asech: _of_inverse(sympy.acosh), sympy.acsch: _of_inverse(sympy.asinh), sympy.acoth: _of_inverse(sympy.atanh),
     sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)),
     sympy.frac: lambda u: sympy.Mod(u, 1), sympy.Heaviside: _heaviside,
+    cfunctions.Sqrt: sympy.sqrt, cfunctions.Cbrt: sympy.cbrt, cfunctions.fma: lambda a, b, c: a * b + c,
     sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
     sympy.Nand: lambda *args: sympy.Not(sympy.And(*args)), sympy.Nor: lambda *args: sympy.Not(sympy.Or(*args)),
     sympy.Implies: lambda a, b: sympy.Or(sympy.Not(a), b),
@@ -99,11 +101,15 @@ class _Entry(NamedTuple):
         return Call(self.op, tuple([binding[w] for w in self.wilds]))
 
 
+def _optional(op: Op, given: int = 0) -> bool:
+    """Whether all parameters of an op but the first ones may be left out."""
+    return all(parameter.default is not parameter.empty for parameter in op.parameters[given:])
+
+
 @functools.cache
 def _read(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | None:
     """An elementwise op with parameters, or the default ones, as an entry; None where it has no formula of its arguments."""
-    needed = any(parameter.default is parameter.empty for parameter in op.parameters[len(parameters):])
-    if op.kind != "elementwise" and op.name not in COMPOSED or needed or op.name in SILENT:
+    if op.kind != "elementwise" and op.name not in COMPOSED or not _optional(op, len(parameters)) or op.name in SILENT:
         return None
     wilds = tuple(sympy.Dummy(f"w{i}", real=True) for i in range(op.arity or 0))
     try:
@@ -253,7 +259,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     if isinstance(e, sympy.Tuple):
         raise Unknown(f"{e} is a tuple; give an expression, an Array or a Matrix")
     op = REGISTRY.get(getattr(kind, "__name__", ""))
-    if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and len(args) == op.arity and not op.parameters:
+    if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and len(args) == op.arity and _optional(op):
         return Call(op.name, args)
     if isinstance(e, (sympy.Expr, Boolean)) and e.args:
         raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")

@@ -18,7 +18,7 @@ from symgrad.dtypes import dtype_of, get_default_dtype
 from symgrad.expressions import Reads
 from symgrad.graph import NAMED, Leaf
 from symgrad.lift import traced
-from symgrad.symbolic.catalogue import WITH_PARAMETERS
+from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
 from symgrad.symbolic.parameters import formulas_of, parameters_of
 from symgrad.symbolic.programs import Program, Step, Writer, places
 from symgrad.tensor import Tensor
@@ -42,14 +42,15 @@ def number_of(constant: Any) -> Any:
         return bool(constant)
     if constant.is_Integer and abs(constant) <= LARGEST:
         return int(constant)
-    if constant is sympy.zoo:
+    if constant is sympy.nan:
         return math.nan
     value = constant if constant.is_Float else constant.evalf(30)
-    if not value.is_number or not (value.is_Number or value.has(sympy.I)) and value.atoms(sympy.Function):
-        raise TypeError(f"from_sympy: {constant} has no numeric value")
-    if value.is_extended_real:
-        return float(value)
-    return complex(value)
+    try:
+        if value is sympy.zoo:
+            raise TypeError
+        return float(value) if value.is_extended_real else complex(value)
+    except TypeError:
+        raise Unknown(f"{constant} has no numeric value") from None
 
 
 def _is_plain(constant: Any) -> bool:
@@ -115,7 +116,9 @@ class Formula:
     """
 
     def __init__(self, given: Any, symbols: Any = None):
-        self._expressions, self._shape = formulas_of(given, "from_sympy")
+        if isinstance(given, sympy.Lambda) and symbols is None:
+            symbols = given.signature
+        self._expressions, self._shape = formulas_of(given.expr if isinstance(given, sympy.Lambda) else given, "from_sympy")
         self.parameters = parameters_of(self._expressions, symbols)
         self.expr = given
         self.symbols = tuple(p.given for p in self.parameters)
@@ -132,6 +135,9 @@ class Formula:
             inputs = places([p if p.shape else p.cells[()] for p in self.parameters])
             writer = Writer(inputs, stable=stable and not any(e.has(sympy.I) for e in self._expressions))
             writer.program.outputs = [writer.add(e) for e in self._expressions]
+            for step in writer.program.steps:
+                if step.what == "constant":
+                    number_of(step.value)  # what is no number is said at once
             self._programs[stable] = writer.program
         return self._programs[stable]
 
@@ -189,7 +195,10 @@ def _as_tensor(x: Any) -> Tensor:
 
 
 def _shortened(given: Any) -> str:
-    text = str(given)
+    try:
+        text = str(given)
+    except RecursionError:
+        return "a formula nested deeply"
     return text if len(text) < 200 else text[:197] + "..."
 
 

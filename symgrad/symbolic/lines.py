@@ -51,6 +51,8 @@ class Lines:
     @property
     def flat(self) -> list[Result] | None:
         """The results written out, where that is short; else None."""
+        if len(self.equations) > SHORT:
+            return None
         sizes: dict[Any, float] = {}
 
         def size(e: Any) -> float:
@@ -68,10 +70,10 @@ class Lines:
 
 
 def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
-          stable: bool = False) -> Lines:
+          stable: bool = False, trusted: bool = False) -> Lines:
     """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
 
-    With `stable` the derivatives are those of the form of the function that keeps its digits.
+    With `stable` the derivatives are those of the form of the function that keeps its digits. A `trusted` function is known to have one formula.
 
     Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of what is no single number.
     """
@@ -95,11 +97,12 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
         plain = lines(given, shapes, None, at, domain)
         flat = plain.flat
         if flat is not None and plain.form is LEAF and not flat[0].shape:
-            found = lines(Formula(flat[0].elements[0], plain.parameters), derivatives=derivatives)
+            found = lines(Formula(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
             return replace(found, name=name, conditions=plain.conditions)
+        trusted = True
     if isinstance(given, Formula) and not shapes:
         shapes = [p.least for p in given.parameters]
-    run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives))
+    run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives), trusted)
     form, count = run.form, len(run.leaves)
     if derivatives:
         first = Spec(tuple, tuple(range(count)), (LEAF,) * count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,14 +56,15 @@ class Parameter:
 
 
 def sanitised(names: Sequence[str]) -> list[str]:
-    """The names as identifiers that differ from each other.
+    """The names as identifiers that differ from each other; Greek letters in words.
 
-    >>> sanitised(["x", "x'", "lambda", "2y"])
-    ['x', 'x_', 'lambda_', '_2y']
+    >>> sanitised(["x", "x'", "lambda", "2y", "α_1"])
+    ['x', 'x_', 'lambda_', '_2y', 'alpha_1']
     """
     out: list[str] = []
     for name in names:
-        plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
+        words = re.sub(r"[Α-ω]", lambda m: unicodedata.name(m[0]).rpartition(" ")[2].lower(), name)
+        plain = re.sub(r"\W", "_", words, flags=re.ASCII) or "x"
         plain = "_" + plain if plain[0].isdigit() else plain
         while keyword.iskeyword(plain) or keyword.issoftkeyword(plain) or plain in out:
             plain += "_"
@@ -148,6 +150,8 @@ def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
         raise TypeError(f"{name}: text is not evaluated; symgrad.parsing.parse reads a formula from text, and symgrad.to_sympy takes what it gives")
     if isinstance(given, sympy.MatrixExpr):
         given = given.as_explicit()
+    if isinstance(given, sympy.Expr) and given.has(sympy.Trace, sympy.Determinant):
+        given = given.replace(sympy.Trace, lambda a: a.as_explicit().trace()).replace(sympy.Determinant, lambda a: a.as_explicit().det())
     if isinstance(given, (sympy.MatrixBase, sympy.NDimArray)):
         return list(given.flat() if isinstance(given, sympy.MatrixBase) else given.reshape(len(given))), tuple(map(int, given.shape))
     if isinstance(given, (list, tuple, sympy.Tuple, np.ndarray)):

@@ -11,6 +11,7 @@ A program is what `from_sympy` runs with Tensors and what `to_python` and its li
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -101,7 +102,8 @@ class Writer:
         Raises Unknown for a function that is not in the catalogue, and for a symbol without a value.
         """
         if self.stable and e not in self.known and not is_constant(e):
-            e = rewritten_to_differentiate(e)
+            with contextlib.suppress(RecursionError):  # a formula nested so deeply is computed as it is
+                e = rewritten_to_differentiate(e)
         stack = [e]
         plans: dict[Any, Any] = {}
         while stack:

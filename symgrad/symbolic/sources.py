@@ -26,6 +26,7 @@ __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
 WIDE = 70  # characters up to which an expression stays within another
 RESERVED = frozenset("np jnp jax torch math double float int long short char void const static struct union enum signed unsigned auto register "
                      "volatile extern typedef sizeof goto switch case default do inline restrict value gradient hessian out main".split())
+FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # of C's header, which share their names with variables
 
 
 class _Text(str):
@@ -162,14 +163,14 @@ def _written(found: Lines, target: Target, derivatives: int) -> tuple[Program, l
 
 def _names(found: Lines) -> list[str]:
     """The parameters' names, none of which means something in a language."""
-    functions = set(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))
-    return sanitised([p.name + "_" if p.name in RESERVED | functions or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
+    return sanitised([p.name + "_" if p.name in RESERVED | FUNCTIONS or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
 
 def _title(name: str | None, found: Lines) -> str:
     if name is None:
-        return found.name if found.name.isidentifier() and not keyword.iskeyword(found.name) and found.name not in RESERVED else "f"
-    if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
+        return found.name if found.name.isidentifier() and not keyword.iskeyword(found.name) and found.name not in RESERVED | FUNCTIONS else "f"
+    taken = isinstance(name, str) and (name in RESERVED | FUNCTIONS or keyword.iskeyword(name))
+    if taken or not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise ValueError(f"a function is named by an identifier such as 'loss', not {name!r}")
     return name
 

@@ -77,9 +77,10 @@ def cells_of(result: Any) -> Any:
 # Arguments
 
 
-def _irregular(shape: tuple[int, ...], low: float, high: float, start: int) -> np.ndarray:
-    """Numbers between two bounds of which no two are alike, so that no matrix of them is singular by accident."""
+def _irregular(shape: tuple[int, ...], low: float, high: float, start: int, mirrored: bool) -> np.ndarray:
+    """Numbers between two bounds of which no two are alike, so that no matrix of them is singular by accident; `mirrored` in the opposite order."""
     u = 0.25 + 0.5 * np.modf((start + 1 + np.arange(math.prod(shape))) * GOLDEN)[0].reshape(shape)
+    u = 1 - u if mirrored else u
     if math.isinf(low):
         return u if math.isinf(high) else high - u
     return low + u * (1 if math.isinf(high) else high - low)
@@ -135,7 +136,7 @@ class _Arguments:
         except TypeError:
             raise TypeError(f"{self.name}{self.signature} does not take {len(given)} {what}") from None
 
-    def tensors(self, nudge: float, requires_grad: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def tensors(self, nudge: float, requires_grad: bool, mirrored: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """The arguments by name, and the named tensors among them; `nudge` multiplies their values."""
         arguments: dict[str, Any] = {}
         leaves: dict[str, Tensor] = {}
@@ -149,7 +150,7 @@ class _Arguments:
             if isinstance(shape, dict):
                 return {key: grown(f"{name}_{key}", part) for key, part in shape.items()}
             low, high = _bounds(self.domain[name]) if name in self.domain else (-math.inf, math.inf)
-            return leaf(name, _irregular(shape, low, high, sum(x.numel() for x in leaves.values())))  # type: ignore[attr-defined]
+            return leaf(name, _irregular(shape, low, high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
 
         def taken(name: str, value: Any) -> Any:
             if isinstance(value, Mapping):
@@ -181,15 +182,17 @@ class _Arguments:
 
 
 def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = None, domain: Any = None, nudge: float = 1.0,
-          requires_grad: bool = False) -> Trace:
+          requires_grad: bool = False, mirrored: bool = False) -> Trace:
     """Call a function with named tensors and note what came of it.
+
+    All values are multiplied by `nudge`; those that are not given are in another order if `mirrored`.
 
     Raises TypeError for arguments that the function does not take, and what the function raises.
     """
     if not callable(function):
         raise TypeError(f"expected a function, a Tensor or a SymPy expression, not {type(function).__name__}")
     given = _Arguments(function, shapes, at, domain)
-    arguments, leaves = given.tensors(nudge, requires_grad)
+    arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
     before, mode.complete = mode.complete, True
     try:
@@ -225,20 +228,27 @@ def under(conditions: Sequence[Any], e: Any) -> Any:
     return sympy.Piecewise((e, sympy.And(*conditions))) if conditions and isinstance(e, sympy.Expr) else e
 
 
-def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requires_grad: bool, read: Callable[[Trace], Any]) -> tuple[Trace, Any]:
-    """A trace and what is read of it, once it is seen that the same is read next to the first point.
+def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requires_grad: bool, read: Callable[[Trace], Any],
+                  trusted: bool = False) -> tuple[Trace, Any]:
+    """A trace and what is read of it, once it is seen that the same is read at another point: next to the first, if that was asked for.
 
     Raises ValueError where it is not: such a function is random, keeps a state, or computes with the numbers themselves.
     """
     function = _callable(given)
     first = trace(function, shapes, at, domain, requires_grad=requires_grad)
     out = read(first)
-    with silence():
-        second = trace(function, shapes, at, domain, 1 + 2.0**-10, requires_grad)
-        again = read(second)
+    if trusted:
+        return first, out
+    for mirrored, nudge in ((True, 1.0), (False, 1 + 2.0**-10))[at is not None:]:
+        with silence():
+            second = trace(function, shapes, at, domain, nudge, requires_grad, mirrored)
+            again = read(second)
+        if first.conditions == second.conditions:
+            break
     if first.conditions == second.conditions and out != again:
-        raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points next to each other it gave different "
-                         f"ones. It draws random numbers, keeps a state, or computes with the numbers themselves, as float(), item() and argmax do")
+        raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points it gave different ones. It draws random "
+                         f"numbers, keeps a state, or depends on the numbers themselves, as with float(), item(), sort and masks; at= gives a point "
+                         f"near which the formula of the latter holds")
     return first, out
 
 
