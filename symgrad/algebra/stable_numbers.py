@@ -21,6 +21,7 @@ from symgrad.algebra.stable_heads import DEFINITIONS, elementary, larger, smalle
 __all__ = ["FUNCTIONS", "KNOWN", "Unknown", "context", "truth", "value"]
 
 context = mpmath.MPContext()
+context.dps = 60
 LARGE = 10**7  # an exponent from which its digits before the point alone would fill the memory
 
 

@@ -19,21 +19,24 @@ import sympy
 
 from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, rewritten
+from symgrad.algebra.stable_heads import larger, smaller, step, whole
 from symgrad.algebra.stable_numbers import context, truth, value
 from symgrad.domains import Domain
 from symgrad.symbolic.generating import Code, generate
-from symgrad.symbolic.support import Patch
+from symgrad.symbolic.support import Patch, horner
 
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
 
-OVERFLOW = 5.9  # as many units in the last place as NaN counts where the right answer is infinite
-GOOD = 4.0  # units in the last place that nobody asks about
-BAD, WORSE = 6.0, 2.5  # from which a series is asked for, and from which it is used
+OVERFLOW = 4.4  # as many units in the last place as NaN counts where the right answer is infinite
+GOOD = 3.0  # units in the last place that nobody asks about
+BAD, WORSE = 4.5, 1.5  # from which a series is asked for, and from which it is used
 COEFFICIENTS, LONGEST = 56, 30
 LARGE = 400  # operations from which an expression is not factored
 DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) for j in range(-3, 6)),
              *(2.0**-j for j in (15, 18, 22, 27, 34, 45, 60, 90, 140, 260, 520, 1000))]
-LEAST_RADIUS, NEAR, FAR, TILES = 2.0**-26, 4.0, 8.0, 8
+KINKS = (sympy.Abs, sympy.sign, sympy.Max, sympy.Min, sympy.floor, sympy.Heaviside, larger, smaller, step, whole)
+CONFINED, DENSE = 6, 16  # how often a patch is halved, and points on each side where it is compared
+LEAST_RADIUS, NEAR, FAR, TILES, JITTERED, SURE = 2.0**-26, 4.0, 8.0, 8, 3, 1e-27
 
 
 class Measure(NamedTuple):
@@ -144,10 +147,14 @@ def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
 
 def _series_value(series: Laurent, u: Any) -> Any:
     """The series at a small many-digit number."""
-    out = context.zero
-    for c in reversed(series.coefficients):
-        out = out * u + c
-    return out * context.mpf(u) ** series.valuation
+    before, context.dps = context.dps, 60
+    try:
+        out = context.zero
+        for c in reversed(series.coefficients):
+            out = out * u + c
+        return out * context.mpf(u) ** series.valuation
+    finally:
+        context.dps = before
 
 
 def derived(series: Laurent, order: int) -> Laurent:
@@ -159,11 +166,17 @@ def derived(series: Laurent, order: int) -> Laurent:
     return series
 
 
+def _is_kinked(expr: Any) -> bool:
+    """Whether an expression may be several functions, each on its own side of a kink."""
+    conditions = {c for p in expr.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
+    return expr.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)
+
+
 class _Probe:
     """What a form is measured at: points with the truth, and how much the truth changes with the arguments."""
 
     def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain], count: int, seed: int):
-        self.truth, self.domains = truth(exact, symbols), domains
+        self.truth, self.domains, self.kinked = truth(exact, symbols), domains, _is_kinked(exact)
         rng = np.random.default_rng(seed)
         self.points: list[tuple[float, ...]] = list(zip(*(sample(d, rng, count) for d in domains)))
         self.truths = [self.truth(p) for p in self.points]
@@ -172,11 +185,28 @@ class _Probe:
     def add(self, centre: Any, series: Laurent) -> None:
         """Look at points next to one where the expression has a series."""
         middle, at = float(centre), number(centre)
-        for x in dict.fromkeys(middle + s * d for d in (0.0, *DISTANCES) for s in (1, -1)):
+        rng, last = np.random.default_rng(1), list(enumerate(_row(series)))[-6:]
+        nearby = [d * rng.uniform(0.9, 1.1) for d in DISTANCES if 0.02 < d < 4 for _ in range(JITTERED)]
+        for x in dict.fromkeys(middle + s * d for d in (0.0, *DISTANCES, *nearby) for s in (1, -1)):
             if x in self.domains[0] or x == middle:
-                u = x - at
+                u = context.fsub(x, at, exact=True)
+                true = _series_value(series, u)
+                known = abs(u) < 4 and max(abs(c) * abs(u) ** k for k, c in last) <= abs(true) * SURE
                 self.points.append((x,))
-                self.truths.append(_series_value(series, u) if abs(u) < 2.0**-6 else self.truth((x,)))
+                self.truths.append(true if not self.kinked and (known or abs(u) < 2.0**-6) or x == middle else self.truth((x,)))
+
+    def confined(self, patch: Patch | None) -> Patch | None:
+        """A patch no larger than where the series is the expression: not beyond a kink."""
+        for _ in range(CONFINED if patch is not None and self.kinked else 0):
+            points = [patch.centre + patch.radius * s * (i + 0.5) / DENSE for i in range(DENSE) for s in (1, -1)]  # type: ignore[union-attr]
+            pairs = [(horner(x - patch.centre - patch.rest, patch.coefficients), float(self.truth((x,))))  # type: ignore[union-attr]
+                     for x in points if x in self.domains[0]]
+            if all(abs(a - b) <= 1e-12 * abs(b) for a, b in pairs):
+                break
+            patch = patch._replace(radius=patch.radius / 2)  # type: ignore[union-attr]
+        else:
+            return None if self.kinked else patch
+        return patch
 
     def condition(self, i: int) -> float:
         """By how many units in the last place the truth changes if the arguments change by one, but at least 1."""
@@ -209,7 +239,7 @@ class _Probe:
             elif not math.isfinite(got):
                 out.append(math.inf)
             else:
-                error = float(abs(got - true)) / math.ulp(plain)
+                error = float(abs(context.fsub(got, true, exact=True))) / math.ulp(plain)
                 out.append(error / self.condition(i) if error > GOOD else error)
         return np.array(out)
 
@@ -254,6 +284,7 @@ def _patched(make: Callable[[Sequence[Patch]], Code], probe: _Probe, nearby: Seq
             continue
         bad = max([bad, *itertools.takewhile(bool, (d * (e > WORSE) for d, e in rows if d > bad))])
         patch = _patch_at(centre, series, min((d for d in DISTANCES if d > 1.1 * bad and d >= LEAST_RADIUS), default=max(DISTANCES)))
+        patch = probe.confined(patch)
         if patch is not None:
             patches.append(patch)
     if patches:
@@ -272,7 +303,7 @@ def _tiled(make: Callable[[Sequence[Patch]], Code], probe: _Probe, patches: list
             break
         centre = sympy.Rational(round(x * 16), 16)
         series = expand(centre)
-        patch = None if series is None or series.valuation < 0 else _patch_at(centre, series, 1.0)
+        patch = None if series is None or series.valuation < 0 else probe.confined(_patch_at(centre, series, 1.0))
         if patch is None or abs(x - patch.centre) > patch.radius:
             break
         trial = make([patch, *patches])

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 
-__all__ = ["SUPPORT", "Patch", "power"]
+__all__ = ["SUPPORT", "Patch", "horner", "power"]
 
 
 class Patch(NamedTuple):
@@ -52,7 +52,7 @@ def sigmoid(x: Any) -> Any:
 
 def _is_modest(x: Any) -> bool:
     """Whether exp(-x) is finite for every element of an array of floats."""
-    return type(x) is np.ndarray and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.MODEST.get(x.itemsize, 11.0)
+    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.MODEST.get(x.itemsize, 11.0)
 
 
 def sigmoids(x: Any) -> tuple[Any, Any]:
@@ -68,7 +68,7 @@ def sigmoids(x: Any) -> tuple[Any, Any]:
 
 def tanh_and_slope(x: Any) -> tuple[Any, Any]:
     """tanh(x) and its derivative from one exponential."""
-    if type(x) is not np.ndarray or x.dtype.kind != "f":
+    if type(x) is not np.ndarray or not x.ndim or x.dtype.kind != "f":
         return numeric.tanh(x), numeric.sech_square(x)
     y, r = numeric.tanh_and_complement(x)
     return y, numeric.sech_square_of_complement(r)
@@ -86,7 +86,7 @@ def power(x: Any, n: int) -> Any:
     return out
 
 
-def _horner(u: Any, coefficients: Sequence[float]) -> Any:
+def horner(u: Any, coefficients: Sequence[float]) -> Any:
     """Σ coefficients[i] uⁱ."""
     first = next((i for i, c in enumerate(coefficients) if c), 0)
     step_ = 2 if not any(coefficients[first + 1::2]) and len(coefficients) > first + 1 else 1
@@ -105,11 +105,11 @@ def patched(y: Any, x: Any, patch: Patch) -> Any:
     near = numeric.abs(u) <= patch.radius
     if type(near) is np.ndarray and type(y) is np.ndarray and y.shape == near.shape:
         if near.any():
-            y[near] = _horner(u[near], patch.coefficients)
+            y[near] = horner(u[near], patch.coefficients)
         return y
     if type(near) is np.bool_:
-        return _horner(u, patch.coefficients) if near else y
-    return numeric.where(near, _horner(numeric.where(near, u, 0.0 * numeric.ones_like(u)), patch.coefficients), y)
+        return horner(u, patch.coefficients) if near else y
+    return numeric.where(near, horner(numeric.where(near, u, 0.0 * numeric.ones_like(u)), patch.coefficients), y)
 
 
 def choose(*parts: Any) -> Any:
