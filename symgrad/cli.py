@@ -138,7 +138,7 @@ def _check(options: argparse.Namespace) -> int:
         if name:
             chosen = [_named(module, name, path)]
         else:
-            chosen = _described(module, path, options.formula) if options.formula else _candidates(module, path, at)
+            chosen = _described(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
         reports = [_checked(function, at, wrt, path, options) for function in chosen]
     return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
@@ -256,7 +256,8 @@ def _is_real(value: Any) -> bool:
 
 def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Any:
     name = getattr(function, "__name__", "function")
-    if options.formula or options.domain or options.framework or options.gradient or options.returns or is_foreign(function):
+    asked = options.formula, options.domain, options.framework, options.gradient, options.returns
+    if any(option is not None for option in asked) or is_foreign(function):
         return _compared(function, at, wrt, path, options)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)

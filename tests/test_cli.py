@@ -300,3 +300,86 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m symgrad derive 'x**2' --points 2 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert done.stdout == "x**2: proved\n" and done.stderr == ""
+
+
+# symgrad check --formula
+
+FOREIGN = '''
+import numpy as np
+
+def loss(x, y):
+    return np.logaddexp(0, -x * y)
+
+def gradient(x, y):
+    slope = -1 / (1 + np.exp(x * y))
+    return y * slope, x * slope
+
+def careless(x, y):
+    slope = 1 / (1 + np.exp(-x * y)) - 1
+    return y * slope, x * slope
+
+def both(t):
+    return t**2, 2.5 * t
+
+def power(x, n: int = 3):
+    return x**n
+'''
+
+
+def test_a_function_and_its_gradient_are_compared_with_a_formula(run, file):
+    path = file(FOREIGN)
+    formula = ["--formula", "log(1+exp(-y*x))", "--order", "1", "--domain", "x=0..30,y=(0,1]"]
+    code, out, err = run("check", f"{path}:loss", *formula, "--gradient", "gradient")
+    assert code == 0 and err == "" and "loss (numpy): verified" in out and "x in [0, 30]; y in (0, 1]" in out
+    code, out, _ = run("check", path + ":loss", *formula, "--gradient", "careless")
+    assert code == 1 and "loss (numpy): refuted" in out and "First wrong" in out and "order 1: digits are lost" in out
+    code, out, _ = run("check", path, "--formula", "t**2", "--returns", "pair", "--json")
+    report = json.loads(out)["reports"][0]
+    assert code == 1 and report["function"] == "both" and report["counterexample"]["where"] == "df/dt" and report["verdict"] == "refuted"
+    code, out, _ = run("check", path + ":power", "--formula", "x**n", "--framework", "symgrad", "--order", "3", "--at", "x=2")
+    assert code == 0 and "power (symgrad): verified" in out and "f = x**3" in out
+    assert run("check", path + ":power", "--formula", "x**4", "--framework", "numpy", "--ulp", "10")[0] == 1
+
+
+@pytest.mark.parametrize("options, expected", [
+    (["--formula", "sine(x)*y"], "cannot read --formula: there is no function 'sine'; did you mean sin"),
+    (["--formula", "__import__('os').system('echo hacked')"], "cannot read --formula"),
+    (["--formula", ""], "cannot read --formula: there is no formula"),
+    (["--formula", "x*z"], "the formula names z, but the arguments of the function are x, y"),
+    (["--formula", "x*y", "--domain", "x"], "cannot read --domain"),
+    (["--formula", "x*y", "--domain", "x=positiv"], "the domain of x is 'positiv'; expected"),
+    (["--formula", "x*y", "--domain", "x=2..1"], "excludes every point"), (["--formula", "x*y", "--domain", "q=0..1"], "the arguments are x, y"),
+    (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--ulp", "-1"], "expected a positive number"),
+    (["--formula", "x*y", "--framework", "none"], "invalid choice"), (["--formula", "x*y", "--at", "q=1"], "has no argument 'q'"),
+    (["--formula", "x*y", "--wrt", "q"], "q in wrt")])
+def test_bad_formulas_and_domains_are_told(capsys, file, options, expected):
+    assert main(["check", file(FOREIGN) + ":loss", *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and expected in err and "Traceback" not in err
+
+
+def test_the_function_of_a_formula_is_found_by_its_arguments_or_asked_for(run, file):
+    path = file(FOREIGN)
+    code, _, err = run("check", path, "--formula", "x*y")
+    assert code == 2 and "more than one function" in err and "loss(x, y), gradient(x, y), careless(x, y)" in err and f"{path}:FUNCTION" in err
+    code, _, err = run("check", path, "--formula", "x*q")
+    assert code == 2 and "no function in" in err and "has the arguments x, q" in err
+
+
+def test_what_a_foreign_function_raises_is_part_of_the_report(run, file):
+    code, out, err = run("check", file("import math\ndef f(x):\n    return math.no_such(x)\n") + ":f", "--formula", "x", "--framework", "numpy")
+    assert code == 2 and "f (numpy): not checkable" in out and "AttributeError: module 'math' has no attribute 'no_such'" in out and err == ""
+
+
+def test_ctrl_c_ends_a_cross_check_cleanly(tmp_path):
+    path = tmp_path / "slow.py"
+    path.write_text("import time\ndef f(x):\n    open('started', 'w').close()\n    time.sleep(60)\n    return x\n", encoding="utf-8")
+    command = [sys.executable, "-m", "symgrad", "check", f"{path}:f", "--formula", "x", "--framework", "numpy"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}) as process:
+        end = time.monotonic() + 60
+        while not (tmp_path / "started").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "symgrad: interrupted\n")

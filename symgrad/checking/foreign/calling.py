@@ -106,6 +106,9 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
         if len(inputs) > len(open_names):
             raise TypeError(f"check: {len(inputs)} inputs were given, but {name} takes {', '.join(open_names) or 'none'}")
         given = dict(zip(open_names, inputs))
+    strange = [n for n in wrt or () if n not in open_names]
+    if strange:
+        raise TypeError(f"check: {strange[0]} in wrt is no argument of {name}; those are {', '.join(open_names) or 'none'}")
     chosen: list[Parameter] = []
     fixed: dict[str, Any] = {}
     for n in open_names:

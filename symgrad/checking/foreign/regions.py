@@ -82,8 +82,10 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
         return f"raises{where}"
     if ordinary and len(bad) >= MOST * len(ordinary):
         by = "" if len(gross) >= MOST * len(bad) else f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
-        text = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}: {thing} itself is wrong, not its last digits"
-        return text + (f"; {_cause(a.order, framework)}" if below_agree and a.order >= 2 else "")
+        start = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}"
+        if below_agree and a.order >= 2:
+            return f"{start}, though the orders below are right: {_cause(framework)}"
+        return f"{start}: {thing} itself is wrong, not its last digits"
     if gross and len(gross) >= EXAMPLES:
         return f"{thing} is wrong{where}, by more than its digits"
     if kinds == {"not finite"}:
@@ -94,11 +96,10 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     return f"digits are lost{where}: {'all' if lost > 15.5 else f'{lost:.0f}'} of 16{also}"
 
 
-def _cause(order: int, framework: str) -> str:
+def _cause(framework: str) -> str:
+    """What makes the derivative of a right derivative wrong."""
     if framework == "torch":
-        return ("the orders below agree, so the backward is right and is not differentiated rightly: look for what it takes as a constant, "
-                "such as a result kept on ctx that was computed in forward, .data or .detach()")
+        return "the backward takes something for a constant, such as a result of forward that is kept on ctx, .data or .detach()"
     if framework in ("jax", "autograd"):
-        return ("the orders below agree, so the rule is right and is not differentiated rightly: look for what it takes as a constant, "
-                "as stop_gradient does")
-    return "the orders below agree"
+        return "the rule takes something for a constant, as stop_gradient does"
+    return "the gradient takes something for a constant"

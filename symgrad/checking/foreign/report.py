@@ -202,17 +202,17 @@ def size(x: float) -> str:
 
 
 def number(x: float) -> str:
-    """A number with ten digits."""
-    return f"{float(x) + 0.0:.10g}"
+    """A number with eight digits."""
+    return f"{float(x) + 0.0:.8g}"
 
 
 def pair(value: float, truth: float) -> tuple[str, str]:
-    """Two numbers with ten digits, or with as many as it takes to see that they differ.
+    """Two numbers with eight digits, or with as many as it takes to see that they differ.
 
     >>> pair(1.0, 1.5), pair(1.0, 1.0 + 1e-14)
     (('1', '1.5'), ('1', '1.00000000000001'))
     """
-    for digits in range(10, 18):
+    for digits in range(8, 18):
         a, b = f"{value + 0.0:.{digits}g}", f"{truth + 0.0:.{digits}g}"
         if a != b:
             return a, b
@@ -220,7 +220,9 @@ def pair(value: float, truth: float) -> tuple[str, str]:
 
 
 def _both(f: Finding) -> tuple[str, str]:
-    return (f.message, number(f.truth)) if f.kind == "raises" else (number(f.value), number(f.truth)) if f.agrees else pair(f.value, f.truth)
+    if f.kind == "raises":
+        return f.message, number(f.truth)
+    return (number(f.value), number(f.truth)) if f.agrees else pair(f.value, f.truth)
 
 
 def at(point: dict[str, Any]) -> str:
