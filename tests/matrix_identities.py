@@ -1,4 +1,4 @@
-"""Worked examples of matrix calculus, as data: a function, its arguments' dimensions, what it is differentiated by, how often, and the compact text."""
+"""Worked examples of matrix calculus, as data: functions, the dimensions of their arguments, and the compact text of derivatives."""
 
 from typing import NamedTuple
 

@@ -37,7 +37,7 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
 
 
 def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
-    """Compare a compact form, and the notation it is printed in, with the truth; returns at how many points. Raises Disagreement."""
+    """Compare a compact form, and the notation it is printed in, with the truth; returns at how many points. Raises Disagreement, ValueError."""
     before = precise.set_digits(WORKING)
     try:
         points, generator = 0, random.Random(len(text))
@@ -52,7 +52,8 @@ def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | N
             points += 1
             if points == POINTS:
                 return points
-        raise Disagreement(f"matrix_expr: no point was found at which {text} could be compared with the truth; please report this")
+        raise ValueError(f"matrix_expr: no point was found at which {text} could be compared with the truth: the value is not finite near the arrays "
+                         f"given; give arrays inside the function's domain")
     finally:
         precise.set_digits(before)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,22 +101,37 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
         return _floats(total, values, field, sizes, memo)
     out = field.full(0, tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
-        letters: list[Index] = list(total.out)
-        letters += [i for i in dict.fromkeys(i for f in term.factors for i in f.indices) if i not in letters]
-        product = field.full(term.coefficient, (1,) * len(letters))
-        for f in term.factors:
-            array = field.power(_head(f, values, field, sizes, memo), f.power)
-            order = sorted(range(len(f.indices)), key=lambda n: letters.index(f.indices[n]))
-            indices = [f.indices[n] for n in order]
-            array = array.transpose(order)
-            for n in range(len(indices) - 1, 0, -1):
-                if indices[n] is indices[n - 1]:
-                    array = np.moveaxis(np.diagonal(array, axis1=n - 1, axis2=n), -1, n - 1)
-                    del indices[n]
-            product = product * array[tuple(slice(None) if i in indices else None for i in letters)]
-        summed = tuple(range(len(total.out), len(letters)))
-        out = out + (np.add.reduce(product, axis=summed) if summed else product)
+        left = list(term.factors)
+        letters: list[Index] = []
+        product = field.full(term.coefficient, ())
+        while left:
+            f = next((g for g in left if any(i in letters for i in g.indices)), left[0])
+            left.remove(f)
+            array, indices = _distinct(field.power(_head(f, values, field, sizes, memo), f.power), f.indices)
+            joined = letters + [i for i in indices if i not in letters]
+            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _laid(array, indices, joined)
+            summed = [n for n, i in enumerate(joined) if i not in total.out and not any(i in g.indices for g in left)]
+            product = np.asarray(np.add.reduce(product, axis=tuple(summed)) if summed else product)
+            letters = [i for n, i in enumerate(joined) if n not in summed]
+        out = out + _laid(product, letters, total.out)
     return np.asarray(out)
+
+
+def _distinct(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
+    """An array at indices that are all different: diagonals are taken where one stands twice."""
+    found = list(indices)
+    for n in range(len(found) - 1, 0, -1):
+        first = found.index(found[n])
+        if first != n:
+            array = np.moveaxis(np.diagonal(array, axis1=first, axis2=n), -1, first)
+            del found[n]
+    return array, found
+
+
+def _laid(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
+    """An array with its axes in the order of the letters, and one of length one for each letter that it has not."""
+    order = sorted(range(len(indices)), key=lambda n: letters.index(indices[n]))
+    return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
 
 
 def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:

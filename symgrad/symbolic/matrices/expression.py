@@ -17,9 +17,9 @@ from symgrad.symbolic.matrices.forms import Form, form_of, pinned, weight
 from symgrad.symbolic.matrices.indexed import index_latex, index_numpy, index_text
 from symgrad.symbolic.matrices.printing import Latex, Text
 from symgrad.symbolic.matrices.reading import Problem
-from symgrad.symbolic.matrices.simplify import expanded, factored, simplified, split, with_softmax
+from symgrad.symbolic.matrices.simplify import expanded, factored, simplified, split, with_softmax, without_minus
 from symgrad.symbolic.matrices.source import NumPy
-from symgrad.symbolic.matrices.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol
+from symgrad.symbolic.matrices.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.tensor import Tensor
 
 __all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
@@ -38,7 +38,7 @@ class MatrixExpression:
     def __init__(self, problem: Problem, by: Sequence[Symbol], total: Sum):
         self._problem, self._by = problem, tuple(by)
         self._total = total
-        self._sum, self._form = _most_compact(total)
+        self._sum, self._form = _most_compact(with_symbols(total, problem.symbols))
         self._text = index_text(self._sum) if self._form is None else Text().show(pinned(self._form))
         self.points = confirm(problem, self._by, self._sum, self._form, self._text)
 
@@ -152,13 +152,15 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
     plain = simplified(total)
     best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
     ways = (plain, split(plain, (Inverse,)), split(plain))
-    for way in map(with_softmax, (*ways, *map(factored, ways), factored(plain, True), *(factored(expanded(plain), turn) for turn in (False, True)))):
+    apart = expanded(plain)
+    for found in (*ways, *map(factored, ways), factored(plain, True), factored(apart), factored(apart, True)):
+        way = without_minus(with_softmax(found))
         form: Form | None
         try:
             form = form_of(way)
             text = Text().show(pinned(form))
         except NoCompactForm:
-            form, text = None, index_text(way)
+            form, text = None, "x" * sum(len(t.factors) for t in way.terms)
         partly = 1 < len(way.terms) < len(plain.terms)  # some terms with a common factor, others beside them, are hard to read
         cost = form is None, 0 if form is None else weight(form) + 3 * partly, len(text)
         if best is None or cost < best[0]:

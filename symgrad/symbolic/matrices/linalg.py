@@ -1,6 +1,6 @@
 """Inverse, determinant, its logarithm and the solution of linear equations, with derivatives of every order.
 
-    d A⁻¹ = -A⁻¹ dA A⁻¹,   d det A = det A tr(A⁻¹ dA),   d log det A = tr(A⁻¹ dA)
+    d A⁻¹ = -A⁻¹ dA A⁻¹,   d det A = tr(adj A dA),   d log det A = tr(A⁻¹ dA)
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def _inverse(xp: Any, x: Any) -> Any:
         return _inv(x)
     if isinstance(x, Labelled):
         return carrier.inverse(x)
-    return inverse_of(x) if isinstance(x, Cells) else np.linalg.inv(x)
+    if isinstance(x, Cells):
+        return inverse_of(x)
+    return np.linalg.inv(x) if isinstance(x, np.ndarray) else _adjugate_in(xp, x) / _determinant(xp, x)
 
 
 def _determinant(xp: Any, x: Any) -> Any:
@@ -39,13 +41,15 @@ def _determinant(xp: Any, x: Any) -> Any:
         return _det(x)
     if isinstance(x, Labelled):
         return carrier.determinant(x)
-    return type(x).fill([determinant_of(x)], ()) if isinstance(x, Cells) else np.asarray(np.linalg.det(x))[()]
+    if isinstance(x, Cells):
+        return type(x).fill([determinant_of(x)], ())
+    return np.asarray(np.linalg.det(x))[()] if isinstance(x, np.ndarray) else _expanded(_rows(xp, x))
 
 
 def _logdeterminant(xp: Any, x: Any) -> Any:
     if isinstance(x, Labelled):
         return carrier.logdeterminant(x)
-    if isinstance(x, (Cells, Tensor)):
+    if isinstance(x, Cells) or not isinstance(x, np.ndarray):
         return xp.log(_determinant(xp, x))
     sign, log = np.linalg.slogdet(x)
     return np.float64(log if sign > 0 else np.nan if sign < 0 else -np.inf)
@@ -68,6 +72,16 @@ def inverse_of(x: Any) -> Any:
         for k, element in enumerate(row):
             out[i, k] = element
     return out
+
+
+def _rows(xp: Any, x: Any) -> list[list[Any]]:
+    """The elements of a small matrix of any carrier."""
+    return [[xp.getitem(x, (i, k)) for k in range(x.shape[1])] for i in range(x.shape[0])]
+
+
+def _adjugate_in(xp: Any, x: Any) -> Any:
+    rows, n = _rows(xp, x), x.shape[0]
+    return xp.stack([xp.stack([_cofactor(rows, k, i) for k in range(n)], 0) for i in range(n)], 0) if n > 1 else xp.ones_like(x)
 
 
 def _symbolic(x: Any) -> bool:
@@ -99,8 +113,9 @@ def _expanded(rows: list[list[Any]]) -> Any:
         return 1
     total: Any = 0
     for k, element in enumerate(rows[0]):
-        if element != 0:
-            total = total + (-1) ** k * element * _expanded([row[:k] + row[k + 1:] for row in rows[1:]])
+        rest = [row[:k] + row[k + 1:] for row in rows[1:]]
+        product = element * _expanded(rest) if rest else element
+        total = product if not k else total - product if k % 2 else total + product
     return total
 
 
@@ -108,14 +123,42 @@ def _adjugate(x: Any) -> Any:
     """The transposed cofactors of exact elements, in an array like the one given."""
     rows, n = x.tolist(), len(x)
 
-    def cofactor(i: int, k: int) -> Any:
-        return (-1) ** (i + k) * _expanded([row[:k] + row[k + 1:] for m, row in enumerate(rows) if m != i])
-
     out = x.copy()
     for i in range(n):
         for k in range(n):
-            out[i, k] = cofactor(k, i)
+            out[i, k] = _cofactor(rows, k, i)
     return out
+
+
+def _cofactor(rows: list[list[Any]], i: int, k: int) -> Any:
+    found = _expanded([row[:k] + row[k + 1:] for m, row in enumerate(rows) if m != i])
+    return -found if (i + k) % 2 else found
+
+
+def _cofactors(xp: Any, x: Any) -> Any:
+    """The derivative of the determinant, det X · X⁻ᵀ where there is an inverse; it is a polynomial."""
+    if isinstance(x, Tensor):
+        return _cofactor_matrix(x)
+    if isinstance(x, Labelled):
+        return carrier.determinant(x) * _t(xp, carrier.inverse(x))
+    if isinstance(x, Cells):
+        return _t(xp, _adjugate(x))
+    if not isinstance(x, np.ndarray):
+        return _t(xp, _adjugate_in(xp, x))
+    u, s, v = np.linalg.svd(x)
+    others = np.array([np.prod(np.delete(s, i)) for i in range(len(s))])
+    return np.linalg.det(u) * np.linalg.det(v) * ((u * others) @ v)
+
+
+def _turned_cofactors(xp: Any, x: Any, t: Any) -> Any:
+    """The derivative of the cofactors along T, which is its own transpose: the recursion of Faddeev and LeVerrier, which divides by no element."""
+    n = x.shape[0]
+    eye = xp.eye_like(x, n)
+    m, tangent = eye, xp.zeros_like(x)
+    for k in range(1, n):
+        product, moved = xp.mm(x, m), xp.mm(t, m) + xp.mm(x, tangent)
+        m, tangent = product - xp.trace(product) / k * eye, moved - xp.trace(moved) / k * eye
+    return _t(xp, tangent if n % 2 else -tangent)
 
 
 def _solution(xp: Any, a: Any, b: Any) -> Any:
@@ -123,7 +166,9 @@ def _solution(xp: Any, a: Any, b: Any) -> Any:
         return _solve(a, b)
     if isinstance(a, Labelled):
         return carrier.matmul(carrier.inverse(a), b)
-    return inverse_of(a).dot(b) if isinstance(a, Cells) else np.linalg.solve(a, b)
+    if isinstance(a, np.ndarray) and not isinstance(a, Cells):
+        return np.linalg.solve(a, b)
+    return xp.mm(_inverse(xp, a), b) if b.ndim == 2 else xp.mv(_inverse(xp, a), b)
 
 
 def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
@@ -133,7 +178,8 @@ def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
     return -(xp.reshape(back, (*back.shape, 1)) * y), back
 
 
-def _solve_jvp(xp: Any, ta: Any, tb: Any, y: Any, args: Any) -> Any:
+def _solve_jvp(xp: Any, tangents: Any, y: Any, args: Any) -> Any:
+    ta, tb = tangents
     return _solution(xp, args[0], tb - (xp.mm(ta, y) if y.ndim == 2 else xp.mv(ta, y)))
 
 
@@ -149,13 +195,15 @@ def _filled(xp: Any, tangents: Any, args: Any) -> list[Any]:
 
 INV = _op("inv", lambda xp, input: _inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_t(xp, y), xp.mm(g, _t(xp, y))),),
           lambda xp, tangents, y, args: -xp.mm(y, xp.mm(tangents[0], y)), "input")
-DET = _op("det", lambda xp, input: _determinant(xp, input), lambda xp, g, y, args, needs: (g * y * _t(xp, _inverse(xp, args[0])),),
-          lambda xp, tangents, y, args: y * xp.trace(xp.mm(_inverse(xp, args[0]), tangents[0])), "input")
+COFACTORS = _op("cofactors", lambda xp, input: _cofactors(xp, input), lambda xp, g, y, args, needs: (_turned_cofactors(xp, args[0], g),),
+                lambda xp, tangents, y, args: _turned_cofactors(xp, args[0], tangents[0]), "input")
+DET = _op("det", lambda xp, input: _determinant(xp, input), lambda xp, g, y, args, needs: (g * _cofactors(xp, args[0]),),
+          lambda xp, tangents, y, args: xp.sum(_cofactors(xp, args[0]) * tangents[0]), "input")
 LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, _inverse(xp, args[0])),),
              lambda xp, tangents, y, args: xp.trace(xp.mm(_inverse(xp, args[0]), tangents[0])), "input")
 SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), lambda xp, g, y, args, needs: _solve_vjp(xp, g, y, args),
-            lambda xp, tangents, y, args: _solve_jvp(xp, *_filled(xp, tangents, args), y, args), "input", "other")
-_inv, _det, _logdet, _solve = core(INV), core(DET), core(LOGDET), core(SOLVE)
+            lambda xp, tangents, y, args: _solve_jvp(xp, _filled(xp, tangents, args), y, args), "input", "other")
+_inv, _det, _logdet, _solve, _cofactor_matrix = map(core, (INV, DET, LOGDET, SOLVE, COFACTORS))
 
 
 def _matrix(name: str, x: Any) -> Tensor:
@@ -178,7 +226,9 @@ def inv(input: Any) -> Tensor:
 
 
 def det(input: Any) -> Tensor:
-    """The determinant of a square matrix of floats. Its derivative is that of an invertible matrix. Raises RuntimeError for another shape.
+    """The determinant of a square matrix of floats. Raises RuntimeError for another shape.
+
+    Its derivative is the matrix of cofactors, whether or not there is an inverse.
 
     >>> import symgrad
     >>> from symgrad.symbolic.matrices import det

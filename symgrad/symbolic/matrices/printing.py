@@ -135,7 +135,7 @@ class Text:
         """The factors of a matrix product."""
         out = last = parts[0]
         for part in parts[1:]:
-            close = last[-1] in "ᵀ⁻⁰¹²³⁴⁵⁶⁷⁸⁹" and (part[0] == "(" or re.match(r"[^\W\d_](?![0-9A-Za-z_(])", part))
+            close = last[-1] in "ᵀ⁻⁰¹²³⁴⁵⁶⁷⁸⁹" and (part[0] == "(" or re.match(r"(?:[^\W\d_]|𝟏)(?![0-9A-Za-z_(])", part))
             out += ("" if close or last[0] + part[0] == "((" else self.times) + part
             last = part
         return out

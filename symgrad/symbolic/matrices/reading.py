@@ -98,7 +98,8 @@ class Problem:
             if len(shape) != 2 or shape[0] != shape[1]:
                 raise ValueError(f"matrix_expr: {name} is declared symmetric, but its shape is {list(shape)}")
             dimensions[0].join(dimensions[1])
-        self.symbols[name] = self.leaves[leaf] = symbol = Symbol(name, dimensions, symmetric)
+        self.symbols[name] = self.leaves[leaf] = Symbol(name, dimensions, symmetric)
+        symbol = Symbol(name, dimensions)  # symmetry is used once all derivatives are taken, for the elements vary independently
         indices = tuple(Index(d) for d in dimensions)
         return Labelled(indices, Sum(indices, (Term(ONE, (Factor(symbol, indices),)),)))
 

@@ -29,7 +29,7 @@ from symgrad.symbolic.matrices.terms import (
 )
 
 MANY = 12  # terms; beyond it, nobody looks for common factors by hand either
-__all__ = ["expanded", "factored", "simplified", "split", "with_softmax"]
+__all__ = ["expanded", "factored", "simplified", "split", "with_softmax", "without_minus"]
 
 
 def simplified(total: Sum, flat: bool = True) -> Sum:
@@ -338,21 +338,37 @@ def expanded(total: Sum) -> Sum:
     return simplified(found) if len(terms) == len(total.terms) else expanded(found)
 
 
+def without_minus(total: Sum) -> Sum:
+    """A product -1 times a difference as the opposite difference."""
+    terms = []
+    for term in total.terms:
+        brackets = [f for f in term.factors if isinstance(f.head, Applied) and f.head.function is None and f.power == 1]
+        differences = [f for f in brackets if any(t.coefficient < 0 for t in f.head.argument.terms)]
+        if len(total.terms) == 1 and term.coefficient == -1 and len(brackets) == len(differences) == 1:
+            (bracket,) = brackets
+            inner = Sum(bracket.head.argument.out, tuple(Term(-t.coefficient, t.factors) for t in bracket.head.argument.terms))
+            opposite = Factor(Applied(None, inner), bracket.indices)
+            term = Term(-term.coefficient, tuple(opposite if f is bracket else f for f in term.factors))
+        terms.append(term)
+    return Sum(total.out, tuple(terms))
+
+
 # Softmax
 
 
-def with_softmax(total: Sum) -> Sum:
+def with_softmax(total: Sum, memo: dict[int, Head] | None = None) -> Sum:
     """A sum in which every exp(x) / Σ exp(x) of a vector x is one factor."""
-    terms = []
+    memo, terms = {} if memo is None else memo, []
     for term in total.terms:
         factors = []
         for f in term.factors:
-            inner = f.head.argument
-            if isinstance(f.head, Applied) and any(g.head.argument is not None for t in inner.terms for g in t.factors):
-                f = Factor(Applied(f.head.function, with_softmax(inner)), f.indices, f.power)
-            factors.append(f)
+            if isinstance(f.head, Applied) and id(f.head) not in memo:
+                inner = with_softmax(f.head.argument, memo)
+                memo[id(f.head)] = f.head if inner is f.head.argument else Applied(f.head.function, inner)
+            factors.append(Factor(memo.get(id(f.head), f.head), f.indices, f.power))
         terms.append(Term(term.coefficient, _softmaxes(factors)))
-    return Sum(total.out, tuple(terms))
+    same = all(f.head is g.head for t, u in zip(terms, total.terms) for f, g in zip(t.factors, u.factors))
+    return total if same and all(len(t.factors) == len(u.factors) for t, u in zip(terms, total.terms)) else Sum(total.out, tuple(terms))
 
 
 def _softmaxes(factors: list[Factor]) -> tuple[Factor, ...]:

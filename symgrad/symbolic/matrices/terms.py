@@ -19,7 +19,7 @@ import sympy
 from symgrad.symbolic.matrices.functions import Elementwise
 
 __all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Size",
-           "Softmax", "Sum", "Symbol", "Term", "as_factors", "constant", "counted", "grouped", "plus", "renamed", "times"]
+           "Softmax", "Sum", "Symbol", "Term", "as_factors", "constant", "counted", "grouped", "plus", "renamed", "times", "with_symbols"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 
@@ -265,6 +265,24 @@ def _described(term: Term, colours: Mapping[Index, str]) -> list[tuple[Factor, s
             names.sort()
         out.append((f, f"{f.head.key}[{','.join(names)}]" + (f"^{f.power}" if f.power != 1 else "")))
     return out
+
+
+def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[int, Head] | None = None) -> Sum:
+    """A sum with other symbols of the same names."""
+    memo = {} if memo is None else memo
+
+    def replaced(head: Head) -> Head:
+        if id(head) not in memo:
+            if isinstance(head, Symbol):
+                memo[id(head)] = symbols.get(head.name, head)
+            elif head.argument is None:
+                memo[id(head)] = head
+            else:
+                inner = with_symbols(head.argument, symbols, memo)
+                memo[id(head)] = Applied(head.function, inner) if isinstance(head, Applied) else type(head)(inner)  # type: ignore[call-arg]
+        return memo[id(head)]
+
+    return Sum(total.out, tuple(Term(t.coefficient, tuple(Factor(replaced(f.head), f.indices, f.power) for f in t.factors)) for t in total.terms))
 
 
 # Building
