@@ -1,6 +1,7 @@
 """What the printers write is run, and agrees with the function it was written from: NumPy's source with NumPy, C's with a small interpreter."""
 
 import ast
+import itertools
 import math
 
 import numpy as np
@@ -17,7 +18,8 @@ from symgrad.lift import core
 from symgrad.op import REGISTRY
 from symgrad.symbolic.lines import lines
 from symgrad.symbolic.printers import to_latex
-from symgrad.symbolic.sources import to_c, to_jax, to_python, to_torch
+from symgrad.symbolic.programs import Place, Program, Step
+from symgrad.symbolic.sources import _Printer, to_c, to_jax, to_python, to_torch
 from symgrad.symbolic.targets import JAX, NUMPY, TORCH, C
 
 X, Y, Z = sympy.symbols("x y z")
@@ -128,6 +130,44 @@ def test_a_shared_expression_is_written_once_and_length_is_linear(write):
     lengths = [len(write(lambda x, n=n: deep(x, n), derivatives=1)) for n in (40, 80)]
     assert lengths[1] < 2.2 * lengths[0] < 20_000
     assert write(deep).count("sin(") == 12 and write(sympy.sin(X) + sympy.sin(X) ** 2).count("sin(") == 1
+
+
+OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b if b else 1.0,
+              "neg": lambda a: -a, "square": lambda a: a * a, "where": lambda a, b: a if a > b else b}
+
+
+@pytest.mark.parametrize("target, head, tail", [
+    (NUMPY, "import numpy as np\n\ndef f(x, y):\n    ", "\n"),
+    (C, "#include <math.h>\n\ndouble f(double x, double y)\n{\n    ", ";\n}\n")], ids=["numpy", "c"])
+def test_parentheses_stand_where_they_are_needed(target, head, tail):
+    start = [Step("input", value=Place(0, ())), Step("input", value=Place(1, ())), Step("constant", value=sympy.Rational(-3, 2)),
+             Step("constant", value=sympy.Integer(-1))]
+    for outer, left, right in itertools.product(OPERATIONS, [*OPERATIONS, 0, 2], [*OPERATIONS, 1, 3]):
+        program, values = Program(list(start)), {0: 0.75, 1: -1.25, 2: -1.5, 3: -1.0}
+
+        def add(op, *operands, program=program, values=values):
+            operands = operands[:1 if op in ("neg", "square") else 2]
+            value = OPERATIONS[op](*map(values.get, operands))
+            if op == "where":
+                program.steps.append(Step("gt", operands))
+                operands = (len(program.steps) - 1, *operands)
+            program.steps.append(Step(op, operands))
+            values[len(program.steps) - 1] = value
+            return len(program.steps) - 1
+
+        program.outputs = [add(outer, left if isinstance(left, int) else add(left, 0, 2), right if isinstance(right, int) else add(right, 3, 1))]
+        printer = _Printer(target, program, ["x", "y"], [(), ()])
+        text = head + "\n    ".join([*printer.lines, f"return {printer.texts[-1]}"]) + tail
+        f = run(text) if target is NUMPY else compiled(text)["f"]
+        assert f(0.75, -1.25) == pytest.approx(values[program.outputs[0]], rel=1e-12), text
+
+
+def test_elements_of_matrices_are_where_they_are():
+    def f(a):
+        return a[0, 1] * 10 + a[1, 0] * 100 + a[1, 2]
+
+    a = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    assert run(to_python(f, (2, 3), name="f"))(np.array(a)) == 426.0 and compiled(to_c(f, (2, 3), name="f"))["f"](sum(a, [])) == 426.0
 
 
 def test_source_of_numpy_runs_over_arrays():
