@@ -22,7 +22,7 @@ from symgrad.symbolic.formula import Formula
 from symgrad.symbolic.operations import op_from_sympy
 
 x, y = sympy.symbols("x y", real=True)
-p = Symbol("p", positive=True)
+p, q = sympy.symbols("p q", positive=True)
 BOUND = 8  # units in the last place of the true value, by the size of a change that one unit in the last place of an argument makes
 
 TAILS = (-700.0, -80.0, -36.5, -5.0, -1.0, -0.3, -1e-3, -1e-9, -1e-30, 1e-200, 1e-9, 1e-3, 0.05, 0.3, 0.45, 0.7, 1.0, 1.6, 2.5, 5.0, 19.5, 80.0,
@@ -126,7 +126,7 @@ def test_first_op(made):
     assert g.tolist() == [1 / 16, 1.0, 1 / 4] and h.tolist() == [2 / 64, 0.0, -2 / 8] and k.tolist() == pytest.approx([6 / 256, 0.0, 6 / 16])
     assert softsign.op is REGISTRY["softsign_op"] and softsign.op.kind == "elementwise" and softsign.op.arity == 1
     assert "abs(x)" in softsign.code and softsign.report.verdict == "proved" and softsign.report.worst < 5
-    assert all(identity.verdict == "proved" for identity in softsign.proof) and "proved" in str(softsign.report)
+    assert softsign.proof.ok and "proved" in str(softsign.report) and [line.identity.verdict for line in softsign.report.lines] == ["proved"] * 2
     assert not hasattr(symgrad, "softsign_op") and not hasattr(symgrad.Tensor, "softsign_op")
     assert softsign(2.0).item() == 2 / 3 and softsign(np.array([1, 2])).tolist() == [0.5, 2 / 3]
 
@@ -233,6 +233,27 @@ def test_derivative_functions(made):
     assert f.derivative(2, 1)(symgrad.tensor(2.0), symgrad.tensor(5.0)).item() == 6 * 2 * 2 * 5
     with pytest.raises(ValueError, match="give how often to differentiate by each of x, y"):
         f.derivative(1)
+
+
+def test_quotients_of_several_arguments(made):
+    f = made("sinc_of_product", sin(x * y) / (x * y))
+    a, b = (symgrad.tensor(v, requires_grad=True) for v in ([0.0, 0.0, 1e-3, 1.0, 1e-9], [0.0, 2.0, 3.0, 4.0, 1.0]))
+    u = (a * b).tolist()
+    assert f(a, b).tolist() == pytest.approx([1.0, 1.0, *(math.sin(v) / v for v in u[2:])], rel=4e-16)
+    first, second = ([0.0 if v == 0 and k == 1 else -1 / 3 if v == 0 else float(truth("sinc_like", k, v)[0]) for v in u] for k in (1, 2))
+    f(a, b).sum().backward()
+    assert a.grad.tolist() == pytest.approx([g * v for g, v in zip(first, b.tolist())], rel=2e-15, abs=0)
+    assert f.derivative(2, 0)(a, b).tolist() == pytest.approx([h * v**2 for h, v in zip(second, b.tolist())], rel=3e-15, abs=0)
+    planck = made("planck_from_zero", p**3 / (exp(p / q) - 1), (p, q), domain=((0, math.inf), POSITIVE))
+    assert planck(0.0, 2.0).item() == 0 and func.grad(func.grad(planck))(symgrad.tensor(0.0), 2.0).item() == 4.0  # of T x² - x³/2 + ...
+
+
+def test_a_series_ends_at_a_kink(made):
+    f = made("kinked_near", Piecewise((sin(x) / x, x < sympy.Rational(3, 10)), (x**2, True)))
+    assert f(symgrad.tensor([0.0, 0.29, 0.31, 2.0])).tolist() == pytest.approx([1.0, math.sin(0.29) / 0.29, 0.31**2, 4.0], rel=1e-15)
+    assert func.vmap(func.grad(f))(symgrad.tensor([0.31, 2.0])).tolist() == [0.62, 4.0]
+    g = made("written_out", Piecewise((sin(x) / x, sympy.Ne(x, 0)), (1, True)))
+    assert func.grad(func.grad(g))(symgrad.tensor(1e-5)).item() == pytest.approx(float(truth("sinc_like", 2, 1e-5)[0]), rel=1e-15)
 
 
 def test_spellings(made):

@@ -21,6 +21,7 @@ from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_heads import larger, smaller, step, whole
 from symgrad.algebra.stable_numbers import context, truth, value
+from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.domains import Domain
 from symgrad.symbolic.generating import Code, generate
 from symgrad.symbolic.support import Patch, horner
@@ -314,6 +315,29 @@ def _tiled(make: Callable[[Sequence[Patch]], Code], probe: _Probe, patches: list
     return patches, code, found
 
 
+def _without_zeros(forms: Iterator[Any], probe: _Probe, symbols: Sequence[Any]) -> Iterator[Any]:
+    """Forms of several arguments: where a quotient is 0/0 in the domain, only with it as a function of its own, elsewhere both ways."""
+    for form in forms:
+        smooth = with_ratios(form)
+        ratios = smooth.atoms(Ratio)
+        if not any(_vanishes(r.args[2], probe, symbols) for r in ratios):
+            yield form
+        if ratios:
+            yield smooth
+
+
+def _vanishes(u: Any, probe: _Probe, symbols: Sequence[Any]) -> bool:
+    """Whether an expression is 0 somewhere in the domain, as far as one symbol at a time tells."""
+    for i, s in enumerate(symbols):
+        roots = sympy.roots(u, s) if s in u.free_symbols and u.is_polynomial(s) and sympy.degree(u, s) == 1 else {}
+        for root in roots:
+            for point in probe.points[:8]:
+                at = root.xreplace({t: sympy.Float(v) for t, v in zip(symbols, point)})
+                if at.is_number and at.is_real and float(at) in probe.domains[i]:
+                    return True
+    return False
+
+
 def _coded(name: str, symbols: Sequence[Any], form: Any, names: Sequence[str], patches: Sequence[Patch]) -> Code:
     return generate(name, symbols, [form], [patches], names=names)
 
@@ -333,7 +357,7 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     for centre, series in nearby:
         probe.add(centre, series)
     best: Any = None
-    for form in _candidates(exact, derivative):
+    for form in _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used):
         made = _patched(functools.partial(_coded, name, used, form, own), probe, nearby)
         score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:

@@ -27,6 +27,7 @@ import sympy
 
 from symgrad.algebra import stable_heads as heads
 from symgrad.algebra.stable_numbers import Unknown, value
+from symgrad.algebra.stable_ratios import Ratio
 from symgrad.carriers import numeric
 from symgrad.symbolic.support import SUPPORT, Patch
 
@@ -84,16 +85,18 @@ SUM, PRODUCT, SIGN, ATOM = range(4)  # how tightly a text binds
 
 
 class Code(NamedTuple):
-    """A function of arrays with its source, and the series that it calls by name."""
+    """A function of arrays with its source as people see it, and what of that it is compiled from with the constants that it calls by name."""
 
     source: str
     function: Callable[..., Any]
     name: str
+    plain: str
     constants: dict[str, Any]
 
     def bound(self, names: Mapping[str, Any]) -> Callable[..., Any]:
         """The function with other functions under the names that it calls, such as those of another framework."""
-        return _compiled(self.name, self.source, self.constants, lambda each: names[each])
+        constants = {key: x.bound(names) if isinstance(x, Code) else x for key, x in self.constants.items()}
+        return _compiled(self.name, self.plain, constants, lambda each: names[each])
 
     def __call__(self, *xs: Any) -> Any:
         return self.function(*xs)
@@ -116,7 +119,7 @@ def plain_names(symbols: Sequence[Any]) -> list[str]:
     for symbol in symbols:
         name = symbol.name
         fine = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
-        fine = fine and not re.fullmatch(r"t\d+|patch\d+|self|xp|out|True|False|None", name) and name not in out
+        fine = fine and not re.fullmatch(r"t\d+|patch\d+|ratio_\d+_\d+|self|xp|out|True|False|None", name) and name not in out
         out.append(name if fine else next(fresh))
     return out
 
@@ -127,6 +130,7 @@ class _Printer:
     def __init__(self, names: Mapping[Any, str]):
         self.names = names
         self.guarded = False  # whether something is computed that is then not chosen
+        self.codes: dict[str, Code] = {}  # of the quotients that are called
 
     def text(self, expr: Any, level: int = SUM) -> str:
         out, own = self.of(expr)
@@ -158,12 +162,21 @@ class _Printer:
         if function in (heads.larger, heads.smaller, sympy.Max, sympy.Min):
             name = FUNCTIONS[function]
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
+        if function is Ratio:
+            return self.ratio(*expr.args), ATOM
         if function in (_First, _Second):
             return f"{self.text(expr.args[0], ATOM)}[{int(function is _Second)}]", ATOM
         if function in FUNCTIONS:
             return f"{FUNCTIONS[function]}({', '.join(map(self.text, expr.args))})", ATOM
         raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for; known are "
                       f"{', '.join(sorted(f.__name__ for f in FUNCTIONS if not issubclass(f, _Both)))}")
+
+    def ratio(self, which: Any, order: Any, u: Any) -> str:
+        from symgrad.symbolic.ratios import ratio_code
+
+        name = f"ratio_{which}_{order}"
+        self.codes[name] = ratio_code(int(which), int(order))
+        return f"{name}({self.text(u)})"
 
     def number(self, expr: Any) -> tuple[str, int]:
         if expr.is_Integer and abs(expr) < 2**53:
@@ -271,12 +284,14 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
             text = f"{text} + zeros_like({own[0]})"
         results.append(text)
     lines.append("return " + ", ".join(results))
+    patches_of = "".join(f"\n# {key}: {patch.coefficients[:3]}... within {patch.radius:.3g} of {patch.centre:g}" for key, patch in constants.items())
+    note = patches_of + "".join(f"\n\n{code.source}" for code in printer.codes.values())
+    constants |= printer.codes
     head = f"def {name}({', '.join(own)}):"
     body = ["with quiet():", *("    " + line for line in lines)] if printer.guarded else lines
     source = "\n    ".join([head, *body])
-    note = "".join(f"\n# {key}: {patch.coefficients[:3]}... within {patch.radius:.3g} of {patch.centre:g}" for key, patch in constants.items())
     function = _compiled(name, source, constants, lambda each: SUPPORT[each] if each in SUPPORT else getattr(numeric, each))
-    return Code(source + note, function, name, constants)
+    return Code(source + note, function, name, source, constants)
 
 
 def _compiled(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:

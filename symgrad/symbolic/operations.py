@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from symgrad import extending
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.stable_heads import elementary
 from symgrad.algebra.stable_numbers import Unknown
+from symgrad.checking.proving import Proof, prove
 from symgrad.domains import Domain
 from symgrad.op import Op
 from symgrad.symbolic.arguments import domains_of, read_formula
@@ -89,10 +91,10 @@ class FormulaOp:
         """Where the op is defined, for each argument."""
         return self._formula.domains
 
-    @property
-    def proof(self) -> tuple[Identity, ...]:
-        """For the value and the first derivatives, whether what is computed is the formula."""
-        return tuple(line.identity for line in self.report.lines if line.identity is not None)
+    @functools.cached_property
+    def proof(self) -> Proof:
+        """What `symgrad.prove` says of the rules of the op, up to second derivatives."""
+        return prove(self.op, 2)
 
     @property
     def code(self) -> str:

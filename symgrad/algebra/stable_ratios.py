@@ -1,0 +1,85 @@
+"""Quotients that are 0/0 at a point and smooth there, such as sin(u)/u: heads for products that have one of several arguments in it.
+
+A formula of one variable has a series next to such a point. In one of several, x³/(exp(x/T) - 1), the quotient is a function of one inner argument
+u = x/T: it becomes x² T · ratio(u), where ratio(u) = u/(exp(u) - 1) and each of its derivatives is a head, which is computed as a formula of one
+variable is.
+
+>>> import sympy
+>>> x, T = sympy.symbols("x T", positive=True)
+>>> with_ratios(x**3 / expm1(x / T))
+T*x**2*over_expm1(x/T)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import Mul, Pow, atan, sin, sinh, tan, tanh
+
+from symgrad.algebra.stable_heads import DEFINITIONS, Head, expm1, log1p
+from symgrad.algebra.stable_products import _powers
+
+__all__ = ["Ratio", "VARIABLE", "with_ratios"]
+
+VARIABLE = sympy.Symbol("u", real=True)
+VANISHING = (sin, expm1, tan, sinh, tanh, atan, log1p)  # f(u) = u + ..., and no other zero where it is used
+
+
+def _formulas() -> tuple[Any, ...]:
+    """f(u)/u and u/f(u) in turn for every f, in elementary functions."""
+    out = []
+    for f in VANISHING:
+        form = DEFINITIONS.get(f, f)(VARIABLE)
+        out += [form / VARIABLE, VARIABLE / form]
+    return tuple(out)
+
+
+FORMULAS = _formulas()
+
+
+class Ratio(Head):
+    """A derivative of f(u)/u or u/f(u): which of `FORMULAS`, of which order, at which argument."""
+
+    nargs = 3
+
+    def fdiff(self, argindex: int = 3) -> Any:
+        """The next derivative."""
+        which, order, u = self.args
+        return Ratio(which, order + 1, u) if argindex == 3 else sympy.S.Zero
+
+    def _sympystr(self, printer: Any) -> str:
+        which, order, u = self.args
+        name = VANISHING[which // 2].__name__
+        return f"{f'over_{name}' if which % 2 else f'{name}_over'}{chr(39) * int(order)}({printer.doprint(u)})"
+
+    @staticmethod
+    def definition(which: Any, order: Any, u: Any) -> Any:
+        """The derivative in elementary functions."""
+        return FORMULAS[which].diff(VARIABLE, order).xreplace({VARIABLE: u})
+
+
+DEFINITIONS[Ratio] = Ratio.definition
+
+
+def with_ratios(expr: Any) -> Any:
+    """An expression with a `Ratio` for every factor f(u) beside a power of u, or of a factor of u."""
+    return expr.replace(lambda e: isinstance(e, (Mul, Pow)), _replaced)
+
+
+def _replaced(expr: Any) -> Any:
+    powers = _powers(expr)
+    for f, n in powers.items():
+        if not (isinstance(f, VANISHING) and n.is_Integer):
+            continue
+        (u,) = f.args
+        for w in [u, *Mul.make_args(u)]:
+            m = powers.get(w, sympy.S.Zero)
+            if w.is_number or not m.is_Integer or m * n >= 0:
+                continue
+            k = min(abs(m), abs(n))
+            turn = 1 if n > 0 else -1
+            which = 2 * VANISHING.index(f.func) + (0 if n > 0 else 1)
+            rest = Mul(*[base**power for base, power in powers.items() if base not in (f, w)])
+            return _replaced(rest * f ** (n - turn * k) * w**(m + turn * k) * (u / w) ** (turn * k)) * Ratio(which, 0, u) ** k
+    return expr
