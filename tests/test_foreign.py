@@ -64,6 +64,7 @@ def test_the_region_may_be_that_of_a_part_of_the_formula():
 
     report = check((loss, gradient), "log(1 + exp(-x*y))", order=1, points=60)
     assert report.verdict == "refuted" and report.agreements[1].region.startswith(("-x*y < -", "x*y > ")), report.agreements[1].region
+    assert report.agreements[1].hint.startswith("digits are lost where ")  # though ordinary points are among them
 
 
 def test_overflow_is_not_finite_and_only_where_the_truth_is():
@@ -259,6 +260,27 @@ def test_functions_of_arrays_are_compared_element_by_element_or_by_their_element
     assert report.verdict == "refuted" and report.counterexample.where == "df/dx_1" and len(report.counterexample.point["x"]) == 2
     assert check((lambda x: x**2, lambda x: 2 * x), sympy.Matrix(sympy.symbols("x_0:2")).applyfunc(lambda e: e**2), order=1,
                  inputs=[[1.0, 2.0]]).verdict == "verified"
+
+
+def test_losses_in_the_manner_of_scikit_learn_and_scipy():
+    from scipy.optimize import rosen, rosen_der, rosen_hess
+
+    def loss(y_true, raw_prediction):
+        return np.logaddexp(0, raw_prediction) - y_true * raw_prediction
+
+    def gradient(y_true, raw_prediction):
+        return 1 / (1 + np.exp(-raw_prediction)) - y_true
+
+    formula = "log(1 + exp(raw_prediction)) - y_true*raw_prediction"
+    inputs = {"y_true": np.array([0.0, 1.0, 0.0]), "raw_prediction": np.array([0.5, -1.0, 2.0])}
+    report = check((loss, gradient), lambda y_true, raw_prediction: symgrad.log(1 + raw_prediction.exp()) - symgrad.tensor(y_true) * raw_prediction,
+                   order=1, inputs=inputs, wrt=["raw_prediction"], domain=(-5, 5))
+    assert report.verdict == "verified" and len(report.names) == 3, str(report)
+    report = check((loss, gradient), formula, order=1, inputs={"y_true": 1.0, "raw_prediction": 0.5}, wrt=["raw_prediction"], domain=(-60, 60))
+    assert report.verdict == "refuted" and report.counterexample.order == 0  # logaddexp(0, x) - x loses its digits for large x
+    truth = "100*(x[1] - x[0]**2)**2 + (1 - x[0])**2"
+    assert check((rosen, rosen_der, rosen_hess), truth).verdict == "verified"
+    assert check((rosen, rosen_der, lambda x: rosen_hess(x) * [[1, 1], [1, 1.001]]), truth).counterexample.where == "d2f/dx_1 dx_1"
 
 
 def test_many_inputs_are_compared_along_a_direction():

@@ -16,7 +16,8 @@ __all__ = ["Features", "hint"]
 PARTS, LONG = 10, 6  # parts of a formula that are looked at, and operations in one
 ORDINARY = 0.01, 10.0  # sizes of numbers at which a function should be right
 MOST = 0.9  # of the ordinary points: wrong at so many is wrong everywhere
-GROSS = 1e-3  # a relative error that is no loss of digits
+GROSS = 1e-3  # a relative error that is no loss of digits,
+ROUNDING = 1e-10  # unless it is so small beside the same number at other points
 EXAMPLES = 3  # points that are needed to speak of a region
 
 
@@ -75,7 +76,8 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else f" at {len(wrong)} of {len(found)} points"
     ordinary = [(v, f) for v, f in found if all(ORDINARY[0] <= abs(x) <= ORDINARY[1] for x in v)]
     bad = [f for _, f in ordinary if not f.agrees]
-    gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > GROSS * abs(f.truth)]
+    typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # beside which a lost digit is nothing
+    gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > max(GROSS * abs(f.truth), ROUNDING * typical)]
     kinds = {f.kind for _, f in wrong}
     thing = "the value" if a.order == 0 else "the derivative"
     if kinds == {"raises"}:

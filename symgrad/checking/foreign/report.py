@@ -146,8 +146,9 @@ class CrossReport:
                 if a.hint:
                     yield Line(f"order {a.order}: {a.hint}")
             p = self.points
-            left_out = [f"{count} {what}" for count, what in ((p.outside, "where the formula has no value"), (p.singular, "without a derivative"),
-                                                              (p.kinks, "on a kink (value only)")) if count]
+            kinds = ((p.outside, "where the formula has no value, or a part of it one beyond 1e30000"), (p.singular, "without a derivative"),
+                     (p.kinks, "on a kink (value only)"))
+            left_out = [f"{count} {what}" for count, what in kinds if count]
             yield Line(f"points: {p.random} random, {p.special} special" + (f"; {', '.join(left_out)}" if left_out else "")
                        + "; " + self._where())
         for note in self.notes:
@@ -198,7 +199,7 @@ def _row(a: Agreement) -> tuple[str, ...]:
 
 def size(x: float) -> str:
     """An error with three digits."""
-    return f"{x:.3g}" if np.isfinite(x) else "all"
+    return "all" if not np.isfinite(x) else f"{x:.0f}" if 100 <= x < 1e5 else f"{x:.3g}"
 
 
 def number(x: float) -> str:

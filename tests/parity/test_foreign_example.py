@@ -1,0 +1,51 @@
+"""The page about somebody else's gradient shows what its command prints, and the repair it names is one."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from symgrad.cli import main
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples" / "foreign"
+SESSION = re.compile(r"^\$ symgrad (check examples/foreign/\S+) --formula \"([^\"]+)\" --order (\d)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [page for page in (FOLDER / "README.md", ROOT / "README.md") if "examples/foreign/mymodel.py" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_page_shows_what_is_printed(page, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (found,) = SESSION.findall(page.read_text(encoding="utf-8"))
+    arguments, formula, order, shown = found
+    assert main([*arguments.split(), "--formula", formula, "--order", order]) == 1
+    printed = capsys.readouterr().out
+    assert doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS), printed
+
+
+def test_the_repaired_function_is_verified(tmp_path, capsys):
+    source = (FOLDER / "mymodel.py").read_text(encoding="utf-8")
+    repaired = source.replace("ctx.slope = -torch.sigmoid(-margin)", "ctx.save_for_backward(margin)").replace(
+        "return grad * ctx.slope", "(margin,) = ctx.saved_tensors\n        return -grad * Sigmoid.apply(-margin)")
+    stable = '''
+
+class Sigmoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.sigmoid(x) * torch.sigmoid(-x)
+'''
+    path = tmp_path / "mymodel.py"
+    path.write_text(repaired + stable, encoding="utf-8")
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20"]) == 0, capsys.readouterr().out
+    assert "loss (torch): verified" in capsys.readouterr().out
+    path.write_text(repaired.replace("Sigmoid.apply", "torch.sigmoid"), encoding="utf-8")  # which torch differentiates with a loss of digits
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20", "--domain", "x=-3..3,y={-1,1}"]) == 0
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20"]) == 1
+    assert "digits are lost" in capsys.readouterr().out
