@@ -25,6 +25,7 @@ from symgrad.algebra.stable_heads import (
     step,
     whole,
 )
+from symgrad.algebra.stable_ratios import FORMULAS, VARIABLE, Ratio, with_ratios
 
 x, y = sympy.symbols("x y", real=True)
 p, q, k = sympy.symbols("p q k", positive=True)
@@ -113,7 +114,7 @@ def test_forms_are_identical(expr, at):
     assert abs(before - after) <= mpmath.mpf("1e-45") * max(1, abs(before))
 
 
-@pytest.mark.parametrize("head", [head for head in DEFINITIONS if head not in KINKED], ids=lambda head: head.__name__)
+@pytest.mark.parametrize("head", [head for head in DEFINITIONS if head not in (*KINKED, Ratio)], ids=lambda head: head.__name__)
 def test_heads_differentiate_and_evaluate_as_their_definitions(head):
     args = (x, y)[:head.nargs.args[0]] if head is not log1mexp else (-p,)
     at = {x: Rational(7, 5), y: Rational(-3, 10), p: Rational(1, 3)}
@@ -132,6 +133,15 @@ def test_kinks_differentiate_by_the_conventions():
     assert sum(map(elementary, tie)) == 1  # the derivative along all three together
     assert elementary(partial(partial(Max(x, 0) ** 2, x), x)).subs(x, 3) == 2
     assert partial(sympy.Mod(x, 2), x) == 1
+
+
+def test_quotients_of_one_inner_argument():
+    assert str(with_ratios(rewritten(p**3 / (exp(p / q) - 1)))) == "p**2*q*over_expm1(p/q)"
+    assert with_ratios(sin(x * y) / x) == y * Ratio(0, 0, x * y)
+    assert with_ratios(sin(x) / y) == sin(x) / y
+    for which, formula in enumerate(FORMULAS):
+        for order in (0, 2):
+            assert elementary(Ratio(which, 0, x).diff(x, order)) == formula.diff(VARIABLE, order).xreplace({VARIABLE: x})
 
 
 def test_suggestions_say_what_and_where():

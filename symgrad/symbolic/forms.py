@@ -96,7 +96,7 @@ def _cost(expr: Any) -> int:
         if isinstance(part, sympy.Pow):
             total += 2 if part.exp.is_Integer else 5
         elif part.args:
-            total += 10 if isinstance(part, sympy.Function) else len(part.args) - 1
+            total += 30 if isinstance(part, Ratio) else 10 if isinstance(part, sympy.Function) else len(part.args) - 1
     return total
 
 
