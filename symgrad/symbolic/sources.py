@@ -25,7 +25,8 @@ __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
 
 WIDE = 70  # characters up to which an expression stays within another
 RESERVED = frozenset("np jnp jax torch math double float int long short char void const static struct union enum signed unsigned auto register "
-                     "volatile extern typedef sizeof goto switch case default do inline restrict value gradient hessian out main".split())
+                     "volatile extern typedef sizeof goto switch case default do inline restrict main".split())
+OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that a C function writes to
 FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # of C's header, which share their names with variables
 
 
@@ -163,7 +164,7 @@ def _written(found: Lines, target: Target, derivatives: int) -> tuple[Program, l
 
 def _names(found: Lines) -> list[str]:
     """The parameters' names, none of which means something in a language."""
-    return sanitised([p.name + "_" if p.name in RESERVED | FUNCTIONS or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
+    return sanitised([p.name + "_" if p.name in RESERVED | FUNCTIONS | OUTPUTS or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
 
 def _title(name: str | None, found: Lines) -> str:
