@@ -164,7 +164,8 @@ def _written(found: Lines, target: Target, derivatives: int) -> tuple[Program, l
 
 def _names(found: Lines) -> list[str]:
     """The parameters' names, none of which means something in a language."""
-    return sanitised([p.name + "_" if p.name in RESERVED | FUNCTIONS | OUTPUTS or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
+    taken = RESERVED | FUNCTIONS | OUTPUTS
+    return sanitised([p.name + "_" if p.name in taken or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
 
 def _title(name: str | None, found: Lines) -> str:
