@@ -364,8 +364,11 @@ def test_assumptions_that_make_no_sense_are_refused(assumptions):
         identical(x, 2 * x, assumptions)
 
 
-@given(st.sampled_from([REAL, POSITIVE, UNIT_OPEN, NONZERO, INTEGER, BOOLEAN, Interval(-3, Rational(1, 3)), Interval.open(0, sympy.pi), S.Naturals0, "odd",
-                        "negative", "prime", "complex", "imaginary", Interval(-S.Infinity, -2) + Interval.Ropen(5, 7) - sympy.FiniteSet(6)]), st.integers(0, 99))
+RANGES = [REAL, POSITIVE, UNIT_OPEN, NONZERO, INTEGER, BOOLEAN, Interval(-3, Rational(1, 3)), Interval.open(0, sympy.pi), S.Naturals0, "odd", "negative",
+          "prime", "complex", "imaginary", Interval(-S.Infinity, -2) + Interval.Ropen(5, 7) - sympy.FiniteSet(6)]
+
+
+@given(st.sampled_from(RANGES), st.integers(0, 99))
 def test_points_are_made_inside_the_range(given_range, seed):
     [r] = ranges_of([t], {t: given_range})
     source = points_in([r], [Fraction(1, 2), Fraction(-7)], Random(seed))

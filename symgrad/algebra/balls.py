@@ -112,6 +112,7 @@ class Arithmetic:
     def set_digits(self, digits: int) -> None:
         """Work with that many decimal digits from now on."""
         self.context.dps = digits
+        self.balls: dict[Fraction, Ball] = {}
         self.bits = self.context.prec
 
     # ------------------------------------------------------------------ what a number is
@@ -137,9 +138,15 @@ class Arithmetic:
         if isinstance(x, Gaussian):
             real, imag = self.ball(x.real), self.ball(x.imag)
             return Ball(self.context.mpc(real.value, imag.value), max(real.error, imag.error) + 1 if max(real.error, imag.error) > EXACT else EXACT)
+        found = self.balls.get(x)
+        if found is not None:
+            return found
         value = self.context.mpf(x.numerator) / x.denominator
         whole = x.denominator & (x.denominator - 1) == 0 and x.numerator.bit_length() <= self.bits
-        return Ball(value, EXACT if whole else self.magnitude(value) - self.bits + 1)
+        if len(self.balls) > 50:
+            self.balls.clear()
+        found = self.balls[x] = Ball(value, EXACT if whole else self.magnitude(value) - self.bits + 1)
+        return found
 
     def value(self, x: Number) -> Any:
         """The mpmath number nearest to what is known."""

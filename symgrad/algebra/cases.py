@@ -28,6 +28,8 @@ JUMPS = (sympy.sign, sympy.Heaviside, sympy.Piecewise, sympy.floor, sympy.ceilin
 INVERSES = (sympy.atan, sympy.asin, sympy.acos, sympy.atan2, sympy.acot, sympy.asec, sympy.acsc, sympy.log, sympy.asinh, sympy.acosh, sympy.atanh,
             sympy.erf, sympy.erfc, sympy.loggamma)
 
+ANGLES = (sympy.atan, sympy.asin, sympy.acos, sympy.atan2, sympy.acot)
+
 End = Fraction | None
 ZERO_UP: tuple[End, End] = (Fraction(0), None)
 
@@ -164,6 +166,8 @@ def _constantly_zero(region: Region, deadline: float) -> bool:
     """Whether the difference is differentiable in the whole region, its derivatives are literally 0, and so is one value."""
     difference = region.a - region.b
     symbols = difference.free_symbols
+    if not symbols and difference.has(*ANGLES):
+        return _turned_zero(region, deadline)
     if not difference.has(*INVERSES) or region.facts or not symbols <= set(region.intervals) or any(s.is_integer for s in symbols):
         return False  # where facts hold need not be connected
     try:
@@ -176,6 +180,17 @@ def _constantly_zero(region: Region, deadline: float) -> bool:
     except (Split, NotRegular, ZeroDivisionError, NoNormalForm):
         return False
     return any(_zero_at(region, point, deadline) for point in _simple_points(region))
+
+
+def _turned_zero(region: Region, deadline: float) -> bool:
+    """Whether two real constants have the same exp(i ·), and are closer to each other than a turn."""
+    forms = Normal(deadline, {}, True)
+    try:
+        a, b = forms.of(region.a), forms.of(region.b)
+        turned = [forms.exp(forms.product([forms.imaginary(), f])) for f in (a, b)]
+        return forms.real(a) and forms.real(b) and forms.same(*turned) and bool(abs((region.a - region.b).evalf(20)) < 1)
+    except (Split, ZeroDivisionError, NoNormalForm, TypeError):
+        return False
 
 
 def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:

@@ -18,6 +18,10 @@ __all__ = ["tractable", "vanishes"]
 ALGEBRA = 400  # nodes of expressions that SymPy's own methods are tried on
 
 
+# What SymPy raises where it cannot go on: not to have decided is always a right answer.
+FAILURES = (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
+
+
 def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bool:
     """Whether a - b reduces to a literal 0 before the deadline, in every case; False also where that is not decided.
 
@@ -37,6 +41,8 @@ def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bo
                     return True
         except OutOfTime:
             return False
+        except FAILURES:
+            continue
     return _by_sympy(a - b, deadline)
 
 
@@ -56,5 +62,5 @@ def _by_sympy(difference: Any, deadline: float) -> bool:
     try:
         with limited(max(deadline - time.monotonic(), 0.01)):
             return any(method(difference) == 0 for method in (sympy.expand, sympy.simplify))
-    except (OutOfTime, NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ZeroDivisionError, AttributeError):
+    except (OutOfTime, *FAILURES):
         return False

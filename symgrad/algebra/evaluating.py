@@ -32,7 +32,7 @@ def exact_float(x: sympy.Float) -> Fraction:
 
 
 class Program:
-    """Expressions to be evaluated together at points of the symbols.
+    """Expressions to be evaluated together at points of the symbols; `quick` if no function among them can take long.
 
     Raises Unknown for a part that has no numbers.
 
@@ -44,8 +44,8 @@ class Program:
     def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol]):
         self.steps: list[tuple[Step, tuple[int, ...]]] = []
         self.lazy: set[int] = set()
-        self.places: dict[Any, int] = {s: -1 - i for i, s in enumerate(symbols)}
-        self.symbols = tuple(symbols)
+        self.places: dict[Any, int] = {s: ~i for i, s in enumerate(symbols)}
+        self.quick = True
         self.results = [self._place(e) for e in expressions]
 
     def _place(self, root: Any) -> int:
@@ -56,6 +56,7 @@ class Program:
                 stack.pop()
                 continue
             step, parts = _step(top)
+            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in STEPS)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -70,12 +71,8 @@ class Program:
     def at(self, point: Sequence[Any], arithmetic: Arithmetic) -> list[Any]:
         """The values at a point, one per expression: a number with its error, or the exception that stands in its place."""
         values: list[Any] = []
-
-        def got(i: int) -> Any:
-            return values[i] if i >= 0 else point[-1 - i]
-
         for k, (step, places) in enumerate(self.steps):
-            xs = [got(i) for i in places]
+            xs = [values[i] if i >= 0 else point[~i] for i in places]
             if k not in self.lazy:
                 failed = next((x for x in xs if isinstance(x, ArithmeticError)), None)
                 if failed is not None:
@@ -87,7 +84,7 @@ class Program:
                 values.append(error)
             except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
                 values.append(Undefined(str(error)))
-        return [got(i) for i in self.results]
+        return [values[i] if i >= 0 else point[~i] for i in self.results]
 
 
 # ---------------------------------------------------------------------- one step

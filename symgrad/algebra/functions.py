@@ -183,13 +183,13 @@ def _asech(forms: Normal, e: Any, u: Frac) -> Frac:
 
 @rule(sympy.atan2)
 def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
-    side = forms.wanted_sign(x)
+    side = forms.wanted_sign(x, strict=True)
     if side == 0:
         if forms.is_zero(y):
             raise ZeroDivisionError
         return _half_turns(forms, forms.wanted_sign(y))
     found = _atan(forms, e, forms.product([y, forms.inverse(x)]))
-    return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.wanted_sign(y) >= 0 else -2)])
+    return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.wanted_sign(y, strict=True) >= 0 else -2)])
 
 
 # ---------------------------------------------------------------------- cases
@@ -199,14 +199,14 @@ def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
 def _abs(forms: Normal, e: Any, u: Frac) -> Frac:
     if e.args[0].is_extended_real or forms.is_real(u):
         return forms.product([forms.number(forms.wanted_sign(u)), u])
-    return forms.broken_power(forms.product([u, forms.conjugate(u)]), HALF, 1)
+    return forms.modulus(u)
 
 
 @rule(sympy.sign)
 def _sign(forms: Normal, e: Any, u: Frac) -> Frac:
     if e.args[0].is_extended_real or forms.is_real(u):
-        return forms.number(forms.wanted_sign(u))
-    return forms.product([u, forms.inverse(_abs(forms, sympy.Abs(e.args[0]), u))])
+        return forms.number(forms.wanted_sign(u, strict=True))
+    return forms.product([u, forms.inverse(forms.modulus(u))])
 
 
 def _extreme(forms: Normal, xs: Sequence[Frac], larger: int) -> Frac:
@@ -230,7 +230,7 @@ def _min(forms: Normal, e: Any, *xs: Frac) -> Frac:
 
 @rule(sympy.Heaviside)
 def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> Frac:
-    sign = 0 if forms.is_zero(u) else forms.wanted_sign(u)
+    sign = 0 if forms.is_zero(u) else forms.wanted_sign(u, strict=True)
     if sign == 0:
         return at_zero if at_zero is not None else forms.number(HALF)
     return forms.number(1 if sign > 0 else 0)
@@ -238,7 +238,7 @@ def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> F
 
 @rule(sympy.DiracDelta)
 def _dirac(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
-    if forms.is_zero(u) or forms.wanted_sign(u) == 0:
+    if forms.is_zero(u) or forms.wanted_sign(u, strict=True) == 0:
         raise ZeroDivisionError
     return forms.number(0)
 
@@ -270,7 +270,7 @@ def _holds(forms: Normal, condition: Any) -> bool:
         return _holds(forms, condition.args[1 if _holds(forms, condition.args[0]) else 2])
     if isinstance(condition, sympy.core.relational.Relational):
         difference = forms.sum([forms.of(condition.lhs), forms.minus(forms.of(condition.rhs))])
-        sign = 0 if forms.is_zero(difference) else forms.wanted_sign(difference)
+        sign = 0 if forms.is_zero(difference) else forms.wanted_sign(difference, strict=True)
         return sign in HOLDS[type(condition)]
     raise NoNormalForm(str(condition))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.polynomials import Monomial, generators, key, monomial_power, whole
+from symgrad.algebra.polynomials import Monomial, Poly, generators, key, monomial_power, whole
 from symgrad.algebra.signs import NotRegular, Signs
 from symgrad.algebra.tower import Frac, Generator
 
@@ -249,6 +249,8 @@ class Normal(Signs):
             return self.broken_power(self.of(base), Fraction(int(exponent.p), int(exponent.q)), known)
         if base is sympy.E:
             return self.exp(self.of(exponent))
+        if not self.of(base).num:
+            raise NoNormalForm("0 to a power")
         return self.exp(self.product([self.of(exponent), self.log(self.of(base), 1 if base.is_positive else None)]))
 
     # ------------------------------------------------------------------ exponentials
@@ -344,10 +346,23 @@ class Normal(Signs):
         """Whether a fraction equals its conjugate."""
         return self.real(f) or self.same(f, self.conjugate(f))
 
+    def modulus(self, f: Frac) -> Frac:
+        """The absolute value of a fraction that is not real: the product of those of its pieces, each the root of |u|² = u ū."""
+        if not f.num:
+            return f
+        number, shared, powers = self.pieces(f)
+        pieces: list[tuple[Poly, Any]] = [(dict(q), n) for q, n in powers.items()]
+        pieces += [({((g, 1),): 1}, e) for g, e in shared]
+        factors = [self.number(abs(Fraction(number)))]
+        for p, n in pieces:
+            if self.real(Frac(p)):
+                factors.append(self.broken_power(self.product([self.number(self.wanted_sign(Frac(p))), Frac(p)]), Fraction(n), 1))
+            else:
+                factors.append(self.broken_power(self.product([Frac(p), self.conjugate(Frac(p))]), Fraction(n) / 2, 1))
+        return self.product(factors)
+
 
 def _factors(size: Fraction) -> list[tuple[int, int]]:
     """A positive rational as powers of primes (of a large number: of what is found quickly)."""
     above, below = (sympy.factorint(k, limit=10**4) for k in (size.numerator, size.denominator))
     return [(int(p), int(n)) for p, n in above.items() if p != 1] + [(int(p), -int(n)) for p, n in below.items() if p != 1]
-
-

@@ -66,30 +66,30 @@ class Signs(Tower):
                 powers[key(q)] = powers.get(key(q), 0) - k * n
         return number, shared, {q: n for q, n in powers.items() if n}
 
-    def sign(self, f: Frac) -> int | None:
-        """The sign of a real fraction, None where it is not known."""
+    def sign(self, f: Frac, strict: bool = False) -> int | None:
+        """The sign of a real fraction, None where it is not known; unless `strict`, a square counts as positive although it may be 0."""
         if not f.num:
             return 0
         number, shared, powers = self.pieces(f)
         out = 1 if number > 0 else -1
         for sign, n in [(self.generator_sign(g), e) for g, e in shared] + [(self.poly_sign(q), n) for q, n in powers.items()]:
             if sign is None:
-                if n % 2 or n == 0:
+                if n % 2 or strict:
                     return None
             else:
                 out *= sign if n % 2 == 1 else 1
         return out
 
-    def wanted_sign(self, f: Frac) -> int:
+    def wanted_sign(self, f: Frac, strict: bool = False) -> int:
         """The sign of a real fraction; raises Split where it is not known."""
-        found = self.sign(f)
+        found = self.sign(f, strict)
         if found is not None:
             return found
         _, shared, powers = self.pieces(f)
         for g, e in shared:
-            if self.generator_sign(g) is None and e % 2:
+            if self.generator_sign(g) is None and (e % 2 or strict):
                 raise self.ask({((g, 1),): 1})
-        raise next(self.ask(dict(q)) for q, n in powers.items() if n % 2 and self.poly_sign(q) is None)
+        raise next(self.ask(dict(q)) for q, n in powers.items() if (n % 2 or strict) and self.poly_sign(q) is None)
 
     def ask(self, p: Poly) -> Exception:
         """The question for the sign of a polynomial, put in a form that is easier to split."""

@@ -31,6 +31,8 @@ from symgrad.algebra.polynomials import (
 
 __all__ = ["Frac", "Generator", "Tower"]
 
+LARGEST_PRIME = 50  # whose square root is written in roots of unity
+
 
 @dataclass(frozen=True)
 class Frac:
@@ -85,7 +87,7 @@ class Tower:
 
     def term(self, g: int, e: Any = 1, c: Any = 1) -> Frac:
         """c times a generator to a power."""
-        return self.settled({((g, whole(e)),): c}) if e else self.number(c)
+        return self.settled({((g, whole(e)),): c}) if e and c else self.number(c)
 
     def settled(self, p: Poly) -> Frac:
         """A polynomial with every exponent of i, of a root and the like brought where it belongs."""
@@ -231,15 +233,35 @@ class Tower:
             return True
         if not any(g == self.turn for m in f.num for g, _ in m):
             return False
-        n = lcm(2, *(Fraction(e).denominator for m in f.num for g, e in m if g == self.turn))
-        w = sympy.Dummy()
-        parts: dict[Monomial, Any] = {}
-        for m, c in f.num.items():
-            turn = sum(e * n if g == self.turn else Fraction(n, 2) for g, e in m if g in (self.turn, self.i))
-            rest = tuple((g, e) for g, e in m if g not in (self.turn, self.i))
-            parts[rest] = parts.get(rest, 0) + sympy.Rational(Fraction(c).numerator, Fraction(c).denominator) * w ** int(turn)
-        cyclotomic = sympy.cyclotomic_poly(2 * n, w)
-        return all(sympy.rem(p, cyclotomic, w) == 0 for p in parts.values())
+        return all(_cyclotomic_zero(p) for p in self._by_roots_of_unity(f.num))
+
+    def _by_roots_of_unity(self, p: Poly) -> list[tuple[int, dict[int, Any]]]:
+        """A polynomial in terms of one root of unity w = exp(iπ/n), for each monomial of the other generators: n, and the powers of w.
+
+        i and the square roots of small primes are sums of roots of unity too: of two, w + 1/w with n = 4, and of odd p by Gauss's sum.
+        """
+        def root(g: int, e: Any) -> int:
+            prime = self.generators[g].base if self.generators[g].kind == "prime" and e == Fraction(1, 2) else 0
+            return prime if 0 < prime < LARGEST_PRIME else 0
+
+        pairs = {pair for m in p for pair in m}
+        primes = {root(*pair) for pair in pairs} - {0}
+        n = lcm(2, *(Fraction(e).denominator for g, e in pairs if g == self.turn), *(4 if q == 2 else 2 * q for q in primes))
+        parts: dict[Monomial, dict[int, Any]] = {}
+        for m, c in p.items():
+            powers = {0: Fraction(c)}
+            rest = []
+            for g, e in m:
+                if g in (self.turn, self.i):
+                    powers = _shifted(powers, int(e * n if g == self.turn else n // 2), n)
+                elif root(g, e):
+                    powers = _multiplied(powers, _square_root(root(g, e), n), n)
+                else:
+                    rest.append((g, e))
+            part = parts.setdefault(tuple(rest), {})
+            for k, d in powers.items():
+                part[k] = part.get(k, 0) + d
+        return [(n, part) for part in parts.values()]
 
     # ------------------------------------------------------------------ what is known of a fraction
 
@@ -254,3 +276,31 @@ class Tower:
     def real(self, f: Frac) -> bool:
         """Whether a fraction is known to be real."""
         return all(self.generators[g].real for p in (f.num, *map(dict, f.den)) for g in generators(p))
+
+
+def _shifted(powers: dict[int, Any], by: int, n: int) -> dict[int, Any]:
+    return {(k + by) % (2 * n): c for k, c in powers.items()}
+
+
+def _multiplied(a: dict[int, Any], b: dict[int, Any], n: int) -> dict[int, Any]:
+    out: dict[int, Any] = {}
+    for j, c in b.items():
+        for k, d in _shifted(a, j, n).items():
+            out[k] = out.get(k, 0) + c * d
+    return out
+
+
+def _square_root(p: int, n: int) -> dict[int, Any]:
+    """The square root of a prime in powers of w = exp(iπ/n): Gauss's sum of (a/p) exp(2πia/p) is the root of p, or i times it."""
+    if p == 2:
+        return {n // 4: 1, 2 * n - n // 4: 1}
+    turn = 0 if p % 4 == 1 else -n // 2
+    return {(2 * n * a // p + turn) % (2 * n): 1 if pow(a, (p - 1) // 2, p) == 1 else -1 for a in range(1, p)}
+
+
+def _cyclotomic_zero(part: tuple[int, dict[int, Any]]) -> bool:
+    """Whether a sum of powers of exp(iπ/n) is 0: by the remainder of a division by its minimal polynomial."""
+    n, powers = part
+    w = sympy.Dummy()
+    polynomial = sympy.Poly({(k,): sympy.Rational(c.numerator, c.denominator) for k, c in powers.items() if c} or {(0,): 0}, w)
+    return bool(polynomial.rem(sympy.cyclotomic_poly(2 * n, w, polys=True)).is_zero)
