@@ -12,8 +12,17 @@ from rich.console import Console
 import symgrad
 from symgrad.checking.foreign import cross_check
 
-TANH = np.tanh, lambda x: 1 - np.tanh(x) ** 2
-SINE = np.sin, np.cos
+
+def sine(x):
+    return np.sin(x)
+
+
+def tanh(x):
+    return np.tanh(x)
+
+
+TANH = tanh, lambda x: 1 - np.tanh(x) ** 2
+SINE = sine, np.cos
 
 
 def check(function, formula=None, points=15, **options):
@@ -80,7 +89,7 @@ def test_numbers_below_the_smallest_normal_one_may_be_zero():
         return np.where(y < 2.3e-308, 0.0, y)
 
     report = check((flushed, flushed), "exp(x)", order=1, domain=(-745, -700))
-    assert report.verdict == "verified", str(report)
+    assert report.verdict == "verified" and all(a.worst.ulp < 100 for a in report.agreements), str(report)
     assert check((lambda x: np.where(x < -600, 0.0, np.exp(x)), np.exp), "exp(x)", order=1, domain=(-745, 0)).verdict == "refuted"
 
 
@@ -116,7 +125,7 @@ def test_the_order_above_what_is_given_is_by_finite_differences_and_says_so():
     report = check(SINE, "sin(x)", order=2)
     assert report.verdict == "verified" and report.agreements[2].method == "finite differences of the gradient"
     assert "order 2 by finite differences of the gradient" in report.reason and report.agreements[2].compared > 10
-    report = check(np.tanh, "tanh(x)", order=2)
+    report = check(tanh, "tanh(x)", order=2)
     assert [a.method for a in report.agreements] == ["the function", "finite differences of the function"]
     assert "order 2 was not compared" in report.notes[0]
 
