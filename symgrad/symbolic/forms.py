@@ -29,7 +29,7 @@ from symgrad.symbolic.support import Patch, horner
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
 
 OVERFLOW = 4.4  # as many units in the last place as NaN counts where the right answer is infinite
-GOOD = 3.0  # units in the last place that nobody asks about
+GOOD, HOPELESS = 3.0, 1e7  # units in the last place that nobody asks about, and that no condition excuses
 BAD, WORSE = 4.5, 1.5  # from which a series is asked for, and from which it is used
 COEFFICIENTS, LONGEST = 56, 30
 LARGE = 400  # operations from which an expression is not factored
@@ -241,7 +241,7 @@ class _Probe:
                 out.append(math.inf)
             else:
                 error = float(abs(context.fsub(got, true, exact=True))) / math.ulp(plain)
-                out.append(error / self.condition(i) if error > GOOD else error)
+                out.append(error / self.condition(i) if GOOD < error < HOPELESS else error)
         return np.array(out)
 
 
@@ -343,9 +343,9 @@ def _coded(name: str, symbols: Sequence[Any], form: Any, names: Sequence[str], p
 
 
 def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
-              nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None, seed: int = 0,
+              nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None, thorough: bool = True, seed: int = 0,
               count: int = 60) -> Form:
-    """Of the ways to write an expression, the one whose code has the smallest errors.
+    """Of the ways to write an expression, the one whose code has the smallest errors; if not `thorough`, the first that loses no digits.
 
     `derivative` is the expression as it follows from a form that is known already; `nearby` are its series next to points, and `expand` gives
     that at any other point, for an expression of one symbol. Raises Unknown for a function without a rule.
@@ -362,6 +362,8 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
         score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:
             best = score, form, made
+        if not thorough and score[:3] == (0, 0, 0):
+            break
     _, form, made = best
     if expand is not None and made[0]:
         made = _tiled(functools.partial(_coded, name, used, form, own), probe, made[0], made[1], made[2], expand)

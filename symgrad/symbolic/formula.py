@@ -96,7 +96,7 @@ class Formula:
                 return None if series is None else derived(series, order)
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
-                                       self.names, nearby, expand if len(self.symbols) == 1 else None)
+                                       self.names, nearby, expand if len(self.symbols) == 1 else None, order < 2)
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:
