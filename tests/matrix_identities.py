@@ -5,6 +5,7 @@ from typing import NamedTuple
 import symgrad
 from symgrad import dot, exp, log, logsumexp, norm, outer, sigmoid, sin, softplus, sqrt, tanh, trace
 from symgrad import sum as total
+from symgrad.nn.functional import binary_cross_entropy_with_logits
 from symgrad.symbolic.matrices import det, inv, logdet, solve
 
 
@@ -114,6 +115,10 @@ DOCUMENTATION = [  # in the manner of matrixcalculus.org: losses, likelihoods an
     Identity("log barrier", lambda A, x, b: -total(log(b - A @ x)), {"A": "m n", "x": "n", "b": "m"}, "x", "Aᵀ(1 ⊘ (b − A x))"),
     Identity("elementwise sine", lambda A, X: total(A * sin(X)), {"A": "m n", "X": "m n"}, "X", "A ∘ cos(X)"),
     Identity("tanh layer by W", lambda a, W, x: dot(a, tanh(W @ x)), {"a": "m", "W": "m n", "x": "n"}, "W", "(a ∘ (1 − tanh(W x)^∘2)) xᵀ"),
+    Identity("tanh layer by W, twice", lambda V, W, x, y: total((V @ tanh(W @ x) - y) ** 2) / 2, {"V": "k m", "W": "m n", "x": "n", "y": "k"}, "W",
+             "x xᵀ ⊗ diag(1 − tanh(W x)^∘2) VᵀV diag(1 − tanh(W x)^∘2) − 2 x xᵀ ⊗ diag(tanh(W x) ∘ (1 − tanh(W x)^∘2) ∘ (Vᵀ(V tanh(W x) − y)))", 2),
+    Identity("binary cross-entropy", lambda X, w, t: binary_cross_entropy_with_logits(X @ w, t, reduction="sum"), {"X": "m n", "w": "n", "t": "m"},
+             "w", "Xᵀ(σ(X w) − t)"),
     Identity("sigmoid of a'x", lambda a, x: sigmoid(dot(a, x)), {"a": "n", "x": "n"}, "x", "σ(aᵀx) (1 − σ(aᵀx)) a"),
     Identity("Gaussian by mean", lambda x, m, S: -(x - m) @ inv(S) @ (x - m) / 2 - logdet(S) / 2, {"x": "n", "m": "n", "S": "n n symmetric"}, "m",
              "S⁻¹(x − m)"),

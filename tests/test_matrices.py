@@ -100,7 +100,10 @@ def test_values():
         (symgrad.exp(x).log(), "log(exp(x))"), (symgrad.std(x), "‖x − sum(x) 𝟏 / 2‖"), (symgrad.log(1 + symgrad.exp(x)), "softplus(x)"),
         (1 / (1 + symgrad.exp(-x)), "σ(x)"), (x.sum() * B.sum(), "sum(x) sum(B)"), ((x / x).sum(), "2"),
     ):
-        assert str(matrix_expr(value)) == text
+        found = matrix_expr(value)
+        assert str(found) == text
+        arrays = {name: t.detach().numpy() for name, t in {"A": A, "B": B, "x": x, "S": S}.items()}
+        np.testing.assert_allclose(eval(found.numpy(), {"np": np, **arrays}), value.detach().numpy(), rtol=1e-12, atol=1e-15)
 
 
 def test_symmetric_arrays():
@@ -231,8 +234,9 @@ def test_random_programs_have_confirmed_formulas(seed):
     gradient = value.gradient(wrt)
     (true,) = autograd.grad(y, tensors[wrt], materialize_grads=True)
     np.testing.assert_allclose(gradient.evaluate(), true.numpy(), rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(eval(gradient.numpy(), {"np": np, **{k: v.detach().numpy() for k, v in tensors.items()}}), true.numpy(),
-                               rtol=1e-9, atol=1e-10)
+    arrays = {name: t.detach().numpy() for name, t in tensors.items()}
+    for formula, wanted in ((value, y.detach()), (gradient, true)):
+        np.testing.assert_allclose(eval(formula.numpy(), {"np": np, **arrays}), wanted.numpy(), rtol=1e-9, atol=1e-10)
     assert gradient.latex() and gradient.indices()
 
 
@@ -242,7 +246,7 @@ def test_random_programs_have_confirmed_formulas(seed):
 def test_operations_are_right_to_the_second_order():
     for function in (det, logdet):
         assert symgrad.check(function, np.array([[2.0, 0.5], [0.25, 1.5]]), order=2, points=3).verdict == "proved"
-    X = symgrad.tensor([[2.0, 0.5, 0.125], [0.25, 1.5, 0.5], [1.0, 0.25, 3.0]], requires_grad=True, symbol="X")
+    X = symgrad.tensor([[2.0, 0.5], [0.25, 1.5]], requires_grad=True, symbol="X")
     for function in (inv, det, logdet, lambda X: solve(X, X.T), lambda X: solve(X, X[0])):
         assert autograd.gradcheck(function, X) and autograd.gradgradcheck(function, X)
     for function in (lambda X: (solve(X, X.T) ** 2).sum(), lambda X: (solve(X, X[0]) ** 2).sum(), lambda X: (inv(X) ** 3).sum()):
@@ -250,7 +254,7 @@ def test_operations_are_right_to_the_second_order():
         np.testing.assert_allclose(forward.numpy(), func.jacrev(func.grad(function))(X.detach()).numpy(), rtol=1e-10, atol=1e-12)
     for found, true in ((det(X), lambda M: M.det()), (inv(X)[0, 1], lambda M: M.inv()[0, 1]),
                         (solve(X, X[0])[1], lambda M: (M.inv() * M.row(0).T)[1])):
-        assert sympy.simplify(found.expr - true(sympy.Matrix(3, 3, X.expr.reshape(9).tolist()))) == 0
+        assert sympy.simplify(found.expr - true(sympy.Matrix(2, 2, X.expr.reshape(4).tolist()))) == 0
     assert np.isnan(logdet(-symgrad.eye(3)).item())
     hessian = func.hessian(logdet)(X.detach())
     np.testing.assert_allclose(hessian.numpy(), matrix_hessian(logdet(X), X).evaluate(), rtol=1e-12)

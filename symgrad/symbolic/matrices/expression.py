@@ -17,7 +17,8 @@ from symgrad.symbolic.matrices.forms import Form, form_of, pinned, weight
 from symgrad.symbolic.matrices.indexed import index_latex, index_numpy, index_text
 from symgrad.symbolic.matrices.printing import Latex, Text
 from symgrad.symbolic.matrices.reading import Problem
-from symgrad.symbolic.matrices.simplify import expanded, factored, simplified, split, with_softmax, without_minus
+from symgrad.symbolic.matrices.rewriting import reflected, split, with_softmax, without_minus
+from symgrad.symbolic.matrices.simplify import expanded, factored, simplified
 from symgrad.symbolic.matrices.source import NumPy
 from symgrad.symbolic.matrices.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.tensor import Tensor
@@ -153,7 +154,8 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
     best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
     ways = (plain, split(plain, (Inverse,)), split(plain))
     apart = expanded(plain)
-    for found in (*ways, *map(factored, ways), factored(plain, True), factored(apart), factored(apart, True)):
+    for found in (*ways, *map(factored, ways), factored(plain, True), factored(apart), factored(apart, True), expanded(plain, 3),
+                  factored(expanded(reflected(plain)))):
         way = without_minus(with_softmax(found))
         form: Form | None
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from symgrad.symbolic.matrices.printing import Latex, Text, number_text
@@ -15,23 +15,35 @@ LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
 
 class _Names(dict):
-    """Letters for indices, in order of their appearance."""
+    """Letters for indices, in order of their appearance, none of which is the name of an array."""
+
+    def __init__(self, taken: Collection[str] = (), known: Mapping[Index, str] | None = None):
+        super().__init__(known or {})
+        self.letters = [letter for letter in LETTERS if letter not in taken]
 
     def __missing__(self, index: Index) -> str:
-        self[index] = LETTERS[len(self)] if len(self) < len(LETTERS) else f"i{len(self)}"
+        self[index] = self.letters[len(self)] if len(self) < len(self.letters) else f"i{len(self)}"
         return self[index]
+
+
+def _arrays(total: Sum) -> set[str]:
+    """The names of all arrays in a sum."""
+    found: set[str] = set()
+    for f in (f for t in total.terms for f in t.factors):
+        found |= {f.head.name} if isinstance(f.head, Symbol) else set() if f.head.argument is None else _arrays(f.head.argument)
+    return found
 
 
 def index_text(total: Sum, name: str = "Y") -> str:
     """A sum in index notation, as text."""
-    names = _Names()
+    names = _Names(_arrays(total))
     left = _at(name, [names[i] for i in total.out])
     return f"{left} = {_sum(total, names, Text())}"
 
 
 def index_latex(total: Sum, name: str = "Y") -> str:
     """A sum in index notation, as LaTeX."""
-    names = _Names()
+    names = _Names(_arrays(total))
     letters = "".join(names[i] for i in total.out)
     left = f"{name}_{{{letters}}}" if letters else name
     return f"{left} = {_sum(total, names, Latex())}"
@@ -75,12 +87,10 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
     elif isinstance(head, Size):
         text = head.dimension.name or str(head.dimension.size)
     else:
-        inside = _Names()
-        if isinstance(head, Applied):
-            for o, i in zip(head.argument.out, f.indices):
-                inside[o] = names[i]
-        used = dict(names)
-        inner = _sum(head.argument, _Within(used | inside), style)
+        inside = {o: names[i] for o, i in zip(head.argument.out, f.indices)} if isinstance(head, Applied) else {}
+        within = _Names(known=names | inside)
+        within.letters = names.letters
+        inner = _sum(head.argument, within, style)
         if isinstance(head, Applied):
             name = "" if head.function is None else head.function.latex if latex else head.function.text
             text = f"{name}({inner})"
@@ -93,10 +103,6 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
     if f.power == 1:
         return text
     return f"{text}^{{{f.power}}}" if latex else f"{text}^{f.power}" if f.power.is_Integer and f.power > 0 else f"{text}^({f.power})"
-
-
-class _Within(_Names):
-    """The names inside a bracket: those outside are taken."""
 
 
 def index_numpy(total: Sum, size: Callable[[Any], str]) -> str:
