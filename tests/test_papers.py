@@ -15,6 +15,8 @@ WRONG = {
     "blondel_2022_implicit_differentiation": ("0.5 * theta * symgrad.sum", "0.5001 * theta * symgrad.sum"),
     "dangel_2025_collapsed_taylor": ("dy, dz = 1.0 - y**2", "dy, dz = 1.0 - 1.001 * y**2"),
     "griewank_1989_helmholtz": ("symgrad.sum(x * symgrad.log", "symgrad.sum(1.001 * x * symgrad.log"),
+    "huckelheim_2024_pitfalls": ("x = 4 * x * (1 - x)", "x = 3 * x * (1 - x)"),
+    "kakade_2018_kinks": ("return relu(x) - relu(-x)", "return relu(x) - 1.001 * relu(-x)"),
     "laue_2019_equivalence": ("sympy.diff(e, p) * tangents[p]", "2 * sympy.diff(e, p) * tangents[p]"),
     "laue_2020_tensor_calculus": ("symgrad.softplus(-labels", "symgrad.softplus(-1.001 * labels"),
     "pearlmutter_1994_hessian_vector": ("(1200.0 * here**2", "(1200.001 * here**2"),
