@@ -44,6 +44,12 @@ def number(expression, at):
     return sympy.sympify(expression).xreplace(at).evalf(DIGITS + 10)
 
 
+def number_of_derivative(expression, by, at):
+    """The derivative by some symbols, of an expression in which all others are numbers already."""
+    fixed = {s: v for s, v in at.items() if s not in by}
+    return number(sympy.diff(sympy.sympify(expression).xreplace(fixed), *by), at)
+
+
 @pytest.mark.parametrize("identity", CASES)
 def test_text_and_numbers(identity):
     found = compact(identity)
@@ -55,13 +61,9 @@ def test_text_and_numbers(identity):
     values = {name: t.detach().numpy() for name, t in tensors.items()}
     at = {s: sympy.Rational(float(v)) for name, v in values.items() for s, v in zip(symbols_of(name, v.shape).ravel(), v.ravel())}
     by = identity.wrt if isinstance(identity.wrt, tuple) else (identity.wrt,) * identity.order
-    varying = {s for name in by for s in symbols_of(name, values[name].shape).ravel()}
-    fixed = {s: v for s, v in at.items() if s not in varying}
-    truth = np.array([e.xreplace(fixed) for e in np.array(y, object).ravel()], object).reshape(np.shape(y))
-    for name in by:
-        symbols = symbols_of(name, values[name].shape)
-        truth = np.array([sympy.diff(e, s) for e in truth.ravel() for s in symbols.ravel()], object).reshape(truth.shape + symbols.shape)
-    truth = np.array([number(e, at) for e in truth.ravel()], object).reshape(truth.shape)
+    truth = np.array([number_of_derivative(e, chosen, at) for e in np.array(y, object).ravel()
+                      for chosen in itertools.product(*(symbols_of(name, values[name].shape).ravel() for name in by))], object)
+    truth = truth.reshape(np.shape(y) + tuple(n for name in by for n in values[name].shape))
 
     words = dict(zip([w for text in identity.arrays.values() for w in text.split() if w != "symmetric"],
                      [n for v in values.values() for n in v.shape]))
