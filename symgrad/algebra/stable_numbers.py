@@ -22,7 +22,8 @@ __all__ = ["FUNCTIONS", "KNOWN", "Unknown", "context", "truth", "value"]
 
 context = mpmath.MPContext()
 context.dps = 60
-LARGE = 10**7  # an exponent from which its digits before the point alone would fill the memory
+LARGE = 10**7  # a power from which nobody can tell what is meant
+HUGE = 100_000  # bits before the point, from which they alone would fill the memory
 
 
 class Unknown(TypeError):
@@ -30,7 +31,14 @@ class Unknown(TypeError):
 
 
 def _bounded(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x: function(x if abs(x) < LARGE or x != x else context.sign(x) * context.inf)
+    return lambda x: function(context.sign(x) * context.inf if x and context.mag(x) > HUGE else x)
+
+
+def _exponential(x: Any) -> Any:
+    """e**x; a large whole number is moved off by a half, for mpmath would multiply e with itself that often."""
+    if context.isint(x) and context.mag(x) > 30:
+        return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5)
+    return context.exp(x)
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -55,7 +63,7 @@ def _divided(function: Callable[..., Any]) -> Callable[..., Any]:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.Add: lambda *xs: context.fsum(xs), sympy.Mul: lambda *xs: context.fprod(xs), sympy.Pow: _power,
-    sympy.exp: _bounded(context.exp), sympy.log: context.log,
+    sympy.exp: _bounded(_exponential), sympy.log: context.log,
     **{getattr(sympy, name): _bounded(getattr(context, name)) for name in "sin cos tan sinh cosh tanh sec csc cot sech csch coth atan asinh".split()},
     **{getattr(sympy, name): getattr(context, name) for name in "asin acos acosh atanh atan2 erf erfc".split()},
     sympy.Abs: lambda x: abs(x), sympy.sign: _sign, sympy.Heaviside: _heaviside, sympy.floor: context.floor, sympy.ceiling: context.ceil,
