@@ -154,6 +154,22 @@ def test_several_arguments_broadcast(made):
     assert planck(x=a, T=2.0).tolist() == planck(a, 2.0).tolist()
 
 
+def test_the_gradient_shares_what_it_has_in_common(made):
+    bell = made("bell_op", exp(-x**2 / 2))
+    assert "exp" not in bell._formula.gradient.source and "result" in bell._formula.gradient.source
+    t = symgrad.tensor([0.5, -2.0], requires_grad=True)
+    bell(t).sum().backward()
+    assert t.grad.tolist() == bell.derivative(1)(t).tolist() == [-v * math.exp(-v**2 / 2) for v in (0.5, -2.0)]
+    heat = made("heat_op", y * exp(-x / q), (x, y, q))
+    source = heat._formula.gradient.source
+    assert source.count("exp(") == 1
+    at = [symgrad.tensor(v, requires_grad=True) for v in ([0.5, -1.0], 2.0, [3.0, 4.0])]
+    together = autograd.grad(heat(*at).sum(), at)
+    for i, g in enumerate(together):
+        alone, = autograd.grad(heat(*at).sum(), at[i])
+        assert np.allclose(g.numpy(), alone.numpy(), rtol=1e-15)
+
+
 def test_constant_and_linear_partials(made):
     f = made("affine_op", 3 * x + y * x)
     a, b = symgrad.tensor(2.0, requires_grad=True), symgrad.tensor([1.0, 4.0], requires_grad=True)

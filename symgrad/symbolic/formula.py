@@ -33,7 +33,7 @@ from symgrad.domains import Domain
 from symgrad.op import Op, _elementwise_jvp, _elementwise_vjp
 from symgrad.recording import core
 from symgrad.symbolic.forms import Form, best_form, centres, derived
-from symgrad.symbolic.generating import plain_names
+from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.reading import walked
 from symgrad.tensor import Tensor
 
@@ -114,6 +114,34 @@ class Formula:
             return self.read(following, xp, dict(zip(places, xs)))
 
         return rule
+
+    @functools.cached_property
+    def gradient(self) -> Code | None:
+        """Code of all first derivatives from the value and the arguments, which computes what they have in common once; None where a series is used.
+
+        What the value has in common with them is that value itself.
+        """
+        value, firsts = self.form(self.zero), [self.form(self.next(self.zero, i)) for i in range(len(self.symbols))]
+        if any(form.patches for form in (value, *firsts)):
+            return None
+        outcome = sympy.Dummy("y", real=True)
+        outputs = [form.stable if form.stable.is_Atom else form.stable.xreplace({value.stable: outcome}) for form in firsts]
+        if len(outputs) == 1 and outcome not in outputs[0].free_symbols:
+            return None  # the code of the derivative itself
+        result = next(name for name in ("result", *(f"result{i}" for i in range(1, 100))) if name not in self.names)
+        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names])
+
+    def pullback(self, partials: tuple[Any, ...]) -> Callable[..., Any]:
+        """The rule for cotangents: of arrays by the code for all derivatives, where all are needed."""
+        each = _elementwise_vjp(partials, False)
+
+        def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence[Any]) -> tuple:
+            if xp is not numeric or None in needs or (code := self.gradient) is None:
+                return each(xp, g, y, args, needs)
+            found = code.function(y, *args)
+            return tuple([g * partial for partial in found]) if len(needs) > 1 else (g * found,)
+
+        return vjp
 
     def read(self, k: Order, xp: Any, given: Mapping[int, Any]) -> Any:
         """A derivative at values, by their places, of whatever kind they are."""

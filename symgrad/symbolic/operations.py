@@ -189,7 +189,7 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         names = argument_names(formula.names)
         function = extending.elementwise(
             name, signed(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
-            domain=domains, saved=(" ".join(names),) * len(names), special=_special(formula),
+            domain=domains, vjp=formula.pullback(rules), saved=(" ".join(("result", *names)),) * len(names), special=_special(formula),
             doc=doc or f"{expr}, an op from a formula.")
     except Unknown as error:
         raise TypeError(f"{name}: {error}") from None
