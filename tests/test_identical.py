@@ -364,7 +364,8 @@ def test_assumptions_that_make_no_sense_are_refused(assumptions):
         identical(x, 2 * x, assumptions)
 
 
-RANGES = [REAL, POSITIVE, UNIT_OPEN, NONZERO, INTEGER, BOOLEAN, Interval(-3, Rational(1, 3)), Interval.open(0, sympy.pi), S.Naturals0, "odd", "negative",
+RANGES = [REAL, POSITIVE, UNIT_OPEN, NONZERO, INTEGER, BOOLEAN,
+          Interval(-3, Rational(1, 3)), Interval.open(0, sympy.pi), S.Naturals0, "odd", "negative",
           "prime", "complex", "imaginary", Interval(-S.Infinity, -2) + Interval.Ropen(5, 7) - sympy.FiniteSet(6)]
 
 

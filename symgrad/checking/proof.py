@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from types import FrameType
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import symbolic
 from symgrad.checking.exact import AGREED, digits_of
 from symgrad.checking.heads import Undefined, derivative, evaluator
@@ -22,32 +19,6 @@ from symgrad.checking.recorder import Recorder
 __all__ = ["Formulas", "OutOfTime", "is_zero", "limited", "size_of"]
 
 EXPAND = 800  # nodes of a difference that is multiplied out or simplified
-
-
-class OutOfTime(BaseException):
-    """The time for a proof is over. It is no Exception, so that no library's `except Exception` can swallow it."""
-
-
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside once the time is over; without effect outside the main thread, where sizes are the only limit."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    # A signal may also interrupt a callback of the garbage collector or a finally clause, where an exception is lost or does harm:
-    # only the algebra itself is stopped, and the alarm rings again until it is.
-    def stop(signum: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("sympy", "mpmath"):
-            raise OutOfTime
-
-    before = signal.signal(signal.SIGALRM, stop)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.01)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
-        signal.signal(signal.SIGALRM, before)
 
 
 class Formulas:
