@@ -6,9 +6,7 @@ Where symgrad does not notice a pitfall, that is asserted, too.
 import math
 
 import symgrad
-from symgrad import func
-from symgrad.checking.kinks import kinks
-from symgrad.checking.nans import explain_nan
+from symgrad import explain_nan, func, kinks
 
 
 def slope(function, x):

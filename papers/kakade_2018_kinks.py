@@ -1,13 +1,13 @@
 """Derivatives at kinks, after Kakade and Lee 2018, Bolte and Pauwels 2020 and Bertoin et al. 2021: programs of one function with several derivatives.
 
-Each program is differentiated at a kink by symgrad, with relu'(0) = 0, and with the choices 1/2 and 1; `symgrad.checking.kinks` says which of these
+Each program is differentiated at a kink by symgrad, with relu'(0) = 0, and with the choices 1/2 and 1; `symgrad.kinks` says which of these
 numbers is a derivative at all. Then it is counted how often rounding puts a number on the kink, by the digits that a float has.
 """
 
 import numpy as np
 
 import symgrad
-from symgrad.checking.kinks import kinks
+from symgrad import kinks
 
 CHOICES = (0.0, 0.5, 1.0)
 BITS = (8, 11, 14, 17, 20)

@@ -232,3 +232,11 @@ def test_the_formats():
     console = Console(width=250, file=io.StringIO())
     console.print(report)
     assert "First causes" in console.file.getvalue() and repr(report) == "<NanReport ratio: not finite>"
+
+
+def test_the_mode_sees_into_batches():
+    x = symgrad.tensor([[1.0, 2.0], [0.0, 0.0]])
+    with warnings.catch_warnings(), symgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as caught:
+        warnings.simplefilter("ignore")
+        func.vmap(func.grad(lambda row: (row * row).sum().sqrt() * 0))(x)
+    assert "SqrtBackward0 made the first gradient that is not finite at element [1]: its derivative by x is 1/(2*sqrt(x))" in str(caught.value)

@@ -188,12 +188,11 @@ def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: fl
     Raises TypeError for something that is neither, or inputs the function does not take, RuntimeError for a graph that was freed.
 
     >>> import symgrad
-    >>> from symgrad.checking.kinks import kinks
     >>> x = symgrad.tensor(0.0, requires_grad=True)
-    >>> report = kinks(x.relu() - (-x).relu())
+    >>> report = symgrad.kinks(x.relu() - (-x).relu())
     >>> report.verdict, report.returned, report.gradients
     ('outside', array([0.]), [array([1.])])
-    >>> kinks(lambda x: abs(x), inputs=0.0).interval
+    >>> symgrad.kinks(lambda x: abs(x), inputs=0.0).interval
     (-1.0, 1.0)
 
     F. H. Clarke, Optimization and Nonsmooth Analysis (1983), 10.1137/1.9781611971309; S. M. Kakade and J. D. Lee, Provably correct automatic
@@ -222,7 +221,11 @@ def given(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
 def note(run: Any, distance: float = 0.0) -> str | None:
     """One line for a check's notes: that the point of a run is at a kink, and whether the returned gradient is a subgradient. None if it is not."""
     from symgrad.checking.kinks_report import of_run
+    from symgrad.checking.kinks_switches import switches
+    from symgrad.graph import upstream
 
+    if not any(True for node in upstream([run.root]) for _ in switches(node, distance)):
+        return None
     found = of_run("f", run, distance, 1.0, 0)
     if not found.kinks:
         return None

@@ -124,8 +124,7 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
     for a graph that was freed.
 
     >>> import symgrad
-    >>> from symgrad.checking.nans import explain_nan
-    >>> report = explain_nan(lambda x: x * (x * x).sqrt(), inputs=0.0)
+    >>> report = symgrad.explain_nan(lambda x: x * (x * x).sqrt(), inputs=0.0)
     >>> report.order, report.backward.op, report.backward.expression, report.backward.slope, report.forward
     (1, 'SqrtBackward0', '1/(2*sqrt(x))', inf, None)
     >>> report.remedies[0].split(":")[0]
