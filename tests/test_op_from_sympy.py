@@ -363,6 +363,15 @@ def test_creation_is_quick():
     assert time.perf_counter() - start < 3  # measured: 0.3 s
 
 
+def test_a_wrong_derivative_is_refused(monkeypatch):
+    import symgrad.symbolic.formula as module
+    right = module.partial
+    monkeypatch.setattr(module, "partial", lambda e, s: right(e, s) * (1 + sympy.Rational(1, 10**9)))
+    with pytest.raises(ValueError, match="is wrong: refuted"):
+        op_from_sympy("wrong_op", x / (1 + x**2))
+    assert "wrong_op" not in REGISTRY
+
+
 def test_signs_of_wrong_code_are_seen():
     """The bound above is one that code without the stable forms does not keep."""
     from symgrad.symbolic.generating import generate
