@@ -24,8 +24,8 @@ class Statement:
     """One statement about an op: that a rule gives the derivative of an order, in a region.
 
     `what` says which rule and by which argument, `case` with which shapes and parameters, `points` at how many points fifty digits agreed. A
-    refuted one has the `difference` of the two formulas where it is short, and a simple `point` with what the rule gives there (`claim`)
-    and the `truth`; `reason` says why one is not proved.
+    refuted one has a `point` with what the rule gives there (`claim`) and the `truth`; the first three of a region have a simple one, and the
+    simplified `difference` of the two formulas where that is short. `reason` says why one is not proved.
     """
 
     order: int

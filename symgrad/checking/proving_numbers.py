@@ -25,18 +25,20 @@ __all__ = ["Found", "Numbers"]
 
 DIGITS = (70, 140, 400)  # that are tried in turn, until two numbers agree or certainly differ
 AGREED = 48
+SIMPLIFIED = 3  # refuted statements whose points are made simple
 SIMPLE = (Fraction(1), Gaussian(Fraction(0), Fraction(1)), Gaussian(Fraction(1), Fraction(1)), Gaussian(Fraction(2), Fraction(-1)))  # numbers to try
 SAME, DIFFERENT, OPEN = "same", "different", "open"
 
 
 @dataclass
 class Found:
-    """How many points agreed, and the first at which they did not, with the claim and the truth there."""
+    """How many points agreed, and the first at which they did not, with the claim and the truth there; `simple` where it was made so."""
 
     points: int = 0
     point: Mapping[sympy.Symbol, Any] | None = None
     claim: Any = None
     truth: Any = None
+    simple: bool = True
 
 
 class Numbers:
@@ -49,7 +51,7 @@ class Numbers:
         self.directions = sorted(set().union(*(e.free_symbols for name, cells in case.symbols.items() if name not in case.names
                                                for e in cells.ravel().tolist())), key=str)
         self.inner: list[sympy.Symbol] = inner
-        self.program = Program([e for es in truths.values() for e in es], [*inner, *self.directions])
+        self.programs: dict[tuple[Key, ...], Program] = {}
         self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
         self.rng = Random(seed)
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
@@ -72,7 +74,8 @@ class Numbers:
 
     def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
         """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
-        for simple in self._simpler(key, inner):
+        refuted = sum(f.point is not None for f in self.found.values())
+        for simple in self._simpler(key, inner) if refuted < SIMPLIFIED else ():
             verdict, *values = self._at(simple, [key])[key]
             if verdict == DIFFERENT and self._persists(key, simple):
                 inner, (claim, truth) = simple, values
@@ -81,7 +84,7 @@ class Numbers:
         point = {x: self.region(x).xreplace(at) for x in self.case.variables}
         used = set().union(*(e.free_symbols for e in self.truths[key]))
         point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
-        self.found[key] = Found(self.found[key].points, point, claim, truth)
+        self.found[key] = Found(self.found[key].points, point, claim, truth, refuted < SIMPLIFIED)
 
     def _simpler(self, key: Key, inner: Sequence[Exact]) -> Iterator[Sequence[Exact]]:
         """Candidates for a simple point, the simplest first."""
@@ -100,26 +103,26 @@ class Numbers:
         return self._at(inner, [key])[key][0] == DIFFERENT and self._persists(key, inner)
 
     def _persists(self, key: Key, inner: Sequence[Exact]) -> bool:
-        """Whether the two differ next to the point as well: what differs at a kink alone is a convention, not a derivative."""
+        """Whether the two differ on one side of the point as well: what differs at a kink alone is a convention, not a derivative."""
         for step in (Fraction(1, 2**40), Fraction(-3, 2**42)):
             moved: list[Any] = []
             for k, x in enumerate(inner):
                 size = step * Fraction(7 + k, 8)
                 moved.append(Gaussian(x.real + size, x.imag) if isinstance(x, Gaussian) else x + size * (abs(x) or 1))
-            if not all(x in r for x, r in zip(moved, self.ranges)) or self._at(moved, [key])[key][0] != DIFFERENT:
-                return False
-        return True
+            if all(x in r for x, r in zip(moved, self.ranges)) and self._at(moved, [key])[key][0] == DIFFERENT:
+                return True
+        return False
 
     def _at(self, inner: Sequence[Exact], keys: Sequence[Key] | None = None) -> dict[Key, tuple[str, Any, Any]]:
         """Whether claim and truth are the same, for each statement, with the values of an element that shows it."""
         point = [*inner, *self.moves]
-        wanted = set(self.found if keys is None else keys)
+        wanted = tuple(self.found if keys is None else keys)
         out: dict[Key, tuple[str, Any, Any]] = {}
         before: dict[Key, list[Any]] = {}
         for digits in DIGITS:
-            truths, claims = self._truths(point, digits), self._claims(point, digits)
+            truths, claims = self._truths(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
             with mpmath.workdps(digits):
-                for key in wanted - {k for k, (verdict, *_) in out.items() if verdict != OPEN}:
+                for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
                     pairs = [(_number(c), *_ball(t)) for c, t in zip(claims[key], truths[key], strict=True)]
                     out[key] = _judged(pairs, before.get(key), digits)
                     before[key] = pairs
@@ -127,12 +130,14 @@ class Numbers:
                 break
         return out
 
-    def _truths(self, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
+    def _truths(self, keys: tuple[Key, ...], point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
+        if keys not in self.programs:
+            self.programs[keys] = Program([e for key in keys for e in self.truths[key]], [*self.inner, *self.directions])
         self.arithmetic.set_digits(digits)
-        values = iter(self.program.at(point, self.arithmetic))
-        return {key: [next(values) for _ in es] for key, es in self.truths.items()}
+        values = iter(self.programs[keys].at(point, self.arithmetic))
+        return {key: [next(values) for _ in self.truths[key]] for key in keys}
 
-    def _claims(self, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
+    def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
         before = precise.set_digits(digits)
 
@@ -141,8 +146,8 @@ class Numbers:
             return precise.Digits.fill(cells, shape)
 
         try:
-            recorder = Recorder(precise, precise.lift_value)
-            return dict(self.case.claims(recorder, supply, self.order))
+            recorder = Recorder(precise, precise.lift_value, self.case.complex)
+            return dict(self.case.claims(recorder, supply, order))
         finally:
             precise.set_digits(before)
 

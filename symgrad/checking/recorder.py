@@ -44,7 +44,7 @@ class Box:
 
     def is_complex(self) -> bool:
         """Whether the elements are complex numbers."""
-        return False
+        return self.recorder.complex
 
     def item(self) -> Any:
         """The only element."""
@@ -91,10 +91,13 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 class Recorder:
-    """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays."""
+    """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays.
 
-    def __init__(self, base: Any, lift: Callable[[Any], Any]):
-        self.base, self.lift = base, lift
+    `complex` is what rules are told that ask whether numbers are complex.
+    """
+
+    def __init__(self, base: Any, lift: Callable[[Any], Any], complex: bool = False):
+        self.base, self.lift, self.complex = base, lift, complex
 
     def __getattr__(self, name: str) -> Any:
         op = REGISTRY.get(name)
