@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian, Undecided
-from symgrad.algebra.deciding import tractable, vanishes
+from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of, simpler, weight
@@ -94,8 +94,11 @@ class Comparison:
         a, b = (self._prepared(e) for e in (a, b))
         # Symbols that carry what is known of their range, so that SymPy simplifies with it.
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
-        self.inner = [known.get(s, s) for s in self.symbols]
-        self.a, self.b = a.xreplace(known), b.xreplace(known)
+        try:
+            self.a, self.b = a.xreplace(known), b.xreplace(known)
+        except FAILURES:  # SymPy refuses to simplify it: a Max of nan, for one
+            known, self.a, self.b = {}, a, b
+        self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
         held = {**opaque(self.a), **opaque(self.b)}
         if held:
             self.unknown = sorted({str(f.func if not isinstance(f, sympy.Derivative) else f) for f in held})
