@@ -10,6 +10,7 @@ from symgrad import arrays as arrays
 from symgrad import autograd as autograd
 from symgrad import copying as copying
 from symgrad import counting as counting
+from symgrad import creation as creation
 from symgrad import cuda as cuda
 from symgrad import expressions as expressions
 from symgrad import filling as filling
@@ -32,6 +33,9 @@ from symgrad.autograd.modes import no_grad as no_grad
 from symgrad.autograd.modes import set_grad_enabled as set_grad_enabled
 from symgrad.checking import check as check
 from symgrad.checking import example as example
+from symgrad.checking.kinks import kinks as kinks
+from symgrad.checking.nans import explain_nan as explain_nan
+from symgrad.checking.proving import prove as prove
 from symgrad.checking.report import Report as Report
 from symgrad.counting import bincount as bincount
 from symgrad.counting import bitwise_not as bitwise_not
@@ -100,8 +104,20 @@ from symgrad.random import normal as normal
 from symgrad.random import poisson as poisson
 from symgrad.random import seed as seed
 from symgrad.random import set_rng_state as set_rng_state
+from symgrad.scanning import accuracy as accuracy
 from symgrad.serialization import load as load
 from symgrad.serialization import save as save
+from symgrad.symbolic.conversion import from_sympy as from_sympy
+from symgrad.symbolic.matrices import matrix_expr as matrix_expr
+from symgrad.symbolic.matrices import matrix_gradient as matrix_gradient
+from symgrad.symbolic.matrices import matrix_hessian as matrix_hessian
+from symgrad.symbolic.operations import op_from_sympy as op_from_sympy
+from symgrad.symbolic.printers import to_latex as to_latex
+from symgrad.symbolic.sources import to_c as to_c
+from symgrad.symbolic.sources import to_jax as to_jax
+from symgrad.symbolic.sources import to_python as to_python
+from symgrad.symbolic.sources import to_torch as to_torch
+from symgrad.symbolic.tracing import to_sympy as to_sympy
 from symgrad.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.tensor import Size as Size
 from symgrad.tensor import Tensor as Tensor

@@ -14,6 +14,7 @@ from symgrad.checking import formulas
 from symgrad.checking.accuracy import Accuracy, label, measured, worse
 from symgrad.checking.exact import FULL, Entry, Exact, agreement
 from symgrad.checking.heads import Undecided, Undefined
+from symgrad.checking.kinks import note
 from symgrad.checking.problem import NotCheckable, Problem, Run, silence
 from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Counterexample, Report
 from symgrad.checking.rigorous import carrier, enclosures
@@ -76,6 +77,9 @@ class Checker:
         formulas.show(report, base, self.order)
         if not np.isfinite(base.result.value):
             raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
+        found = note(base)
+        if found is not None:
+            report.notes.append(found)
         self.progress("comparing the given point", 0, 1)
         self._compare(problem.point, base, given=True)
         if self.rigorous:

@@ -150,6 +150,8 @@ def _signature(function: Callable[..., Any], count: int) -> inspect.Signature:
     if not callable(function):
         raise TypeError(f"check needs a function, not {type(function).__name__}")
     try:
+        if isinstance(function, np.ufunc):  # which has options that must not be given together
+            raise ValueError
         return inspect.signature(function)
     except ValueError:
         kind = inspect.Parameter.POSITIONAL_ONLY

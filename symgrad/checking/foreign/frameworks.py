@@ -60,6 +60,9 @@ def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
     if isinstance(owner, ModuleType):
         modules.append(owner.__name__)
     own = isinstance(thing, FunctionType)  # whose code says more: what is defined in symgrad need not use it
+    if not own and "symgrad" in map(_package, modules):  # the nodes of Functions say that they are torch's, as people know them
+        yield "symgrad"
+        return
     yield from (found for found in map(_package, modules) if found and not (own and found == "symgrad"))
     if not depth:
         return
