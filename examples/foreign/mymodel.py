@@ -1,3 +1,5 @@
+"""The logistic loss of a margin y x."""
+
 import torch
 
 
@@ -15,4 +17,5 @@ class LogisticLoss(torch.autograd.Function):
 
 
 def loss(x, y):
+    """The loss of a score x for a label y, 1 or -1."""
     return LogisticLoss.apply(y * x)
