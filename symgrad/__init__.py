@@ -23,7 +23,7 @@ from symgrad.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from symgrad.checking import Report, check, example
+from symgrad.checking import check, example
 from symgrad.creation import (
     arange,
     as_tensor,
@@ -119,6 +119,7 @@ globals().update(_TYPES)
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
 _LAZY = ("func", "nn", "optim", "utils")
 _LATER = {
+    "Report": "checking.report",
     "accuracy": "scanning",
     "explain_nan": "checking.nans",
     "from_sympy": "symbolic.conversion",

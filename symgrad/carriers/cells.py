@@ -86,6 +86,10 @@ class Cells(np.ndarray):
     @classmethod
     def fill(cls, elements: Sequence[Any], shape: tuple[int, ...]) -> Any:
         """Cells of a shape, from its elements in order."""
+        if not shape:
+            one = np.empty((), object)
+            one[()] = elements[0]
+            return one.view(cls)
         out = np.empty(len(elements), object)
         for i, element in enumerate(elements):
             out[i] = element

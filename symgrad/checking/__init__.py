@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from symgrad.checking.foreign import CrossReport, cross_check, is_foreign
-from symgrad.checking.report import Counterexample, Points, Report
+if TYPE_CHECKING:
+    from symgrad.checking.foreign import CrossReport
+    from symgrad.checking.report import Counterexample, Points, Report
 
 __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "example", "examples_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LATER = {"CrossReport": "foreign", "Counterexample": "report", "Points": "report", "Report": "report"}  # imported when they are first asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"symgrad.checking.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'symgrad.checking' has no attribute {name!r}")
 
 
 def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
@@ -102,6 +111,8 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     >>> report.verdict, report.counterexample.where, report.agreements[1].hint.split(":")[1]
     ('refuted', 'df/dx', ' all of 16')
     """
+    from symgrad.checking.foreign import cross_check, is_foreign
+
     given = inputs or examples_of(function) or ()
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
         return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous)
@@ -119,7 +130,7 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     from symgrad.checking.checker import Checker
     from symgrad.checking.problem import NotCheckable, Problem
     from symgrad.checking.progress import progress_bar
-    from symgrad.checking.report import NOT_CHECKABLE
+    from symgrad.checking.report import NOT_CHECKABLE, Report
 
     name = getattr(function, "__name__", type(function).__name__)
     try:
