@@ -212,15 +212,16 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     roots: list[Any] = [node] if named else derivative.roots
     if not roots:
         return []
-    from symgrad.letform import LetForm
+    from symgrad.letform import LetForm, undisturbed
 
     form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
     reading = _Reading(False, form)
-    form.forward(reading, roots)
-    if named:
-        return form.finished(form[node])  # type: ignore[index]
-    parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
-    return form.finished(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
+    with undisturbed():
+        form.forward(reading, roots)
+        if named:
+            return form.finished(form[node])  # type: ignore[index]
+        parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
+        return form.finished(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
 
 
 def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
