@@ -18,7 +18,6 @@ from symgrad.domains import POSITIVE
 from symgrad.expressions import assignments
 from symgrad.lift import core
 from symgrad.op import REGISTRY
-from symgrad.symbolic import inputs  # noqa: F401  lets `tensor` read formulas
 from symgrad.symbolic.catalogue import Unknown, known_names, plan
 from symgrad.symbolic.conversion import from_sympy
 from symgrad.symbolic.programs import written

@@ -65,11 +65,8 @@ def short(e: Any) -> str:
     return text if len(text) <= WIDE else text[:WIDE - 2].rstrip() + " …"
 
 
-def outline(report: Any) -> Parts:
-    """What a report says, in order; a report of another kind says it itself."""
-    if not isinstance(report, Report):
-        yield from report.outline()
-        return
+def outline(report: Report) -> Parts:
+    """What the report of a check says, in order."""
     yield Line(f"{report.function}: {report.verdict}")
     if report.reason:
         yield Line(report.reason + ".")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.checking.shown import Shown
+
 __all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Counterexample", "Points", "Report"]
 
 PROVED, VERIFIED, REFUTED, NOT_CHECKABLE = "proved", "verified", "refuted", "not checkable"
@@ -53,7 +55,7 @@ class Counterexample:
 
 
 @dataclass
-class Report:
+class Report(Shown):
     """The answer of `symgrad.check`; print it, or show it in a notebook.
 
     `verdict` is one of "proved", "verified", "refuted" and "not checkable", and `reason` says why. `value`, `gradient` (by input),
@@ -130,31 +132,8 @@ class Report:
 
         return outline(self)
 
-    def __str__(self) -> str:
-        from symgrad.checking.rendering import as_text
-
-        return as_text(self)
-
     def __repr__(self) -> str:
         return f"<Report {self.function}: {self.verdict}>"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
-
-    def __rich__(self) -> Any:
-        from symgrad.checking.rendering import as_rich
-
-        return as_rich(self)
-
-    def _repr_markdown_(self) -> str:
-        from symgrad.checking.rendering import as_markdown
-
-        return as_markdown(self)
-
-    def _repr_html_(self) -> str:
-        from symgrad.checking.rendering import as_html
-
-        return as_html(self)
 
 
 def text(e: Any) -> str | None:

@@ -18,7 +18,7 @@ class Shown:
     def __str__(self) -> str:
         from symgrad.checking.rendering import as_text
 
-        return as_text(self)  # type: ignore[arg-type]
+        return as_text(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
@@ -26,14 +26,14 @@ class Shown:
     def __rich__(self) -> Any:
         from symgrad.checking.rendering import as_rich
 
-        return as_rich(self)  # type: ignore[arg-type]
+        return as_rich(self)
 
     def _repr_markdown_(self) -> str:
         from symgrad.checking.rendering import as_markdown
 
-        return as_markdown(self)  # type: ignore[arg-type]
+        return as_markdown(self)
 
     def _repr_html_(self) -> str:
         from symgrad.checking.rendering import as_html
 
-        return as_html(self)  # type: ignore[arg-type]
+        return as_html(self)

@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.checking.accuracy import BOUNDS
 from symgrad.checking.rendering import Formula, Line, Table
 from symgrad.checking.report import plain, text
+from symgrad.checking.shown import Shown
 
 __all__ = ["ALL", "AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
 
@@ -124,7 +125,7 @@ class Sample:
 
 
 @dataclass
-class AccuracyReport:
+class AccuracyReport(Shown):
     """The answer of `symgrad.accuracy`; print it, show it in a notebook, or draw it with `plot`.
 
     `worst` has the largest error of each order in each region, `above` the part of the evenly drawn numbers of an order whose error is above
@@ -232,31 +233,8 @@ class AccuracyReport:
 
         return plot(self, path_or_axes, size)
 
-    def __str__(self) -> str:
-        from symgrad.checking.rendering import as_text
-
-        return as_text(self)
-
     def __repr__(self) -> str:
         return f"<AccuracyReport {self.function}: {self.summary}>"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
-
-    def __rich__(self) -> Any:
-        from symgrad.checking.rendering import as_rich
-
-        return as_rich(self)
-
-    def _repr_markdown_(self) -> str:
-        from symgrad.checking.rendering import as_markdown
-
-        return as_markdown(self)
-
-    def _repr_html_(self) -> str:
-        from symgrad.checking.rendering import as_html
-
-        return as_html(self)
 
 
 _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")

@@ -78,6 +78,3 @@ def _leaf(parameter: Parameter, value: Any, dtype: Any) -> Tensor:
     out = creation.tensor(array if array.ndim else array[()], dtype=dtype, requires_grad=True)
     out._make_leaf(True, Reads.as_(sanitised([str(base)])[0], elements))
     return out
-
-
-creation.formulas = tensor_of

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.checking.report import PROVED, VERIFIED, Points, plain, text
+from symgrad.checking.shown import Shown
 
 __all__ = ["Agreement", "CrossReport", "Finding", "at", "pair", "size"]
 
@@ -75,7 +76,7 @@ class Agreement:
 
 
 @dataclass
-class CrossReport:
+class CrossReport(Shown):
     """The answer of `symgrad.check` about a function that is compared with a formula; print it, or show it in a notebook.
 
     `verdict` is "verified", "refuted" or "not checkable", and `reason` says why. `against` says what it was compared with; `agreements`
@@ -161,31 +162,8 @@ class CrossReport:
             names.setdefault(domain, []).append(name)
         return "; ".join(f"{', '.join(found)} in {domain}" + (", up to 1e8" if "inf" in domain else "") for domain, found in names.items())
 
-    def __str__(self) -> str:
-        from symgrad.checking.rendering import as_text
-
-        return as_text(self)
-
     def __repr__(self) -> str:
         return f"<CrossReport {self.function}: {self.verdict}>"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
-
-    def __rich__(self) -> Any:
-        from symgrad.checking.rendering import as_rich
-
-        return as_rich(self)
-
-    def _repr_markdown_(self) -> str:
-        from symgrad.checking.rendering import as_markdown
-
-        return as_markdown(self)
-
-    def _repr_html_(self) -> str:
-        from symgrad.checking.rendering import as_html
-
-        return as_html(self)
 
 
 def _row(a: Agreement) -> tuple[str, ...]:
