@@ -1,0 +1,97 @@
+"""What is claimed of an op: a formula, where it holds, and how the op behaves; and the decorator that writes the claims on a function."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+__all__ = ["Claims", "claims_of", "op"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+MARK = "__symgrad_op__"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What is claimed of an op, as `op` and the checks take it.
+
+    `formula` is text, a SymPy expression, or a function `(xp, *arrays)` or of tensors; `domain` one domain for every argument or a mapping by
+    name, in any form that `symgrad.check` takes; `parameters` are the arguments after the tensors; `shapes` those of the tensors, of an op that is
+    not elementwise; `special` are points (one number per argument) where the op has an edge, or pairs (point, gradient) where that is agreed on;
+    `errors` are pairs (arguments, exception) or (arguments, exception, pattern); `gradient` and `tangent` are the derivatives a NumPy function brings:
+    `gradient(*arrays)` of an elementwise function (one array per argument), or `pullback(g, *arrays)`, `pushforward(ts, *arrays)`. `order` is how
+    often it can be differentiated, `dtypes` those it takes, `ulp` the largest error in units in the last place by dtype name or for all,
+    `view` that the value may share memory with an argument, `random` that two calls may differ, `batched` and `complex` that it works
+    inside vmap and on complex numbers (found out where they are None). `without` names checks that do not apply, each with the reason.
+    """
+
+    formula: Any = None
+    domain: Any = None
+    parameters: tuple[Any, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] | None = None
+    elementwise: bool | None = None
+    special: tuple[Any, ...] = ()
+    errors: tuple[Any, ...] = ()
+    gradient: Callable[..., Any] | None = None
+    pullback: Callable[..., Any] | None = None
+    pushforward: Callable[..., Any] | None = None
+    order: int | None = None
+    dtypes: tuple[str, ...] | None = None
+    ulp: float | Mapping[str, float] | None = None
+    view: bool = False
+    random: bool = False
+    batched: bool | None = None
+    complex: bool | None = None
+    framework: str | None = None
+    output: int | None = None
+    name: str | None = None
+    without: Mapping[str, str] = field(default_factory=dict)
+
+    def but(self, **changes: Any) -> Claims:
+        """The claims with some replaced. Raises TypeError for a name that is none of them."""
+        unknown = [name for name in changes if name not in _NAMES]
+        if unknown:
+            raise TypeError(f"symgrad.testing: {unknown[0]!r} is not something an op can claim; those are {', '.join(sorted(_NAMES))}")
+        for name in ("parameters", "special", "errors"):
+            if name in changes:
+                changes[name] = tuple(changes[name])
+        return dataclasses.replace(self, **changes)
+
+
+_NAMES = frozenset(f.name for f in dataclasses.fields(Claims))
+
+
+def op(function: Any = None, /, **claims: Any) -> Any:
+    """Say, as a decorator, what a function or a class claims to be: pytest then runs every check on it, each as a test of its own.
+
+    The claims are those of `Claims`. The function itself is returned, unchanged but for the attribute that holds them; a class is a
+    `Function` of symgrad or torch, whose `apply` is checked.
+
+    Raises TypeError for a claim that is not known.
+
+    >>> import symgrad
+    >>> @op(formula="x*exp(-x)", domain="real")
+    ... def ricker(x):
+    ...     return x * symgrad.exp(-x)
+    >>> claims_of(ricker).formula
+    'x*exp(-x)'
+    """
+    if function is None:
+        checked = Claims().but(**claims)
+
+        def mark(marked: F) -> F:
+            setattr(marked, MARK, checked)
+            return marked
+
+        return mark
+    if not callable(function):
+        raise TypeError(f"symgrad.testing.op marks functions and classes, not {type(function).__name__}; write @op(formula=...) above one")
+    setattr(function, MARK, Claims().but(**claims))
+    return function
+
+
+def claims_of(function: Any) -> Claims | None:
+    """The claims a function carries, None if it carries none of its own."""
+    return vars(function).get(MARK) if hasattr(function, "__dict__") else None

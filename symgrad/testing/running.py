@@ -1,0 +1,39 @@
+"""`check_op`: every check on one op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks import CHECKS, run
+from symgrad.testing.failure import CheckFailure, OpReport
+
+__all__ = ["check_op"]
+
+
+def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: bool = True, progress: Any = None, **options: Any) -> OpReport:
+    """Attack an op: run every check that applies to it, and say what is wrong with it.
+
+    The options are the claims of `symgrad.testing.Claims` (formula, domain, special, ...), `profile` ("dev", "ci" or "thorough") and
+    `seed`; `checks` are the names of those to run, all of them where it is None.
+
+    Raises CheckFailure, whose message holds every failure, unless `raise_exception` is False; TypeError and ValueError for claims that do
+    not fit the op; ValueError for a check that does not exist.
+    """
+    from symgrad.checking.progress import progress_bar
+
+    attack = op if isinstance(op, Attack) else Attack(op, **options)
+    wanted = list(CHECKS) if checks is None else list(checks)
+    unknown = [name for name in wanted if name not in CHECKS]
+    if unknown:
+        raise ValueError(f"check_op: there is no check {unknown[0]!r}; those are {', '.join(CHECKS)}")
+    report = OpReport(attack.name, attack.profile.name, attack.seed)
+    with progress_bar(progress, attack.name) as tell:
+        for k, name in enumerate(wanted):
+            tell(name, k, len(wanted))
+            report.results.append(run(CHECKS[name], attack))
+    report.exact = getattr(attack.truth, "exact", "")
+    if raise_exception and not report:
+        raise CheckFailure(*report.failures)
+    return report

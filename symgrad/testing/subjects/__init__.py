@@ -1,0 +1,58 @@
+"""Ops of every framework behind one face."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from symgrad.testing.claims import Claims
+from symgrad.testing.subjects.base import Subject, is_active
+
+__all__ = ["Subject", "is_active", "subject_of"]
+
+
+def subject_of(op: Any, claims: Claims) -> Subject:
+    """The subject for an op: one of the registry, a symgrad function, a `Function` class, or a function of another framework.
+
+    A tuple (function, gradient) is a NumPy function with the gradient it brings.
+
+    Raises TypeError for what cannot be called, ImportError where the framework is not installed.
+    """
+    from symgrad.checking.foreign.frameworks import framework_of, named_framework
+    from symgrad.op import Op
+
+    if isinstance(op, tuple) and len(op) == 2 and all(map(callable, op)):
+        op, claims = op[0], claims.but(gradient=op[1])
+    if isinstance(op, Op):
+        from symgrad.testing.subjects.own import OpSubject
+
+        return OpSubject(op, claims)
+    name = getattr(op, "__name__", type(op).__name__)
+    if inspect.isclass(op) and callable(getattr(op, "apply", None)):
+        op = op.apply  # type: ignore[attr-defined]
+    if not callable(op):
+        raise TypeError(f"symgrad.testing checks ops, functions and classes with apply, not {type(op).__name__}")
+    owner = getattr(op, "__self__", None)
+    if name == "apply" and inspect.isclass(owner):
+        name = owner.__name__
+    framework = named_framework(claims.framework) if claims.framework else framework_of(op)
+    if framework is None:
+        framework = "numpy" if claims.gradient or claims.pullback else "symgrad"
+    if framework == "symgrad":
+        from symgrad.testing.subjects.own import OpSubject, SymgradSubject
+
+        own = getattr(op, "op", None)
+        if isinstance(own, Op) and own.kind != "composite" and own.prepare is None:
+            return OpSubject(own, claims)
+        return SymgradSubject(op, claims, name)
+    if framework == "torch":
+        from symgrad.testing.subjects.torch import TorchSubject
+
+        return TorchSubject(op, claims, name)
+    if framework == "jax":
+        from symgrad.testing.subjects.jax import JaxSubject
+
+        return JaxSubject(op, claims, name)
+    from symgrad.testing.subjects.numpy import NumpySubject
+
+    return NumpySubject(op, claims, name)

@@ -1,0 +1,111 @@
+"""`Subject`: an op of any framework behind one face. Arrays go in and come out; what the framework's own values are, only a subject knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.claims import Claims
+from symgrad.testing.failure import NotApplicable
+
+__all__ = ["Array", "Arrays", "Subject", "is_active"]
+
+Array = np.ndarray
+Arrays = Sequence[np.ndarray]
+
+
+def is_active(x: Any) -> bool:
+    """Whether an argument is differentiated by: real and complex floats are, integers and truth values are not (bfloat16 has the kind V)."""
+    return x.dtype.kind in "fcV"
+
+
+class Subject:
+    """An op that is attacked. Subclasses say what it is in their framework; the checks use nothing else.
+
+    `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
+    views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch.
+    """
+
+    framework = "numpy"
+    memory = True
+    batches = False
+    dtypes: tuple[str, ...] = ("float64", "float32", "float16")
+    layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
+
+    def __init__(self, function: Any, claims: Claims, name: str):
+        self.function, self.claims, self.name = function, claims, name
+        self.parameters = claims.parameters
+        self.orders = 3 if claims.order is None else claims.order
+        self.forward = True
+
+    # In the framework's own values
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Any:
+        """An array as an argument: its own memory, where the framework allows that. One that is not active is never differentiated."""
+        raise NotImplementedError
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The op's result, in the framework's own values, with the further arguments appended."""
+        raise NotImplementedError
+
+    def array(self, value: Any) -> Array:
+        """The framework's value as an array: its own memory, where the framework allows that."""
+        raise NotImplementedError
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        """The pullback of cotangents, None for an argument the values do not depend on; `again` where it is to be differentiated itself."""
+        raise NotImplementedError
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """The tangent of the result, in the framework's own values; a tangent None is zero."""
+        raise NotApplicable(f"{self.framework} functions have no pushforward here")
+
+    # In arrays
+
+    def value(self, xs: Arrays) -> Array:
+        """The value, with its own dtype and shape."""
+        return self.array(self.call([self.leaf(x, False) for x in xs]))
+
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+        """The pullback of the cotangent, and for each further set of tangents the gradient of Σ tangent * (what was before).
+
+        With n sets of tangents these are derivatives of order n + 1. None stands for "does not depend on it", as an argument that is not
+        active does. `tangents` entries may be None for zero.
+        """
+        leaves = [self.leaf(x, is_active(x)) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        active = [leaves[i] for i in places]
+        values, seeds = [self.call(leaves)], [self.leaf(cotangent, False)]
+        for k in range(len(tangents) + 1):
+            found = self.grad(values, active, seeds, k < len(tangents))
+            if k < len(tangents):
+                pairs = [(c, self.leaf(t, False)) for c, i in zip(found, places) for t in [tangents[k][i]] if c is not None and t is not None
+                         and self.differentiable(c)]
+                values, seeds = [c for c, _ in pairs], [t for _, t in pairs]
+                if not pairs:
+                    return [None] * len(xs)
+        out: list[Array | None] = [None] * len(xs)
+        for i, c in zip(places, found):
+            out[i] = None if c is None else self.array(c)
+        return out
+
+    def differentiable(self, value: Any) -> bool:
+        """Whether a value of the framework depends on something differentiated."""
+        return True
+
+    def tangent(self, xs: Arrays, ts: Sequence[Array | None]) -> Array:
+        """The pushforward of tangents."""
+        return self.array(self.pushed(xs, ts))
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        """The op mapped over the first axis of some arguments by the framework's own vmap."""
+        raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
+
+    # Other ways to call it
+
+    def import_path(self) -> tuple[str, str] | None:
+        """Module and name under which the function can be imported again, for reports; None for one that cannot."""
+        module, name = getattr(self.function, "__module__", None), getattr(self.function, "__qualname__", None)
+        return (module, name) if module and name and "<" not in name else None

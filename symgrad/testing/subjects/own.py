@@ -1,0 +1,96 @@
+"""Subjects of symgrad: ops of the registry, functions of tensors, and `Function` classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd import grad
+from symgrad.creation import tensor
+from symgrad.op import Op
+from symgrad.recording import core
+from symgrad.tensor import Tensor, wrap
+from symgrad.testing.claims import Claims
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
+
+__all__ = ["OpSubject", "SymgradSubject"]
+
+
+class SymgradSubject(Subject):
+    """A function of symgrad's tensors."""
+
+    framework = "symgrad"
+    batches = True
+    dtypes = ("float64", "float32", "float16", "bfloat16")
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
+        """A tensor on the array's own memory."""
+        t = wrap(x if isinstance(x, np.ndarray) else np.asarray(x))
+        return t.requires_grad_() if differentiated and is_active(x) else t
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The result as a tensor."""
+        found = self.function(*leaves, *self.parameters)
+        if self.claims.output is not None:
+            found = found[self.claims.output]
+        if isinstance(found, (tuple, list)):
+            raise TypeError(f"{self.name} returns {len(found)} values; say which one is meant, as in output=0")
+        return found if isinstance(found, Tensor) else tensor(found)
+
+    def array(self, value: Any) -> Array:
+        """The tensor's own memory."""
+        return np.asarray(value._value if isinstance(value, Tensor) else value)
+
+    def differentiable(self, value: Any) -> bool:
+        """Whether the tensor requires grad."""
+        return bool(value.requires_grad)
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        """`symgrad.autograd.grad`."""
+        kept = [(v, g) for v, g in zip(values, cotangents) if v.requires_grad]
+        if not kept:
+            return [None] * len(leaves)
+        return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], create_graph=again, allow_unused=True)
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """`symgrad.func.jvp`."""
+        from symgrad.func import jvp
+
+        places = [i for i, t in enumerate(ts) if t is not None]
+        leaves = [self.leaf(x, False) for x in xs]
+
+        def function(*some: Any) -> Any:
+            given = list(leaves)
+            for i, x in zip(places, some):
+                given[i] = x
+            return self.call(given)
+
+        return jvp(function, tuple(leaves[i] for i in places), tuple(self.leaf(ts[i], False) for i in places))[1]  # type: ignore[arg-type]
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        """`symgrad.vmap`."""
+        from symgrad.func import vmap
+
+        return self.array(vmap(lambda *leaves: self.call(leaves), tuple(0 if b else None for b in batched))(*(self.leaf(x, False) for x in xs)))
+
+
+class OpSubject(SymgradSubject):
+    """An op of the registry (or one that is not registered), with its rules at hand."""
+
+    def __init__(self, op: Op, claims: Claims):
+        self.op = op
+        if op.examples and not claims.parameters:
+            claims = claims.but(parameters=op.examples[0])
+        inner = core(op)
+        super().__init__((lambda *args: inner(list(args[:len(args) - len(claims.parameters)]), *claims.parameters)) if op.arity is None else inner,
+                         claims, op.name)
+        self.orders = self.orders if op.differentiable else 0
+        self.forward = op.differentiable
+
+    def import_path(self) -> tuple[str, str] | None:
+        """The registry knows it by name."""
+        from symgrad.op import REGISTRY
+
+        return ("symgrad.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
