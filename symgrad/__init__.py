@@ -117,7 +117,7 @@ globals().update(_FORMATS)
 globals().update(_TYPES)
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
-_LAZY = ("func", "nn", "optim", "utils")
+_LAZY = ("func", "nn", "optim", "testing", "utils")
 _LATER = {
     "Report": "checking.report",
     "accuracy": "scanning",

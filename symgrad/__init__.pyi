@@ -21,6 +21,7 @@ from symgrad import optim as optim
 from symgrad import random as random
 from symgrad import reshaping as reshaping
 from symgrad import surface as surface
+from symgrad import testing as testing
 from symgrad import utils as utils
 from symgrad.algebra.identity import identical as identical
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled

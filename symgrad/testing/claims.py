@@ -17,14 +17,19 @@ MARK = "__symgrad_op__"
 class Claims:
     """What is claimed of an op, as `op` and the checks take it.
 
-    `formula` is text, a SymPy expression, or a function `(xp, *arrays)` or of tensors; `domain` one domain for every argument or a mapping by
-    name, in any form that `symgrad.check` takes; `parameters` are the arguments after the tensors; `shapes` those of the tensors, of an op that is
-    not elementwise; `special` are points (one number per argument) where the op has an edge, or pairs (point, gradient) where that is agreed on;
-    `errors` are pairs (arguments, exception) or (arguments, exception, pattern); `gradient` and `tangent` are the derivatives a NumPy function brings:
-    `gradient(*arrays)` of an elementwise function (one array per argument), or `pullback(g, *arrays)`, `pushforward(ts, *arrays)`. `order` is how
-    often it can be differentiated, `dtypes` those it takes, `ulp` the largest error in units in the last place by dtype name or for all,
-    `view` that the value may share memory with an argument, `random` that two calls may differ, `batched` and `complex` that it works
-    inside vmap and on complex numbers (found out where they are None). `without` names checks that do not apply, each with the reason.
+    - `formula`: text, a SymPy expression, or a function `(xp, *arrays)` or of tensors.
+    - `domain`: one for every argument or a mapping by name, in any form that `symgrad.check` takes.
+    - `parameters`: the arguments after the tensors; `shapes`: those of the tensors, of an op that is not elementwise.
+    - `special`: points (one number per argument) where the op has an edge, or pairs (point, gradient) where that is agreed on.
+    - `errors`: pairs (arguments, exception) or (arguments, exception, pattern).
+    - `gradient`, `pullback`, `pushforward`: the derivatives a NumPy function brings: `gradient(*arrays)` of an elementwise function
+      gives one array per argument, the others are called as `pullback(g, *arrays)` and `pushforward(tangents, *arrays)`.
+    - `order`: how often it can be differentiated; `dtypes`: those it takes; `ulp`: the largest error in units in the last place, a
+      number, or a mapping from dtypes to a number or to one for each order.
+    - `view`: the value may share memory with an argument; `random`: two calls may differ.
+    - `batched`, `complex`: it works inside vmap, and on complex numbers; found out where they are None.
+    - `framework`, `output`, `name`: where it is from, which of several results is meant, and what reports call it.
+    - `without`: checks that do not apply, each with the reason.
     """
 
     formula: Any = None

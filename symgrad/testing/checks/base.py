@@ -132,4 +132,7 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
                 break
     except NotApplicable as error:
         return Result(check.name, "not applicable", str(error), seen, time.perf_counter() - start)
-    return Result(check.name, "failed" if failure else "passed", "" if failure is None else failure.wrong.what, seen, time.perf_counter() - start, failure)
+    seconds = time.perf_counter() - start
+    if failure is None:
+        return Result(check.name, "passed", "", seen, seconds)
+    return Result(check.name, "failed", failure.wrong.what, seen, seconds, failure)
