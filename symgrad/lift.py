@@ -197,4 +197,5 @@ FUNCTIONS: dict[str, Lifted] = {}
 for _op in list(REGISTRY.values()):
     _function = install(_op)
     if _op.public:
+        _function.__module__ = "symgrad"  # where people, and pickle, find it by its name
         FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))

@@ -1,6 +1,7 @@
 """Copies, pickles and files: what they keep, what they refuse, and that reading one runs nothing."""
 
 import copy
+import inspect
 import io
 import json
 import pickle
@@ -15,6 +16,8 @@ from hypothesis.extra import numpy as hnp
 
 import symgrad
 from symgrad import nn
+from symgrad.lift import lift
+from symgrad.op import REGISTRY
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8", "uint8", "bool")
 
@@ -278,3 +281,16 @@ def test_generators_dtypes_and_devices_are_copied():
         assert way(symgrad.float32) is symgrad.float32 and way(symgrad.device("cuda:1")) == symgrad.device("cuda", 1)
         assert way(symgrad.strided) is symgrad.strided and way(symgrad.preserve_format) is symgrad.preserve_format
         assert type(way(symgrad.Size([1, 2]))) is symgrad.Size
+
+
+def test_every_public_function_is_pickled_by_its_name():
+    functions = [f for name, f in vars(symgrad).items() if inspect.isfunction(f) and not name.startswith("_")]
+    assert len(functions) > 250
+    for f in functions:
+        assert pickle.loads(pickle.dumps(f)) is f
+
+
+@pytest.mark.parametrize("name", ["sech_square", "getitem"])
+def test_functions_that_are_not_public_say_that_they_are_not_found(name):
+    with pytest.raises((pickle.PicklingError, AttributeError), match=name):  # which of them depends on the version of Python
+        pickle.dumps(lift(REGISTRY[name]))
