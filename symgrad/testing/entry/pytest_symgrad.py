@@ -1,0 +1,81 @@
+"""The plugin as pytest loads it: options, and the question whether anything is marked. `symgrad` is imported for the first op, not before.
+
+This module is installed at the top level, since importing one below `symgrad` would import all of it into every run of pytest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+MARK = "__symgrad_op__"  # the attribute that `symgrad.testing.op` sets
+OP = "symgrad.op"  # a property that the reports of our tests carry, and no others
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the plugin."""
+    group = parser.getgroup("symgrad", "symgrad: ops, attacked with every check of symgrad.testing")
+    group.addoption("--symgrad-ops", action="append", default=[], metavar="MODULE[:NAME]",
+                    help="attack the ops of a module, or one op of it; may be given several times, or with commas")
+    group.addoption("--symgrad-profile", metavar="NAME", help="how thoroughly: dev, ci or thorough (default: the ini option symgrad_profile, or dev)")
+    group.addoption("--symgrad-checks", metavar="NAMES", help="run these checks only, such as value,pullback")
+    group.addoption("--symgrad-list", action="store_true", help="list the checks and exit")
+    group.addoption("--symgrad-orders", metavar="N", help="look at derivatives up to this order only: 0, 1, 2 or 3")
+    group.addoption("--symgrad-dtypes", metavar="NAMES", help="look at these dtypes only, such as float64,float32")
+    group.addoption("--symgrad-ulp", metavar="N", help="the error allowed to ops that claim none, in units in the last place times the condition")
+    group.addoption("--symgrad-seed", metavar="N", help="seed of the examples (default 0)")
+    group.addoption("--symgrad-accuracy", action="store_true", help="scan the floats of each domain for lost digits, too: one test more for each op")
+    group.addoption("--symgrad-report", metavar="FILE", help="write what every check said to a file, as JSON")
+    parser.addini("symgrad_profile", "how thoroughly ops are attacked: dev, ci or thorough", default="dev")
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """List the checks, where that is asked for."""
+    if not config.getoption("symgrad_list"):
+        return None
+    from symgrad.testing.plugin import listed
+
+    print(listed())
+    return 0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the mark, and read the options now if one is given, so that a mistake is told before anything runs."""
+    config.addinivalue_line("markers", "symgrad: a check of an op, made by symgrad's plugin")
+    config.pluginmanager.register(_Listener(config), "symgrad-listener")
+    if any(value for name, value in vars(config.option).items() if name.startswith("symgrad_")) or config.getini("symgrad_profile") != "dev":
+        _plugin(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
+    """A marked function or class becomes one test for each check."""
+    try:
+        marked = MARK in obj.__dict__
+    except Exception:  # a module may hold anything
+        return None
+    return _plugin(collector.config).marked(collector, name, obj) if marked else None
+
+
+class _Listener:
+    """Hears what tests said, also where they run in other processes and this one has seen no op."""
+
+    def __init__(self, config: pytest.Config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Hand our reports on."""
+        if report.user_properties and any(key == OP for key, _ in report.user_properties):
+            _plugin(self.config).heard(report)
+
+
+def _plugin(config: pytest.Config) -> Any:
+    """The plugin proper, made when it is first needed."""
+    found = config.pluginmanager.get_plugin("symgrad-plugin")
+    if found is None:
+        from symgrad.testing.plugin import Plugin
+
+        found = Plugin(config)
+        config.pluginmanager.register(found, "symgrad-plugin")
+    return found

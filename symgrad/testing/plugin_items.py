@@ -1,0 +1,213 @@
+"""The tests that an op expands into: one for each check, and one for the scan."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from symgrad.lift import traced
+from symgrad.op import REGISTRY
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks import CHECKS, run
+from symgrad.testing.claims import Claims, claims_of
+from symgrad.testing.failure import CheckFailure, NotApplicable, Result
+from symgrad.testing.formulas import is_function
+from symgrad.testing.plugin_options import Options
+
+__all__ = ["ACCURACY", "AccuracyItem", "CheckItem", "OpUnderTest", "tests_of"]
+
+ACCURACY = "accuracy"
+SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
+
+
+class OpUnderTest:
+    """An op that a process tests: its attack is made by the first check that runs, and shared by all of them."""
+
+    def __init__(self, op: Any, name: str, options: Options):
+        self.op, self.name, self.options = op, name, options
+        self._attack: Attack | Exception | None = None
+
+    @property
+    def claims(self) -> Claims:
+        """What is claimed of the op, with what the command line adds."""
+        claims = claims_of(self.op) or Claims()
+        if self.options.ulp is not None and claims.ulp is None:
+            claims = claims.but(ulp=self.options.ulp)
+        return claims
+
+    @property
+    def attack(self) -> Attack:
+        """The attack. Raises what making it raised, each time."""
+        if self._attack is None:
+            try:
+                self._attack = self._made()
+            except Exception as error:  # whatever a user's module raises
+                self._attack = error
+        if isinstance(self._attack, Exception):
+            raise NoAttack(self.name, self._attack)
+        return self._attack
+
+    def _made(self) -> Attack:
+        attack = Attack(self.op, self.claims, profile=self.options.profile, seed=self.options.seed)
+        if self.options.dtypes is not None:
+            taken = attack.claims.dtypes or attack.subject.dtypes
+            some = tuple(name for name in taken if name in self.options.dtypes)
+            attack = Attack(self.op, self.claims.but(dtypes=some), profile=self.options.profile, seed=self.options.seed)
+        return attack
+
+    def place(self) -> tuple[Path | None, int | None]:
+        """The file and the line (from 0) of the op, None where there is none."""
+        thing = inspect.unwrap(self.op) if callable(self.op) else self.op
+        try:
+            return Path(inspect.getsourcefile(thing) or ""), inspect.getsourcelines(thing)[1] - 1
+        except (TypeError, OSError):
+            return None, None
+
+
+class NoAttack(Exception):
+    """Why an op cannot be attacked at all."""
+
+    def __init__(self, name: str, error: Exception):
+        super().__init__(f"{name}: it cannot be attacked: {type(error).__name__}: {error}")
+        self.__cause__ = error
+
+
+class Text:
+    """What pytest prints for a failure: a report of ours; its first line stands in the summary."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.reprcrash = SimpleNamespace(message=text.partition("\n")[0])
+
+    def toterminal(self, writer: Any) -> None:
+        """Print it."""
+        for line in self.text.splitlines():
+            writer.line(line)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class OpItem(pytest.Item):
+    """A test of one op."""
+
+    def __init__(self, *, tested: OpUnderTest, check: str, **rest: Any):
+        super().__init__(**rest)
+        self.tested, self.check = tested, check
+        self.tell(op=tested.name, check=check, profile=tested.options.profile.name, seed=tested.options.seed)
+        self.add_marker("symgrad")
+
+    def tell(self, **properties: Any) -> None:
+        """Properties of the test, as reports of every kind carry them; what is not known is left out."""
+        for key, value in properties.items():
+            if value not in (None, ""):
+                self.user_properties.append((f"symgrad.{key}", value))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the op is written."""
+        file, line = self.tested.place()
+        return file or self.path, line, f"{self.tested.name}[{self.check}]"
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """The report of the check; a traceback only where the kit itself is wrong."""
+        error = excinfo.value
+        if isinstance(error, (CheckFailure, NoAttack, Lost)):
+            return Text(str(error))
+        return super().repr_failure(excinfo, style)
+
+
+class CheckItem(OpItem):
+    """One check of one op."""
+
+    def runtest(self) -> None:
+        """Run it. Raises CheckFailure, and what pytest takes for a skip where the check does not apply."""
+        result = run(CHECKS[self.check], self.tested.attack)
+        self.tell(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
+        if result.failure is not None:
+            raise CheckFailure(result.failure)
+        if result.verdict == "not applicable":
+            pytest.skip(result.reason)
+
+
+class Lost(AssertionError):
+    """A scan that found lost digits; the message is its report."""
+
+
+class AccuracyItem(OpItem):
+    """The scan of one op by `symgrad.accuracy`."""
+
+    def runtest(self) -> None:
+        """Scan. Raises Lost where digits are lost that are not lost to the condition of the point."""
+        from symgrad.scanning import accuracy
+
+        attack, options = self.tested.attack, self.tested.options
+        try:
+            function, formula = scannable(self.tested.op, attack)
+            one = len(set(attack.domains)) == 1
+            report = accuracy(function, attack.domains[0] if one else dict(zip(attack.names, attack.domains)), order=min(2, attack.order),
+                              formula=formula, seconds=SECONDS[options.profile.name], seed=options.seed, progress=False)
+        except (NotApplicable, TypeError, ValueError) as error:
+            self.tell(verdict="not applicable", reason=str(error))
+            pytest.skip(str(error))
+        lost = [w for w in report.worst if w.verdict in ("digits are lost", "not finite")]
+        self.tell(verdict="failed" if lost else "passed", examples=report.points, ulp=number(max((w.ulp for w in report.worst), default=0.0)))
+        if lost:
+            first = max(lost, key=lambda w: w.ulp)
+            raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}")
+        self.add_report_section("call", "accuracy", str(report))
+
+
+def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
+    """The function and the formula as `symgrad.accuracy` takes them. Raises NotApplicable where it takes none."""
+    reason = attack.claims.without.get(ACCURACY, "" if attack.elementwise else "the scan is of functions of single numbers")
+    if reason:
+        raise NotApplicable(reason)
+    formula = attack.claims.formula
+    if is_function(formula) and next(iter(inspect.signature(formula).parameters)) == "xp":
+        formula = functools.partial(formula, traced)
+    own: Any = getattr(attack.subject, "op", None)
+    if own is not None and REGISTRY.get(own.name) is own and not attack.claims.parameters:
+        return own.name, formula
+    if attack.subject.framework == "symgrad":
+        return named(lambda *xs: attack.subject.call(xs), attack), formula
+    if attack.claims.parameters or attack.claims.output is not None:
+        raise NotApplicable("the scan takes functions of tensors alone")
+    function = attack.subject.function
+    return (function, attack.claims.gradient) if attack.claims.gradient else function, formula
+
+
+def named(function: Any, attack: Attack) -> Any:
+    """A function under the name and with the arguments of the op."""
+    function.__name__ = attack.name
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in attack.names])
+    return function
+
+
+def number(x: float | None) -> float | str | None:
+    """A number as JSON and JUnit can hold it."""
+    return None if x is None else float(x) if math.isfinite(x) else repr(float(x))
+
+
+def worst(result: Result) -> float | str | None:
+    """The error of a failure, in ULP, where it is one."""
+    return None if result.failure is None else number(result.failure.wrong.ulp)
+
+
+def order(result: Result) -> int | None:
+    """The order of the derivative that is wrong."""
+    return None if result.failure is None else result.failure.wrong.order
+
+
+def tests_of(parent: pytest.Collector, tested: OpUnderTest, form: str) -> Iterator[pytest.Item]:
+    """The tests of an op, named by `form`, such as "swish[{}]"."""
+    for check in tested.options.checks:
+        yield CheckItem.from_parent(parent, name=form.format(check), tested=tested, check=check)
+    if tested.options.accuracy:
+        yield AccuracyItem.from_parent(parent, name=form.format(ACCURACY), tested=tested, check=ACCURACY)
