@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from symgrad.checking.foreign.domains import SIMPLE, simple_number
 from symgrad.domains import REAL, Domain
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.drawing import Example, edge_examples, strategy_of
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.subjects import Subject, subject_of
+from symgrad.testing.subjects.naming import argument_names
 
 __all__ = ["Attack"]
 
@@ -34,6 +35,7 @@ class Attack:
         self.claims = self.subject.claims
         self.name = self.claims.name or self.subject.name
         self._drawn: dict[str, list[Example]] = {}
+        self._looked = False
 
     @cached_property
     def names(self) -> list[str]:
@@ -44,18 +46,22 @@ class Attack:
         if op is not None and op.arity is not None:
             return list(op.argument_names)
         if op is None:
-            try:
-                signature = inspect.signature(self.subject.function)
-                kinds = [p.kind for p in signature.parameters.values()]
-                named = [p.name for p in signature.parameters.values() if p.default is p.empty]
-                if inspect.Parameter.VAR_POSITIONAL not in kinds and named:
-                    return named[:len(named) - len(self.claims.parameters)]
-            except (TypeError, ValueError):
-                pass
-            known = names_in(self.claims.formula)
+            known = argument_names(self.subject.function, names_in(self.claims.formula), len(self.claims.parameters))
             if known:
                 return known
-        return [f"x{i}" for i in range(len(self.claims.shapes or (1,)))]
+        count = len(self.claims.shapes or ()) or next((n for n in range(1, 5) if self._takes([()] * n) or self._takes([(3,)] * n)), 1)
+        return [f"x{i}" for i in range(count)]
+
+    def _takes(self, shapes: Sequence[tuple[int, ...]], values: Sequence[float] = ()) -> bool:
+        """Whether the op takes arguments of these shapes."""
+        from symgrad.testing.checks.base import silence
+
+        try:
+            with silence():
+                self.subject.value([x + x * np.eye(*s) if len(s) == 2 else np.full(s, x) for s, x in zip(shapes, values or [0.5] * len(shapes))])
+            return True
+        except Exception:  # whatever a user's function raises
+            return False
 
     @cached_property
     def domains(self) -> list[Domain]:
@@ -86,16 +92,17 @@ class Attack:
 
     def _acts_on_elements(self) -> bool:
         """Whether the op, given vectors, has a vector whose elements are those of the elements' own values."""
-        from symgrad.checking.foreign.domains import simple_number
+        from symgrad.testing.checks.base import silence
 
-        base = [np.array([simple_number(d) or 0.0] * 3) for d in self.domains]
-        for x in base:
-            x[1] = np.nextafter(x[1], np.inf)
+        base = [np.roll(_three(d), k) for k, d in enumerate(self.domains)]
         try:
-            whole = self.subject.value(base)
-            return whole.shape == (3,) and all(self.subject.value([x[i:i + 1] for x in base]).shape == (1,) for i in range(3))
+            with silence():
+                whole = self.subject.value(base)
+                parts = [self.subject.value([x[i:i + 1] for x in base]) for i in range(3)]
         except Exception:  # whatever a user's function raises on vectors
             return False
+        return whole.shape == (3,) and all(p.shape == (1,) for p in parts) and (
+            self.claims.random or bool(np.allclose(whole, np.concatenate(parts), rtol=1e-3, atol=1e-6, equal_nan=True)))
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -105,7 +112,11 @@ class Attack:
             return self.claims.shapes
         if op is not None and op.shapes:
             return tuple(op.shapes)
-        return ((3, 4),) * (2 if op is not None and op.arity is None else len(self.names))
+        count = 2 if op is not None and op.arity is None else len(self.names)
+        if op is None:  # of numbers, of vectors, of square matrices
+            values = [simple_number(d) or 0.0 for d in self.domains]
+            return next(((s,) * count for s in ((3, 4), (3, 3), (4,), ()) if self._takes((s,) * count, values)), ((3, 4),) * count)
+        return ((3, 4),) * count
 
     @cached_property
     def truth(self) -> Any:
@@ -117,7 +128,22 @@ class Attack:
     @property
     def order(self) -> int:
         """The highest order of derivatives that is looked at."""
+        if not self._looked:
+            self._looked = True
+            if getattr(self.subject, "op", None) is None and self.subject.orders:
+                self._look()
         return min(self.profile.order, self.subject.orders)
+
+    def _look(self) -> None:
+        """Let the subject find out what only a call can tell."""
+        from symgrad.testing.checks.base import silence
+
+        values = [simple_number(d) or 0.0 for d in self.domains]
+        try:
+            with silence():
+                self.subject.look([np.full(shape, x) for shape, x in zip([(3,)] * len(values) if self.elementwise else self.shapes, values)])
+        except Exception:  # whatever a user's function raises; the checks will say it
+            pass
 
     def ulp(self, dtype: Any, order: int) -> float:
         """The largest error that is allowed, in units in the last place times the condition of the point."""
@@ -141,3 +167,9 @@ class Attack:
         """The arguments by name."""
         names = self.names if len(self.names) == len(xs) else [f"x{i}" for i in range(len(xs))]
         return dict(zip(names, xs))
+
+
+def _three(domain: Domain) -> np.ndarray:
+    """Three numbers of a domain, different ones where it has them."""
+    found = list(dict.fromkeys(x for x in SIMPLE if x in domain))[:3] or [simple_number(domain) or 0.0]
+    return np.array((found * 3)[:3])

@@ -7,6 +7,7 @@ from typing import Any
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.subjects.base import Subject, is_active
+from symgrad.testing.subjects.naming import name_of
 
 __all__ = ["Subject", "is_active", "subject_of"]
 
@@ -19,7 +20,7 @@ def subject_of(op: Any, claims: Claims) -> Subject:
     Raises TypeError for what cannot be called, ImportError where the framework is not installed.
     """
     from symgrad.checking.foreign.frameworks import framework_of, named_framework
-    from symgrad.op import Op
+    from symgrad.op import REGISTRY, Op
 
     if isinstance(op, tuple) and len(op) == 2 and all(map(callable, op)):
         op, claims = op[0], claims.but(gradient=op[1])
@@ -27,22 +28,19 @@ def subject_of(op: Any, claims: Claims) -> Subject:
         from symgrad.testing.subjects.own import OpSubject
 
         return OpSubject(op, claims)
-    name = getattr(op, "__name__", type(op).__name__)
+    name = name_of(op)
     if inspect.isclass(op) and callable(getattr(op, "apply", None)):
         op = op.apply  # type: ignore[attr-defined]
     if not callable(op):
         raise TypeError(f"symgrad.testing checks ops, functions and classes with apply, not {type(op).__name__}")
-    owner = getattr(op, "__self__", None)
-    if name == "apply" and inspect.isclass(owner):
-        name = owner.__name__
     framework = named_framework(claims.framework) if claims.framework else framework_of(op)
     if framework is None:
-        framework = "numpy" if claims.gradient or claims.pullback else "symgrad"
+        framework = "numpy" if claims.gradient or claims.pullback or claims.pushforward else "symgrad"
     if framework == "symgrad":
         from symgrad.testing.subjects.own import OpSubject, SymgradSubject
 
         own = getattr(op, "op", None)
-        if isinstance(own, Op) and own.kind != "composite" and own.prepare is None:
+        if isinstance(own, Op) and REGISTRY.get(own.name) is own and own.kind != "composite" and own.prepare is None:
             return OpSubject(own, claims)
         return SymgradSubject(op, claims, name)
     if framework == "torch":
@@ -53,6 +51,10 @@ def subject_of(op: Any, claims: Claims) -> Subject:
         from symgrad.testing.subjects.jax import JaxSubject
 
         return JaxSubject(op, claims, name)
+    if framework == "autograd":
+        from symgrad.testing.subjects.autograd import AutogradSubject
+
+        return AutogradSubject(op, claims, name)
     from symgrad.testing.subjects.numpy import NumpySubject
 
     return NumpySubject(op, claims, name)

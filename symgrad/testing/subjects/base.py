@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.naming import import_path
 
-__all__ = ["Array", "Arrays", "Subject", "is_active"]
+__all__ = ["Array", "Arrays", "Subject", "extra", "is_active"]
 
+ONCE = "differentiate twice a function that was marked with @once_differentiable"  # torch's words, and symgrad's
 Array = np.ndarray
 Arrays = Sequence[np.ndarray]
 
@@ -21,15 +24,26 @@ def is_active(x: Any) -> bool:
     return x.dtype.kind in "fcV"
 
 
+def extra(module: str, op: str) -> Any:
+    """A module of another framework. Raises ImportError that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise ImportError(f"symgrad.testing: {op} is a function of {name}, which is not installed: pip install 'symgrad[parity]'") from error
+
+
 class Subject:
     """An op that is attacked. Subclasses say what it is in their framework; the checks use nothing else.
 
     `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
-    views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch.
+    views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch;
+    `subnormals` whether it keeps numbers below the smallest normal one.
     """
 
     framework = "numpy"
     memory = True
+    subnormals = True
     batches = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
     layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
@@ -39,6 +53,36 @@ class Subject:
         self.parameters = claims.parameters
         self.orders = 3 if claims.order is None else claims.order
         self.forward = True
+
+    def chosen(self, found: Any) -> Any:
+        """The output that is meant, of a function with several. Raises TypeError where nobody says which."""
+        if self.claims.output is not None:
+            found = found[self.claims.output]
+        if isinstance(found, (tuple, list)):
+            raise TypeError(f"{self.name} returns {len(found)} values; say which one is meant, as in output=0")
+        return found
+
+    def look(self, xs: Arrays) -> None:
+        """Find out at one point what only a call can tell: how often it can be differentiated, where that is not claimed, and whether forward."""
+        ones = [np.ones_like(x) if is_active(x) else None for x in xs]
+        while self.claims.order is None and self.orders:
+            try:
+                self.gradient(xs, np.ones_like(self.value(xs)), *[ones] * (self.orders - 1))
+                break
+            except Exception as error:  # whatever a user's function raises is looked at by the checks
+                if not self.refuses_order(error):
+                    break
+                self.orders -= 1
+        try:
+            self.tangent(xs, ones)
+        except NotApplicable:
+            self.forward = False
+        except Exception:
+            pass
+
+    def refuses_order(self, error: Exception) -> bool:
+        """Whether an error says that the op cannot be differentiated as often, rather than that it is wrong."""
+        return ONCE in str(error)
 
     # In the framework's own values
 
@@ -107,5 +151,4 @@ class Subject:
 
     def import_path(self) -> tuple[str, str] | None:
         """Module and name under which the function can be imported again, for reports; None for one that cannot."""
-        module, name = getattr(self.function, "__module__", None), getattr(self.function, "__qualname__", None)
-        return (module, name) if module and name and "<" not in name else None
+        return import_path(self.function)

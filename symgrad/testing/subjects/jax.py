@@ -1,13 +1,128 @@
-"""Subjects of JAX."""
+"""Subjects of JAX: any function of arrays, `jax.custom_jvp` and `jax.custom_vjp` functions among them, in 64 bits."""
 
 from __future__ import annotations
 
-from symgrad.testing.subjects.base import Subject
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.claims import Claims
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active
 
 __all__ = ["JaxSubject"]
 
+NO_FORWARD = ("can't apply forward-mode", "do not support JVP")
+NO_ORDER = ("do not support JVP", "can't apply forward-mode")
+
 
 class JaxSubject(Subject):
-    """A function of JAX."""
+    """A function of JAX, differentiated by nested `jax.vjp`, forward by `jax.jvp`, mapped by `jax.vmap`; not compiled, unless it is itself."""
 
     framework = "jax"
+    memory = False  # arrays of JAX cannot be written to
+    subnormals = False  # XLA takes them for zero
+    batches = True
+    dtypes = ("float64", "float32", "float16", "bfloat16")
+    layouts = ()
+
+    def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
+        super().__init__(function, claims, name)
+        self.jax = extra("jax", name)
+        self.numpy = self.jax.numpy
+
+    def _wide(self) -> Any:
+        """The context in which JAX has 64 bits."""
+        switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else extra("jax.experimental", self.name).enable_x64
+        return switch(True)
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Any:
+        """A copy of the array."""
+        with self._wide():
+            return self.numpy.array(x)
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The result as an array of JAX."""
+        with self._wide():
+            return self._called(*leaves)
+
+    def _called(self, *leaves: Any) -> Any:
+        return self.numpy.asarray(self.chosen(self.function(*leaves, *self.parameters)))
+
+    def array(self, value: Any) -> Array:
+        """A copy of the array."""
+        return np.array(value)
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        """Raises NotApplicable: JAX differentiates functions."""
+        raise NotApplicable("JAX differentiates functions, not values")
+
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+        """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through what was before."""
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        with self._wide():
+            leaves = [self.numpy.array(x) for x in xs]
+
+            def function(*active: Any) -> Any:
+                given = list(leaves)
+                for i, x in zip(places, active):
+                    given[i] = x
+                return self._called(*given)
+
+            level = self._pulled(function, cotangent)
+            for ts in tangents:
+                level = self._pulled(level, tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places))
+            out: list[Array | None] = [None] * len(xs)
+            for i, c in zip(places, level(*(leaves[i] for i in places))):
+                out[i] = np.array(c)
+            return out
+
+    def _pulled(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
+        """The pullback of a cotangent as a function of the arguments. JAX does not conjugate what the others do."""
+        tree = self.jax.tree_util
+
+        def fitting(value: Any, g: Any) -> Any:
+            return self.numpy.conj(self.numpy.asarray(g).astype(value.dtype))
+
+        def pulled(*active: Any) -> Any:
+            value, pull = self.jax.vjp(function, *active)
+            if self.numpy.issubdtype(getattr(value, "dtype", float), self.numpy.inexact) is False:
+                raise NotApplicable(f"the value is of {value.dtype}, which has no derivative")
+            return tree.tree_map(self.numpy.conj, pull(tree.tree_map(fitting, value, cotangent)))
+
+        return pulled
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """`jax.jvp`. Raises NotApplicable for a `custom_vjp` function, which has no pushforward."""
+        places = [i for i, t in enumerate(ts) if t is not None]
+        with self._wide():
+            leaves = [self.numpy.array(x) for x in xs]
+
+            def function(*some: Any) -> Any:
+                given = list(leaves)
+                for i, x in zip(places, some):
+                    given[i] = x
+                return self._called(*given)
+
+            try:
+                tangents = tuple(self.numpy.asarray(ts[i]).astype(leaves[i].dtype) for i in places)
+                return self.jax.jvp(function, tuple(leaves[i] for i in places), tangents)[1]
+            except (TypeError, ValueError) as error:
+                if any(words in str(error) for words in NO_FORWARD):
+                    raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
+                raise
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        """`jax.vmap`. Raises NotApplicable where the function looks at its numbers or calls back into Python."""
+        with self._wide():
+            try:
+                return self.array(self.jax.vmap(self._called, tuple(0 if b else None for b in batched))(*(self.numpy.array(x) for x in xs)))
+            except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
+                if self.claims.batched:
+                    raise
+                raise NotApplicable(f"no rule for vmap: {str(error).splitlines()[0][:160]}") from error
+
+    def refuses_order(self, error: Exception) -> bool:
+        """Whether an error says that a rule cannot be differentiated: one that calls back into Python, or a custom_vjp below a jvp."""
+        return any(words in str(error) for words in NO_ORDER)

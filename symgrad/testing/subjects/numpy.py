@@ -1,13 +1,91 @@
-"""Subjects of NumPy."""
+"""Subjects of NumPy: functions of arrays, with the gradient they bring or without one."""
 
 from __future__ import annotations
 
-from symgrad.testing.subjects.base import Subject
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.claims import Claims
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
 __all__ = ["NumpySubject"]
 
 
 class NumpySubject(Subject):
-    """A function of NumPy."""
+    """A function of NumPy.
+
+    What it brings is `claims.pullback(g, *arrays)`, an array per argument (one alone may be bare, None is zero), or `claims.gradient(*arrays)`,
+    the partial derivatives of an elementwise function or of one whose value is a number; and `claims.pushforward(ts, *arrays)`. The parameters
+    come after the arrays. Without any, the order is 0.
+    """
 
     framework = "numpy"
+    dtypes = ("float64", "float32", "float16")
+
+    def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
+        super().__init__(function, claims, name)
+        brings = claims.pullback is not None or claims.gradient is not None
+        self.orders = min(self.orders, 1) if brings else 0
+        self.forward = claims.pushforward is not None
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Array:
+        """The array itself."""
+        return np.asarray(x)
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """What the function returns."""
+        return self.chosen(self.function(*leaves, *self.parameters))
+
+    def array(self, value: Any) -> Array:
+        """What was returned as an array."""
+        out = np.asarray(value)
+        if out.dtype.kind not in "fciubV":
+            raise TypeError(f"{self.name} returned {type(value).__name__}; expected a number or an array of numbers")
+        return out
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        """Raises NotApplicable: an array does not know what it was computed from."""
+        raise NotApplicable("an array of NumPy does not know what it was computed from")
+
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+        """The pullback that comes with the function, or its partial derivatives times the cotangent, summed where an argument was broadcast."""
+        if tangents or not self.orders:
+            raise NotApplicable("no gradient comes with it" if not self.orders else "what comes with it is the first derivative")
+        if self.claims.pullback is not None:
+            return self._one_each(self.claims.pullback(cotangent, *xs, *self.parameters), xs)
+        assert self.claims.gradient is not None
+        partials = self._one_each(self.claims.gradient(*xs, *self.parameters), xs)
+        return [None if p is None else self._summed(cotangent * (np.conj(p) if p.dtype.kind == "c" else p), x) for p, x in zip(partials, xs)]
+
+    def _one_each(self, found: Any, xs: Arrays) -> list[Array | None]:
+        """An array per argument, None for those that are not active."""
+        active = [i for i, x in enumerate(xs) if is_active(x)]
+        if not isinstance(found, (tuple, list)) or len(xs) == 1 and np.shape(found) == xs[0].shape != (1,):
+            found = (found,)
+        if len(found) not in (len(xs), len(active)):
+            raise TypeError(f"the gradient of {self.name} has {len(found)} parts for {len(xs)} arguments; expected one array for each")
+        places = range(len(xs)) if len(found) == len(xs) else active
+        out: list[Array | None] = [None] * len(xs)
+        for i, c in zip(places, found):
+            out[i] = None if c is None or i not in active else self.array(c)
+        return out
+
+    def _summed(self, c: Array, x: Array) -> Array:
+        """The sum over what was broadcast, in the dtype of the argument."""
+        c = np.asarray(c)
+        if c.shape != x.shape:
+            if np.broadcast_shapes(c.shape, x.shape) == x.shape:  # a constant derivative
+                c = np.broadcast_to(c, x.shape)
+            c = c.sum(axis=tuple(range(c.ndim - x.ndim)))
+            c = c.sum(axis=tuple(k for k, size in enumerate(x.shape) if size == 1 != c.shape[k]), keepdims=True)
+        return c if c.dtype == x.dtype else c.astype(x.dtype)
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """The pushforward that comes with the function; it is given zeros for a tangent that is None."""
+        if self.claims.pushforward is None:
+            raise NotApplicable("no pushforward comes with it")
+        given = [np.zeros_like(x) if t is None and is_active(x) else t for x, t in zip(xs, ts)]
+        return self.claims.pushforward(given, *xs, *self.parameters)

@@ -1,13 +1,121 @@
-"""Subjects of torch."""
+"""Subjects of torch: any function of tensors, modules, and `torch.autograd.Function` classes."""
 
 from __future__ import annotations
 
-from symgrad.testing.subjects.base import Subject
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.claims import Claims
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.base import ONCE, Array, Arrays, Subject, extra, is_active
 
 __all__ = ["TorchSubject"]
 
+# torch says in these words that an op has no rule, and only in words.
+NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")
+NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: It looks like", "doesn't have storage",
+            "Batching rule not implemented")
+
 
 class TorchSubject(Subject):
-    """A function of torch."""
+    """A function of torch, differentiated by nested `torch.autograd.grad`, forward by dual tensors, mapped by `torch.func.vmap`."""
 
     framework = "torch"
+    batches = True
+    dtypes = ("float64", "float32", "float16", "bfloat16")
+    layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no memory that is only read
+
+    def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
+        super().__init__(function, claims, name)
+        self.torch = extra("torch", name)
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Any:
+        """A tensor on the array's own memory, on a copy where torch cannot have that: negative strides and memory that is only read."""
+        x = np.asarray(x)
+        if not x.flags.writeable or any(s < 0 for s in x.strides):
+            x = x.copy()
+        if x.dtype.name == "bfloat16":
+            out = self.torch.from_numpy(x.view(np.int16)).view(self.torch.bfloat16)
+        else:
+            out = self.torch.from_numpy(x)
+        return out.requires_grad_() if differentiated and is_active(x) else out
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The result as a tensor."""
+        with self.torch.enable_grad():
+            found = self.chosen(self.function(*leaves, *self.parameters))
+        return found if isinstance(found, self.torch.Tensor) else self.torch.as_tensor(found, dtype=self._coarsest(leaves))
+
+    def _coarsest(self, leaves: Sequence[Any]) -> Any:
+        """The dtype of a Python number among tensors."""
+        return next((leaf.dtype for leaf in leaves if leaf.is_floating_point()), self.torch.float64)
+
+    def array(self, value: Any) -> Array:
+        """The tensor's own memory."""
+        if not isinstance(value, self.torch.Tensor):
+            return np.asarray(value)
+        value = value.detach().resolve_conj().resolve_neg()
+        if value.dtype == self.torch.bfloat16:
+            import ml_dtypes
+
+            return value.view(self.torch.int16).numpy().view(ml_dtypes.bfloat16)
+        return value.numpy()
+
+    def differentiable(self, value: Any) -> bool:
+        """Whether the tensor requires grad."""
+        return bool(value.requires_grad)
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        """`torch.autograd.grad`. Where it is to be differentiated again the cotangents are, too: a backward that refuses that says so only then."""
+        kept = [(v, g if g.dtype == v.dtype else g.to(v.dtype)) for v, g in zip(values, cotangents) if v.requires_grad]
+        if not kept:
+            return [None] * len(leaves)
+        if any(_refuses(v) for v, _ in kept):
+            raise RuntimeError(f"trying to {ONCE}")
+        seeds = [g.detach().requires_grad_() if again and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
+        return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """`torch.autograd.forward_ad`. Raises NotApplicable where a Function on the way has no jvp."""
+        forward = self.torch.autograd.forward_ad
+        with forward.dual_level():
+            given = [self.leaf(x, False) if t is None else forward.make_dual(self.leaf(x, False), self.leaf(t, False).to(self.leaf(x, False).dtype))
+                     for x, t in zip(xs, ts)]
+            try:
+                value, tangent = forward.unpack_dual(self.call(given))
+            except (RuntimeError, NotImplementedError) as error:
+                raise _as_missing(error, NO_FORWARD, "no forward mode") from error
+            return self.torch.zeros_like(value) if tangent is None else tangent
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        """`torch.func.vmap`. Raises NotApplicable where a Function on the way has no rule for it."""
+        mapped = self.torch.func.vmap(lambda *leaves: self.call(leaves), tuple(0 if b else None for b in batched),
+                                      randomness="different" if self.claims.random else "error")
+        try:
+            return self.array(mapped(*(self.leaf(x, False) for x in xs)))
+        except (RuntimeError, NotImplementedError) as error:
+            if self.claims.batched:
+                raise
+            raise _as_missing(error, NO_BATCH, "no rule for vmap") from error
+
+
+def _as_missing(error: Exception, words: Sequence[str], what: str) -> Exception:
+    """NotApplicable for an error that says that a rule is missing; any other error as it is."""
+    text = str(error)
+    return NotApplicable(f"{what}: {text.splitlines()[0][:160]}") if text and any(w in text for w in words) else error
+
+
+def _refuses(value: Any) -> bool:
+    """Whether a backward below refuses to be differentiated, which `torch.autograd.grad` passes over."""
+    stack, seen = [value.grad_fn], set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() in ("torch::autograd::Error", "DelayedError"):
+            return True
+        stack += [below for below, _ in node.next_functions]
+    return False

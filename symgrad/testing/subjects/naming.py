@@ -1,0 +1,113 @@
+"""What a function is called, what its arguments are called, and where it can be imported from: for reports, domains and formulas."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["argument_names", "import_path", "name_of"]
+
+# Where people know functions from whose own module is an inner one.
+PUBLIC = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "jax.nn", "jax.numpy", "jax.scipy.special", "jax.lax",
+          "jax.numpy.linalg", "jax.scipy.stats.norm", "autograd.numpy", "autograd.scipy.special", "numpy", "scipy.special", "symgrad",
+          "symgrad.nn.functional", "symgrad.special", "symgrad.linalg")
+PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def owner_of(op: Any) -> Any:
+    """The `Function` class whose `apply` this is, None for anything else."""
+    owner = op if inspect.isclass(op) else getattr(op, "__self__", None) if getattr(op, "__name__", "") == "apply" else None
+    return owner if inspect.isclass(owner) and callable(getattr(owner, "apply", None)) else None
+
+
+def name_of(op: Any) -> str:
+    """What a function is called in a report: a class for its apply, the function inside a partial.
+
+    >>> name_of(functools.partial(np.add, 1.0)), name_of(lambda x: x)
+    ('add', '<lambda>')
+    """
+    if isinstance(op, functools.partial):
+        return name_of(op.func)
+    found = getattr(owner_of(op) or op, "__name__", None)
+    return found if isinstance(found, str) and found else type(op).__name__
+
+
+def argument_names(op: Any, formula: Sequence[str] | None, parameters: int) -> list[str]:
+    """The names of the tensor arguments: those without a default, and those with one that the formula names, less the `parameters` at the end.
+
+    A function that does not say what it takes has the names of the formula, and so has one whose single argument is called something else.
+    An empty list where nobody knows. Raises ValueError where the formula's names are others, and which of them is which cannot be known.
+
+    >>> argument_names(lambda x, a=1.0, n=2: a * x**n, ["a", "x"], 0), argument_names(np.hypot, None, 0)
+    (['x', 'a'], ['x1', 'x2'])
+    """
+    named = _declared(op, formula or ())
+    if named is None:
+        return list(formula or ()) or ([f"x{i}" for i in range(op.nin)] if isinstance(op, np.ufunc) else [])
+    named = named[:len(named) - parameters] if parameters else named
+    if not formula or not named or set(formula) & set(named):
+        return named
+    if len(named) > 1 and len(formula) > 1:
+        raise ValueError(f"symgrad.testing: the formula names {', '.join(formula)}, but the arguments of {name_of(op)} are {', '.join(named)}; "
+                         f"name these in the formula")
+    return list(formula) if len(named) == len(formula) else named
+
+
+def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
+    """The names a function declares, None where it takes anything or does not say."""
+    skip = 0
+    function = op
+    owner = owner_of(op)
+    if owner is not None:  # a Function: apply takes anything, forward says what
+        function = getattr(owner, "forward", op)
+        separate = any("setup_context" in vars(c) for c in owner.__mro__[:-1] if not _of_framework(c))
+        skip = 0 if separate else 1
+    elif hasattr(type(op), "forward") and not inspect.isroutine(op):  # a module
+        function = op.forward
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[skip:]
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    placed = [p for p in parameters if p.kind in PLACED]
+    return [p.name for p in placed if p.default is p.empty or p.name in formula and type(p.default) is float] or None
+
+
+def _of_framework(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in ("torch", "symgrad")
+
+
+def import_path(op: Any) -> tuple[str, str] | None:
+    """Module and name under which a function can be imported, None for one that cannot: a lambda, a partial, one made inside another.
+
+    >>> import_path(np.exp), import_path(lambda x: x)
+    (('numpy', 'exp'), None)
+    """
+    for module in PUBLIC:
+        name = getattr(op, "__name__", None)
+        loaded = sys.modules.get(module)
+        for n in (name, str(name).removeprefix("special_").removeprefix("linalg_").removeprefix("fft_")):
+            if loaded is not None and isinstance(n, str) and _same(vars(loaded).get(n), op):
+                return module, n
+    what = owner_of(op) or op
+    home, path = getattr(what, "__module__", None), getattr(what, "__qualname__", None) or getattr(what, "__name__", None)
+    if not isinstance(home, str) or not isinstance(path, str) or "<" in path or home == "__main__":
+        return None
+    try:
+        found: Any = importlib.import_module(home)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    return (home, path) if found is what else None
+
+
+def _same(found: Any, op: Callable[..., Any]) -> bool:
+    return found is op or found is not None and inspect.isbuiltin(op) and inspect.isbuiltin(found) and found == op
