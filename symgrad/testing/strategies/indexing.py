@@ -1,0 +1,140 @@
+"""Strategies for axes, permutations and index expressions, all of them valid for the shape they are drawn for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.testing.strategies.needed import hypothesis_needed
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["axes", "indices", "permutations"]
+
+ARRAYS = ((1,), (2,), (3,), (2, 1), (2, 2), (0,))  # shapes of integer arrays in an index
+
+
+def axes(ndim: int, *, several: bool = True, negative: bool = True, empty: bool = False) -> SearchStrategy[int | tuple[int, ...]]:
+    """One axis of an array with `ndim` dimensions, or a tuple of different ones in any order, as reductions take them.
+
+    An axis k is written as k or, where `negative`, as k - ndim. Without `several` there are no tuples; with `empty` there is the empty one.
+    Of an array without dimensions only the empty tuple is drawn, whatever the options say. They shrink to 0, and to short tuples.
+
+    Raises ValueError for a negative number of dimensions.
+
+    >>> from hypothesis import find
+    >>> find(axes(3), lambda axis: isinstance(axis, tuple) and len(axis) == 2)
+    (0, 1)
+    """
+    st = hypothesis_needed().strategies
+    if ndim < 0:
+        raise ValueError(f"axes: an array has no {ndim} dimensions")
+    if not ndim:
+        return st.just(())
+    sign = st.sampled_from((0, ndim)) if negative else st.just(0)
+
+    def written(axis: int) -> Any:
+        return sign.map(lambda down: axis - down)
+
+    one = st.integers(0, ndim - 1).flatmap(written)
+    if not several:
+        return one
+    kept = st.lists(st.integers(0, ndim - 1), unique=True, min_size=0 if empty else 1, max_size=ndim)
+    return st.one_of(one, kept.flatmap(lambda row: st.tuples(*map(written, row))))
+
+
+def permutations(ndim: int, *, negative: bool = False) -> SearchStrategy[tuple[int, ...]]:
+    """The axes of an array with `ndim` dimensions in any order, as `permute` takes them; they shrink to 0, 1, 2, ...
+
+    Where `negative`, some axes k are written as k - ndim. Raises ValueError for a negative number of dimensions.
+
+    >>> from hypothesis import find
+    >>> find(permutations(2), lambda order: order[0] == 1)
+    (1, 0)
+    """
+    st = hypothesis_needed().strategies
+    if ndim < 0:
+        raise ValueError(f"permutations: an array has no {ndim} dimensions")
+    order = st.permutations(range(ndim)).map(tuple)
+    if not negative or not ndim:
+        return order
+    downs = st.tuples(*[st.sampled_from((0, ndim))] * ndim)
+    return st.tuples(order, downs).map(lambda both: tuple(map(operator.sub, *both)))
+
+
+def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = True, negative_steps: bool = False) -> SearchStrategy[Any]:
+    """What may stand in the brackets of an array of a shape: x[index] is valid for every index that is drawn.
+
+    An index is an int, a slice, None, `...`, an array of integers, a boolean mask of one or more axes, or a tuple of these. The integer
+    arrays of one index have one shape. Without `advanced` there are no arrays, without `new_axes` no None. Steps of slices
+    are negative only where `negative_steps` says so, for NumPy alone takes these. Everything is valid in NumPy, symgrad and PyTorch; where an int
+    stands beside arrays, NumPy may order the axes of the result otherwise than the other two. They shrink to `...`, the whole array.
+
+    Raises ValueError for a negative size.
+
+    >>> from hypothesis import find
+    >>> find(indices((2, 3)), lambda index: np.zeros((2, 3))[index].shape == (2,))
+    (slice(None, None, None), 0)
+    """
+    st = hypothesis_needed().strategies
+    shape = tuple(map(operator.index, shape))
+    if any(n < 0 for n in shape):
+        raise ValueError(f"indices: {shape} is no shape")
+
+    def slices(n: int) -> Any:
+        end = st.one_of(st.none(), st.integers(-n - 1, n + 1))
+        steps = [None, 1, 2, 3] + ([-1, -2, -3] if negative_steps else [])
+        return st.builds(slice, end, end, st.sampled_from(steps))
+
+    def arrays(n: int, of: tuple[int, ...]) -> Any:
+        count = int(np.prod(of))
+        return st.lists(st.integers(-n, max(n - 1, 0)), min_size=count, max_size=count).map(lambda row: np.array(row, np.int64).reshape(of))
+
+    def masks(of: tuple[int, ...]) -> Any:
+        count = int(np.prod(of))
+        return st.lists(st.booleans(), min_size=count, max_size=count).map(lambda row: np.array(row, np.bool_).reshape(of))
+
+    @st.composite
+    def drawn(draw: Any) -> Any:
+        kind = draw(st.sampled_from(["basic", "arrays", "mask"])) if advanced else "basic"
+        of = draw(st.sampled_from(ARRAYS)) if kind == "arrays" else ()
+        hidden = draw(st.integers(0, len(shape)))  # axes from here on may stand behind ...
+        left = kind == "mask" and len(shape) > 0
+        parts: list[Any] = []
+        axis = 0
+        while axis < len(shape):
+            n = shape[axis]
+            if axis == hidden and Ellipsis not in map(_plain, parts) and draw(st.booleans()):
+                parts.append(...)
+                axis += draw(st.integers(0, len(shape) - axis))
+                continue
+            if new_axes and draw(st.integers(0, 7)) == 7:
+                parts.append(None)
+            ways = ["all", "int", "slice"] if n else ["all", "slice"]
+            ways += ["array"] if kind == "arrays" and (n or 0 in of) else ["mask"] if left else []
+            way = draw(st.sampled_from(ways))
+            if way == "mask":
+                covered = draw(st.integers(1, len(shape) - axis))
+                parts.append(draw(masks(shape[axis:axis + covered])))
+                left = False
+                axis += covered
+                continue
+            parts.append(slice(None) if way == "all" else draw(st.integers(-n, n - 1)) if way == "int" else
+                         draw(slices(n)) if way == "slice" else draw(arrays(n, of)))
+            axis += 1
+        while parts and isinstance(parts[-1], slice) and parts[-1] == slice(None) and Ellipsis not in map(_plain, parts):
+            parts.pop()
+        if not parts:
+            return ...
+        return parts[0] if len(parts) == 1 and draw(st.booleans()) else tuple(parts)
+
+    return drawn()
+
+
+def _plain(part: Any) -> Any:
+    """A part of an index that can be compared: an array stands as its type."""
+    return np.ndarray if isinstance(part, np.ndarray) else part
