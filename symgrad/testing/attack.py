@@ -23,12 +23,12 @@ class Attack:
     """An op under attack.
 
     `subject` is the op behind the face of its framework, `truth` what it should be (None where nothing is known of it but itself), `names`
-    and `domains` those of its tensor arguments, `elementwise` whether it acts on each element.
+    and `domains` those of its tensor arguments, `elementwise` whether it acts on each element, `shrink` whether a failure is made as simple as it can be (that takes up to five seconds).
 
     Raises TypeError for what is no op and for claims that do not exist, ValueError for domains and formulas that do not fit.
     """
 
-    def __init__(self, op: Any, claims: Claims | None = None, profile: str | Profile = "dev", seed: int = 0, **options: Any):
+    def __init__(self, op: Any, claims: Claims | None = None, profile: str | Profile = "dev", seed: int = 0, shrink: bool = True, **options: Any):
         self.claims = (claims or claims_of(op) or Claims()).but(**options)
         self.profile, self.seed = profile_named(profile), seed
         self.subject: Subject = subject_of(op, self.claims)
@@ -36,6 +36,7 @@ class Attack:
         self.name = self.claims.name or self.subject.name
         self._drawn: dict[str, list[Example]] = {}
         self._looked = False
+        self.shrink = shrink
 
     @cached_property
     def names(self) -> list[str]:
@@ -45,10 +46,11 @@ class Attack:
         op = getattr(self.subject, "op", None)
         if op is not None and op.arity is not None:
             return list(op.argument_names)
-        if op is None:
-            known = argument_names(self.subject.function, names_in(self.claims.formula), len(self.claims.parameters))
-            if known:
-                return known
+        if op is not None:
+            return [f"x{i}" for i in range(len(self.shapes))]
+        known = argument_names(self.subject.function, names_in(self.claims.formula), len(self.claims.parameters))
+        if known:
+            return known
         count = len(self.claims.shapes or ()) or next((n for n in range(1, 5) if self._takes([()] * n) or self._takes([(3,)] * n)), 1)
         return [f"x{i}" for i in range(count)]
 

@@ -1,0 +1,46 @@
+"""What the registry claims of its ops beyond what their data says: digits, conventions at special points, and checks left out with reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.domains import COMPLEX
+from symgrad.op import REGISTRY, Op
+from symgrad.testing import Claims
+from symgrad.testing.attack import Attack
+
+__all__ = ["CASES", "ULP", "attack_on", "claims_of_case", "name_of"]
+
+ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
+CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in ("batch", "unbatch") and COMPLEX not in op.domain
+         for parameters in op.examples or ((),)]
+SHARED = {"maximum": (0.5, 0.5), "minimum": (0.5, 0.5), "hypot": (0.0, 0.0), "direction": (0.0, 0.0)}
+"""The gradient at the special points of these: equal values share it, and a norm at 0 has the subgradient of least norm."""
+FLAT = ("abs", "relu", "sign")
+"""Whose gradient at all special points is the subgradient of least norm, 0."""
+
+
+def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The special points of an op, with the gradient where that is a convention."""
+    if op.name in SHARED:
+        return tuple((x, SHARED[op.name]) for x in op.special)
+    if op.name in FLAT:
+        return tuple((x, (0.0,)) for x in op.special)
+    if op.name.startswith("clamp"):
+        return tuple((x, (0.0,)) if x[0] in parameters else x for x in op.special)
+    return op.special
+
+
+def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
+    """The claims of an op with one tuple of parameters."""
+    return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters))
+
+
+def attack_on(op: Op, parameters: tuple[Any, ...], profile: str) -> Attack:
+    """The attack on an op with one tuple of parameters."""
+    return Attack(op, claims_of_case(op, parameters), profile)
+
+
+def name_of(op: Op, parameters: tuple[Any, ...]) -> str:
+    """What tests call an op with one tuple of parameters."""
+    return f"{op.name}{parameters}"

@@ -1,0 +1,56 @@
+"""Mutants that are no mutants: those of which it is proved that they compute the same function with the same derivatives."""
+
+from __future__ import annotations
+
+import sympy
+
+import symgrad
+from symgrad.carriers import symbolic
+from symgrad.checking.proving_cases import Case, cases
+from symgrad.checking.recorder import Recorder
+from symgrad.op import Op
+
+from .mutant import Mutant
+
+__all__ = ["equivalent"]
+
+SECONDS = 60.0
+IN_NUMBERS_ONLY = ("somewhere", "unbroadcast", "conjugate", "shape")  # of which a formula says nothing
+
+
+def equivalent(mutant: Mutant) -> str:
+    """Why a mutant is the op itself in other words; "" where that is not proved, so that it counts as a survivor."""
+    reasons = {_equivalent(mutant.kind, op, wrong) for op, wrong in mutant.wrong}
+    return "" if "" in reasons else "; ".join(sorted(reasons))
+
+
+def _equivalent(kind: str, op: Op, wrong: Op) -> str:
+    if kind == "detached":
+        return "what is detached has the derivative 0" if all(map(_flat, cases(op, False, []))) else ""
+    if kind in IN_NUMBERS_ONLY:
+        return ""
+    if wrong.forward is not op.forward and not all(_same_value(a, b) for a, b in zip(cases(op, None, []), cases(wrong, None, []))):
+        return ""
+    proof = symgrad.prove(wrong, 2, seconds=SECONDS)
+    return "proved to be the derivative" if proof.verdict == "proved" else ""
+
+
+def _same_value(case: Case, wrong: Case) -> bool:
+    """Whether two forward rules have one formula."""
+    a, b = case.forward(), wrong.forward()
+    return len(a) == len(b) and all(x == y or symgrad.identical(x, y, seconds=SECONDS).verdict == "proved" for x, y in zip(a, b))
+
+
+def _flat(case: Case) -> bool:
+    """Whether the pullback does not depend on the arguments, but for jumps."""
+    recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
+    for key, found in case.claims(recorder, case.supply, 1):
+        if key.what.startswith("vjp"):
+            for e in found:
+                for s in case.variables:
+                    slope = sympy.diff(sympy.sympify(e), s).replace(sympy.DiracDelta, lambda *args: sympy.S.Zero)
+                    if sympy.simplify(slope) != 0:
+                        return False
+    return True
+
+

@@ -1,0 +1,103 @@
+"""Killing: the checks of `symgrad.testing` on a mutant, with the examples and the truth of the op that it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from claims import attack_on
+
+from symgrad.op import Op
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks import CHECKS
+from symgrad.testing.checks.base import Check, attempt
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects import subject_of
+
+from .mutant import Mutant
+
+__all__ = ["Killers", "Killed", "first_failure"]
+
+FIRST = ("value", "pullback", "pushforward", "adjoint", "structure", "second")  # what finds most, in the order of what it costs
+LAST = ("third", "digits", "differences", "dtypes", "layouts", "pickling", "threads", "errors", "proof")
+
+
+class Killed(NamedTuple):
+    """By which check a mutant was found out, with which parameters, and what it said."""
+
+    check: str
+    parameters: tuple[Any, ...]
+    why: str
+
+
+def first_failure(attack: Attack, checks: list[Check]) -> tuple[str, str] | None:
+    """The first check that an attack fails, and what it says; nothing is shrunk and no report is made."""
+    for check in checks:
+        if attack.claims.without.get(check.name) or check.when(attack):
+            continue
+        try:
+            for example in attack.examples(check.draws)[:check.most]:
+                wrong = attempt(check, attack, example)
+                if wrong is not None:
+                    return check.name, wrong.what
+        except NotApplicable:
+            continue
+    return None
+
+
+class Killers:
+    """The attacks on the ops themselves, whose examples and truths their mutants are attacked with.
+
+    `profile` is that of the attacks. A check that the op itself does not pass says nothing of its mutants: with `honest` every op is
+    attacked first, and such checks are left out and counted in `accused`.
+    """
+
+    def __init__(self, profile: str = "dev", honest: bool = False):
+        self.profile, self.honest = profile, honest
+        self.attacks: dict[tuple[str, int], Attack] = {}
+        self.trusted: dict[tuple[str, int], list[Check]] = {}
+        self.accused: list[tuple[str, tuple, str, str]] = []
+
+    def attack(self, op: Op, k: int) -> tuple[Attack, list[Check]]:
+        """The attack on an op with its k-th parameters, and the checks that it passes."""
+        key = op.name, k
+        if key not in self.attacks:
+            parameters = (op.examples or ((),))[k]
+            self.attacks[key] = attack = attack_on(op, parameters, self.profile)
+            self.trusted[key] = checks = in_order()
+            while self.honest and (found := first_failure(attack, checks)) is not None:
+                self.accused.append((op.name, parameters, *found))
+                self.trusted[key] = checks = [c for c in checks if c.name != found[0]]
+        return self.attacks[key], self.trusted[key]
+
+    def kill(self, mutant: Mutant) -> Killed | None:
+        """How a mutant is found out; None where it survives everything."""
+        for op, wrong in mutant.wrong:
+            for k, parameters in enumerate(op.examples or ((),)):
+                attack, checks = self.attack(op, k)
+                found = first_failure(turned(attack, wrong), checks)
+                if found is not None:
+                    return Killed(found[0], parameters, found[1])
+        return None
+
+
+def in_order() -> list[Check]:
+    """All checks, the cheap ones that find most first."""
+    middle = [name for name in CHECKS if name not in (*FIRST, *LAST)]
+    return [CHECKS[name] for name in (*FIRST, *middle, *LAST) if name in CHECKS]
+
+
+def turned(attack: Attack, wrong: Op) -> Attack:
+    """The attack on a mutant: its own subject, with the examples and the truth of the op itself."""
+    out = Attack(wrong, attack.claims, attack.profile, attack.seed)
+    for name in ("names", "domains", "elementwise", "shapes", "truth"):
+        out.__dict__[name] = getattr(attack, name)
+    out.subject = subject_of(wrong, attack.claims)
+    out.examples, out.strategy = attack.examples, attack.strategy  # type: ignore[method-assign]
+    return out
+
+
+def survivors(mutants: Iterator[Mutant], killers: Killers) -> Iterator[tuple[Mutant, Killed | None]]:
+    """Each mutant with how it was found out."""
+    for mutant in mutants:
+        yield mutant, killers.kill(mutant)

@@ -1,0 +1,40 @@
+"""`Mutant`: one op, or several of one helper, with one rule made wrong, as data; no mutant is ever registered."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from symgrad.domains import COMPLEX
+from symgrad.op import REGISTRY, Op
+
+__all__ = ["Mutant", "differentiable_ops", "mutated"]
+
+
+class Mutant(NamedTuple):
+    """A change: `kind` says what sort of change it is, `what` which one, `wrong` the ops it makes, each with the op that it was made of.
+
+    A mutant of a function that several rules call makes several ops; the change is found out if one of them is.
+    """
+
+    kind: str
+    what: str
+    wrong: tuple[tuple[Op, Op], ...]
+
+    def __str__(self) -> str:
+        return f"{self.wrong[0][0].name}: {self.kind}: {self.what}"
+
+
+def mutated(op: Op, **rules: Any) -> Op:
+    """A copy of an op with other rules, under a name that no carrier knows, so that its own forward rule is what runs."""
+    return dataclasses.replace(op, name=f"{op.name} (mutant)", **rules)
+
+
+def differentiable_ops() -> list[Op]:
+    """Every op of the registry that has rules of derivatives; composites have none, and those of `vmap` are no functions by themselves."""
+    return [op for op in REGISTRY.values() if op.differentiable and op.kind != "composite" and op.name not in ("batch", "unbatch")]
+
+
+def of_real_numbers(op: Op) -> bool:
+    """Whether an op takes real numbers to real numbers."""
+    return COMPLEX not in op.domain

@@ -1,0 +1,251 @@
+"""Mutants of rules as they are: whatever a rule gives, scaled, negated, dropped, exchanged, misplaced, unconjugated or detached."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.lift import traced
+from symgrad.op import Op
+from symgrad.tensor import Tensor
+
+from .mutant import Mutant, mutated
+
+__all__ = ["mutants_of_rules"]
+
+SLIGHTLY = 1 + 1e-6
+Change = Callable[..., Any]
+
+
+def mutants_of_rules(op: Op) -> Iterator[Mutant]:
+    """Every mutant of an op that can be made of its rules without looking into them."""
+    for make in (_values, _cotangents, _tangents, _both, _exchanged, _places, _unbroadcast, _conjugates, _detached):
+        for kind, what, wrong in make(op):
+            yield Mutant(kind, what, ((op, wrong),))
+
+
+def arguments(op: Op) -> list[int]:
+    """The numbers of the tensor arguments that are differentiated by; a variadic op is given two."""
+    count = 2 if op.arity is None else op.arity
+    return [i for i in range(count) if not (i < len(op.domain) and op.domain[i].name == "BOOLEAN")
+            and not (i < len(op.partials) and op.partials[i] is None)]
+
+
+def constant(op: Op) -> bool:
+    """Whether the derivative is the same everywhere, so that there is nothing in it to detach or to conjugate."""
+    return op.kind == "linear" or bool(op.partials) and not any(map(callable, op.partials)) or op.name == "where"
+
+
+def zero(op: Op, i: int) -> bool:
+    """Whether the derivative by an argument is zero by declaration: there is nothing to scale."""
+    return i < len(op.partials) and not callable(op.partials[i]) and op.partials[i] == 0
+
+
+# The places where a rule can be changed
+
+
+def with_value(op: Op, change: Change) -> Op:
+    """The op whose value y is `change(xp, y, x)` in every carrier, x its last argument."""
+    def forward(xp: Any, *args: Any) -> Any:
+        return change(xp, op.forward(xp, *args), args[0][-1] if op.arity is None else args[op.arity - 1])
+
+    return mutated(op, forward=forward)
+
+
+def with_cotangent(op: Op, i: int, change: Change) -> Op:
+    """The op whose i-th cotangent c is `change(xp, c, g, x)`."""
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        out = list(op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
+        if i < len(out) and needs[i] is not None:
+            out[i] = change(xp, out[i], g, args[i])
+        return tuple(out)
+
+    return mutated(op, vjp=vjp)
+
+
+def with_arguments(op: Op, change: Change, vjp: bool = True, jvp: bool = False) -> Op:
+    """The op whose pullback or pushforward reads `change(xp, g or tangent, y, args)` for its value and arguments."""
+    def pull(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        return op.vjp(xp, g, *change(xp, g, y, args), needs)  # type: ignore[misc]
+
+    def push(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        return op.jvp(xp, tangents, *change(xp, tangents, y, args))  # type: ignore[misc]
+
+    return mutated(op, **({"vjp": pull} if vjp else {}), **({"jvp": push} if jvp else {}))
+
+
+def with_tangent(op: Op, change: Change) -> Op:
+    """The op whose tangent t is `change(xp, t)`."""
+    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        return t if t is None else change(xp, t)
+
+    return mutated(op, jvp=jvp)
+
+
+def with_tangents(op: Op, change: Change) -> Op:
+    """The op whose pushforward reads `change(tangents)`."""
+    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        given = change(list(tangents))
+        return None if all(t is None for t in given) else op.jvp(xp, given, y, args)  # type: ignore[misc]
+
+    return mutated(op, jvp=jvp)
+
+
+# What is changed there
+
+Made = Iterator[tuple[str, str, Op]]
+
+
+def _values(op: Op) -> Made:
+    yield "scaled", "the value by 1 + 1e-6", with_value(op, lambda xp, y, x: y * SLIGHTLY)
+    yield "scaled", "the value by 2", with_value(op, lambda xp, y, x: y * 2)
+    yield "sign", "of the value", with_value(op, lambda xp, y, x: -y)
+    if op.kind == "elementwise" and all(-2.0 in d for d in op.domain):
+        yield "somewhere", "the value by 1 + 1e-6 at x < -1", with_value(
+            op, lambda xp, y, x: y * (1 + 1e-6 * np.less(x, -1)) if xp is numeric else y)
+        yield "somewhere", "the value's sign at x < -1", with_value(op, lambda xp, y, x: y * np.where(np.less(x, -1), -1, 1) if xp is numeric else y)
+
+
+def _cotangents(op: Op) -> Made:
+    for i in arguments(op):
+        if zero(op, i):
+            yield "added", f"1e-6 g to cotangent {i}, which is 0", with_cotangent(op, i, lambda xp, c, g, x: 1e-6 * g)
+            continue
+        yield "scaled", f"cotangent {i} by 1 + 1e-6", with_cotangent(op, i, lambda xp, c, g, x: c * SLIGHTLY)
+        yield "scaled", f"cotangent {i} by 2", with_cotangent(op, i, lambda xp, c, g, x: c * 2)
+        yield "sign", f"of cotangent {i}", with_cotangent(op, i, lambda xp, c, g, x: -c)
+        yield "dropped", f"cotangent {i}", with_cotangent(op, i, lambda xp, c, g, x: None)
+        if op.kind == "elementwise" and -2.0 in op.domain[i]:
+            yield "somewhere", f"cotangent {i} by 1 + 1e-6 at x < -1", with_cotangent(
+                op, i, lambda xp, c, g, x: c * (1 + 1e-6 * np.less(x, -1)) if xp is numeric else c)
+
+
+def _tangents(op: Op) -> Made:
+    every = [i for i in arguments(op) if not zero(op, i)]
+    if not every:
+        yield "added", "1e-6 t to the tangent, which is 0", mutated(op, jvp=lambda xp, tangents, y, args: 1e-6 * tangents[0])
+        return
+    yield "scaled", "the tangent by 1 + 1e-6", with_tangent(op, lambda xp, t: t * SLIGHTLY)
+    yield "scaled", "the tangent by 2", with_tangent(op, lambda xp, t: t * 2)
+    yield "sign", "of the tangent", with_tangent(op, lambda xp, t: -t)
+    for i in every:
+        yield "dropped", f"tangent {i}", with_tangents(op, lambda ts, i=i: [None if k == i else t for k, t in enumerate(ts)])
+
+
+def _both(op: Op) -> Made:
+    """Pullback and pushforward wrong in the same way, so that they are still each other's adjoint."""
+    for i in arguments(op):
+        if zero(op, i):
+            continue
+        for what, factor in (("by 1 + 1e-6", SLIGHTLY), ("by -1", -1)):
+            wrong = with_cotangent(op, i, lambda xp, c, g, x, factor=factor: c * factor)
+            pushed = with_tangents(op, lambda ts, i=i, factor=factor: [t * factor if k == i and t is not None else t for k, t in enumerate(ts)])
+            yield "both scaled", f"derivative {i} {what}, in pullback and pushforward", mutated(op, vjp=wrong.vjp, jvp=pushed.jvp)
+
+
+def _exchanged(op: Op) -> Made:
+    """Two arguments, two cotangents or two tangents taken for each other."""
+    for i, j in itertools.combinations(arguments(op), 2):
+        def turned(found: Any, i: int = i, j: int = j) -> tuple:
+            out = list(found)
+            out[i], out[j] = out[j], out[i]
+            return tuple(out)
+
+        def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence, turned: Change = turned) -> tuple:
+            return turned(op.vjp(xp, g, y, args, (True,) * len(needs)))  # type: ignore[misc]
+
+        yield "exchanged", f"cotangents {i} and {j}", mutated(op, vjp=vjp)
+        yield "exchanged", f"tangents {i} and {j}", with_tangents(op, turned)
+        if not constant(op):
+            read = lambda xp, g, y, args, turned=turned: (y, turned(args))
+            yield "exchanged", f"arguments {i} and {j}, in the pullback", with_arguments(op, read)
+            yield "exchanged", f"arguments {i} and {j}, in the pushforward", with_arguments(op, read, vjp=False, jvp=True)
+
+
+def _places(op: Op) -> Made:
+    """Cotangents of the right numbers at wrong places, or of another shape."""
+    if op.kind == "elementwise":
+        return
+    def flipped(xp: Any, c: Any, g: Any, x: Any) -> Any:
+        return xp.flip(c, tuple(range(len(c.shape)))) if c.shape else c
+
+    for i in arguments(op):
+        yield "misplaced", f"cotangent {i} backwards", with_cotangent(op, i, flipped)
+        yield "misplaced", f"cotangent {i} transposed", with_cotangent(op, i, lambda xp, c, g, x: xp.permute(c, tuple(reversed(range(len(c.shape))))))
+        yield "shape", f"cotangent {i} with one more axis", with_cotangent(op, i, lambda xp, c, g, x: xp.reshape(c, (1, *c.shape)))
+        yield "shape", f"cotangent {i} summed to one number", with_cotangent(op, i, lambda xp, c, g, x: xp.sum(c, tuple(range(len(c.shape))), False))
+
+
+def _unbroadcast(op: Op) -> Made:
+    """A cotangent of a stretched argument of which one slice is taken, or the mean, where the sum belongs."""
+    if op.kind != "elementwise" and op.name != "where" or len(arguments(op)) < 2:
+        return
+
+    def slices(xp: Any, c: Any, g: Any, x: Any) -> Any:
+        if c is None or tuple(c.shape) == tuple(x.shape):
+            return c
+        lead = len(c.shape) - len(x.shape)
+        return xp.getitem(c, (*(0,) * lead, *(slice(0, 1) if n == 1 else slice(None) for n in x.shape)))
+
+    def mean(xp: Any, c: Any, g: Any, x: Any) -> Any:
+        if c is None or tuple(c.shape) == tuple(x.shape):
+            return c
+        return xp.sum_to_size(c, tuple(x.shape)) / (int(np.prod(c.shape)) / max(1, int(np.prod(x.shape))) or 1)
+
+    def wide(xp: Any, c: Any, g: Any, x: Any) -> Any:
+        return c if c is None or tuple(c.shape) == tuple(x.shape) else xp.reshape(c, (1, *c.shape))
+
+    for i in arguments(op):
+        if not zero(op, i):
+            yield "unbroadcast", f"cotangent {i}: the first slice for the sum", with_cotangent(op, i, slices)
+            yield "unbroadcast", f"cotangent {i}: the mean for the sum", with_cotangent(op, i, mean)
+
+
+def _conjugates(op: Op) -> Made:
+    """A pullback that reads complex arguments without conjugation."""
+    if constant(op):
+        return
+
+    def plain(xp: Any, g: Any, y: Any, args: tuple) -> tuple:
+        if not _is_complex(g):
+            return y, args
+        return _conjugate(xp, y), tuple(_conjugate(xp, a) for a in args)
+
+    yield "conjugate", "the pullback reads arguments that are not conjugated", with_arguments(op, plain)
+
+
+def _is_complex(x: Any) -> bool:
+    return getattr(getattr(x, "dtype", None), "kind", "") == "c" or bool(getattr(getattr(x, "dtype", None), "is_complex", False))
+
+
+def _conjugate(xp: Any, x: Any) -> Any:
+    return xp.conj(x) if _is_complex(x) else x
+
+
+def _detached(op: Op) -> Made:
+    """Rules that are right in value, and of which one factor has lost what it depends on."""
+    def still(x: Any) -> Any:
+        return x.detach() if isinstance(x, Tensor) else x
+
+    if not constant(op):
+        for i in arguments(op):
+            if not zero(op, i):
+                yield "detached", f"argument {i} in the pullback", with_arguments(
+                    op, lambda xp, g, y, args, i=i: (still(y), tuple(still(a) if k == i else a for k, a in enumerate(args))) if xp is traced
+                    else (y, args))
+                yield "detached", f"cotangent {i} depends on x more than it should", with_cotangent(
+                    op, i, lambda xp, c, g, x: c + (x - x.detach()) if xp is traced and c is not None and c.shape == x.shape else c)
+        yield "detached", "the whole pullback", with_arguments(op, lambda xp, g, y, args: (still(y), tuple(map(still, args))))
+
+    def loose(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        return op.vjp(xp, still(g), y, args, needs)  # type: ignore[misc]
+
+    yield "detached", "the cotangent in the pullback", mutated(op, vjp=loose)
+    yield "detached", "the tangents in the pushforward", with_tangents(op, lambda ts: [still(t) for t in ts])
+    if not constant(op):
+        yield "detached", "the whole pushforward", with_arguments(op, lambda xp, t, y, args: (still(y), tuple(map(still, args))), vjp=False, jvp=True)
