@@ -1,6 +1,6 @@
 """The checks: each a public function, all of them in the table CHECKS, in the order in which they are run."""
 
 from symgrad.testing.checks.base import CHECKS, Check, check, run
-from symgrad.testing.checks.consistency import check_linearity
+from symgrad.testing.checks.consistency import check_adjoint, check_linearity, check_symmetry
 
-__all__ = ["CHECKS", "Check", "check", "check_linearity", "run"]
+__all__ = ["CHECKS", "Check", "check", "check_adjoint", "check_linearity", "check_symmetry", "run"]

@@ -1,24 +1,175 @@
-"""Checks of an op against itself: the pullback against the pushforward, and what every pullback must obey."""
+"""Checks of an op against itself: pullback against pushforward, what every pullback obeys, and the Hessian against its transpose."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
+from symgrad.testing.checks.comparing import Sides, agree, moderate, wide
 from symgrad.testing.drawing import Example
-from symgrad.testing.failure import Wrong
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import Array, Arrays, is_active
 
-__all__ = ["check_linearity"]
+__all__ = ["check_adjoint", "check_linearity", "check_symmetry"]
 
-ROUNDINGS = 16
+SCALE = 40  # the power of two that a cotangent is scaled by, up or down
+
+
+def product(a: Array | None, b: Array | None, like: Array) -> Array:
+    """The product of two arrays over the real numbers, element by element; None is zero."""
+    if a is None or b is None:
+        return np.zeros(like.shape)
+    return np.real(np.conj(wide(a)) * wide(b))
+
+
+def per_element(attack: Attack, xs: Arrays, shape: tuple[int, ...]) -> bool:
+    """Whether an identity holds for each element by itself, and not for the sums alone."""
+    return attack.elementwise and all(x.shape == shape for x in xs)
+
+
+def joined(terms: Sequence[Array], each: bool) -> tuple[Array, Array]:
+    """The sum of products and of their absolute values: for each element, or over all of them."""
+    if each:
+        return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0)
+    return np.array(sum(float(t.sum()) for t in terms)), np.array(sum(float(np.abs(t).sum()) for t in terms))
+
+
+def within(sides: list[Sides], xs: Arrays, each: bool) -> list[Sides]:
+    """The sides, with those places left out at which the arguments are not of a moderate size."""
+    return [s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), s.size, np.inf)) for s in sides]
+
+
+def has_pushforward(attack: Attack) -> str:
+    return differentiable(attack) or ("" if attack.subject.forward else "it has no pushforward")
+
+
+@check("adjoint", when=has_pushforward)
+def check_adjoint(attack: Attack, example: Example) -> None:
+    """The pullback is the adjoint of the pushforward: ⟨g, jvp(t)⟩ = ⟨vjp(g), t⟩, for each argument by itself and for all of them.
+
+    The products are real: Re(conj(a) b). They agree to 16 roundings of the sum of the absolute values of their terms, for each element of an op
+    that acts on elements, else of the whole sums; where terms cancel, to what rounding of the inputs makes of them. An argument
+    whose gradient is None counts as zero. Places where one of the sides is not finite, or an argument is beyond 1e±100, are passed over.
+
+    It does not apply to ops without derivatives and to those without a pushforward. Raises CheckFailure where the two differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_adjoint
+    >>> check_adjoint(symgrad.atan2).verdict
+    'passed'
+
+    Source: A. Griewank, A. Walther, Evaluating Derivatives, 2nd edition, SIAM 2008, section 3.
+    """
+    subject, xs, ts = attack.subject, example.xs, example.tangents[0]
+    active = [i for i, x in enumerate(xs) if is_active(x) and ts[i] is not None]
+    if not active:
+        return
+    sets = [[i] for i in active] + [active] * (len(active) > 1)
+    count, kept = len(xs), [i for i, t in enumerate(ts) if t is not None]
+    each = per_element(attack, xs, example.cotangent.shape)
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        at, g = arrays[:count], arrays[count]
+        moving = dict(zip(kept, arrays[count + 1:]))
+        pulled = subject.gradient(at, g)
+        out = []
+        for chosen in sets:
+            pushed = subject.tangent(at, [moving.get(i) if i in chosen else None for i in range(count)])
+            if pushed.shape != g.shape:
+                raise Wrong(f"the tangent has the shape {pushed.shape}, the value {g.shape}", pushed, g, order=1, wrt=tuple(chosen))
+            left, one = joined([product(g, pushed, g)], each)
+            right, other = joined([product(pulled[i], moving[i], at[i]) for i in chosen], each)
+            out.append(Sides("⟨g, jvp(t)⟩ is not ⟨vjp(g), t⟩", left, right, one + other, 1, tuple(chosen)))
+        return within(out, at, each)
+
+    agree(sides, [*xs, example.cotangent, *(ts[i] for i in kept)])  # type: ignore[list-item]
 
 
 @check("linearity", when=differentiable)
 def check_linearity(attack: Attack, example: Example) -> None:
-    """The pullback is linear in the cotangent: vjp(2g) = 2 vjp(g), exactly."""
-    once = attack.subject.gradient(example.xs, example.cotangent)
-    twice = attack.subject.gradient(example.xs, 2 * example.cotangent)
-    for i, (a, b) in enumerate(zip(once, twice)):
-        if a is not None and b is not None and np.all(np.isfinite(a)) and not np.array_equal(2 * a, b):
-            raise Wrong("the pullback of twice the cotangent is not twice the pullback", b, 2 * a, order=1, wrt=(i,))
+    """The pullback is linear in the cotangent: vjp(2g − 3h) = 2 vjp(g) − 3 vjp(h), vjp(c g) = c vjp(g) for c = 2^40 or 2^-40, and vjp(0) = 0.
+
+    The first is looked at with g and h exchanged, too: |2g − 3h| may be 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|.
+    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it. Places that are not finite are passed over,
+    and those beyond 1e±100.
+
+    It does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_linearity
+    >>> check_linearity(symgrad.sin).verdict
+    'passed'
+    """
+    subject, count = attack.subject, len(example.xs)
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        xs, g = arrays[:count], arrays[count]
+        h = (g * -0.5 - 1.25).astype(g.dtype)
+        pulled, other = subject.gradient(xs, g), subject.gradient(xs, h)
+        out = []
+        for a, b, of_a, of_b in ((g, h, pulled, other), (h, g, other, pulled)):
+            both = subject.gradient(xs, 2 * a - 3 * b)
+            for i, (left, one, two) in enumerate(zip(both, of_a, of_b)):
+                if left is not None and one is not None and two is not None:
+                    out.append(Sides("vjp(2g - 3h) is not 2 vjp(g) - 3 vjp(h)", wide(left), 2 * wide(one) - 3 * wide(two),
+                                     2 * np.abs(wide(one)) + 3 * np.abs(wide(two)), 1, (i,)))
+        scale = 2.0 ** (SCALE if g.size and g.flat[0].real > 0 else -SCALE) if g.dtype.itemsize >= 4 else 1.0
+        normal = 1e-290 if g.dtype.itemsize >= 8 else 1e-20
+        for i, (left, one, zero) in enumerate(zip(subject.gradient(xs, (scale * g).astype(g.dtype)), pulled, subject.gradient(xs, np.zeros_like(g)))):
+            if left is not None and one is not None and zero is not None:
+                size = np.abs(wide(one))
+                out.append(Sides(f"vjp({scale:.3g} g) is not {scale:.3g} vjp(g)", wide(left) / scale, wide(one),
+                                 np.where((size * scale > normal) & (size > normal), size, np.inf), 1, (i,)))
+                out.append(Sides("vjp(0) is not 0", wide(zero), np.zeros_like(wide(one)), np.where(np.isfinite(size), 0.0, np.inf), 1, (i,)))
+        return within(out, xs, attack.elementwise)
+
+    agree(sides, [*example.xs, example.cotangent])
+
+
+def has_a_hessian(attack: Attack) -> str:
+    if attack.order < 2:
+        return "it has no second derivative"
+    if attack.elementwise and len(attack.names) == 1:
+        return "of one number there is only one second derivative"
+    return ""
+
+
+@check("symmetry", when=has_a_hessian)
+def check_symmetry(attack: Attack, example: Example) -> None:
+    """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; and so is the third derivative.
+
+    So it is for every pullback that is the gradient of something: one of two wrong partial derivatives is found without knowing the right ones.
+    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it. Places that are not finite are passed
+    over, and those beyond 1e±50 (1e±30 for the third derivative).
+
+    It does not apply where there is no second derivative, and to elementwise ops of one argument, of which there is only one. Raises CheckFailure
+    where the two differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_symmetry
+    >>> check_symmetry(symgrad.mul).verdict
+    'passed'
+    """
+    subject, xs = attack.subject, example.xs
+    count = len(xs)
+    active = [i for i, x in enumerate(xs) if is_active(x) and all(s[i] is not None for s in example.tangents)]
+    if not active:
+        raise NotApplicable("no argument is differentiated")
+    each = per_element(attack, xs, example.cotangent.shape)
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        at, g, flat = arrays[:count], arrays[count], arrays[count + 1:]
+        t, s, r = ([dict(zip(active, flat[k * len(active):])).get(i) for i in range(count)] for k in range(3))
+        out = []
+        for order, (one, a), (other, b) in ((2, ((t,), s), ((s,), t)), (3, ((t, s), r), ((r, t), s)))[:attack.order - 1]:
+            along, across = subject.gradient(at, g, *one), subject.gradient(at, g, *other)
+            left, size = joined([product(along[i], a[i], at[i]) for i in active], each)
+            right, more = joined([product(across[i], b[i], at[i]) for i in active], each)
+            out.append(Sides("⟨s, H t⟩ is not ⟨t, H s⟩" if order == 2 else "the third derivative is not symmetric", left, right,
+                             size + more, order, tuple(active)))
+        return within(out, at, each)
+
+    agree(sides, [*xs, example.cotangent, *(s[i] for s in example.tangents for i in active)])  # type: ignore[misc]
