@@ -4,24 +4,55 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from symgrad.checking.foreign.domains import domain_of
 from symgrad.domains import REAL, Domain
+from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.numbers_floats import Grid, grid_of, is_complex
+from symgrad.testing.strategies.numbers_table import PAGE, PAGES, edge_numbers, parts_of, table
 
 __all__ = ["edges", "numbers"]
 
 
-def edges(domain: Domain = REAL, dtype: Any = "float64") -> list[float]:
-    """The numbers of a domain where functions go wrong, all of them floats of the dtype."""
-    from symgrad.checking.foreign.drawing import SPECIAL, _ends
+def edges(domain: Any = REAL, dtype: Any = "float64") -> list[float]:
+    """The numbers of a domain where functions go wrong, as floats that the type has, the simplest first.
 
-    return list(dict.fromkeys(x for x in (*SPECIAL, *_ends(domain)) if x in domain))
+    They are ±0 and its neighbours, small whole numbers, subnormals, every size up to the largest number, and each end of the domain and each
+    point left out with what is next to it. `domain` has any form that `symgrad.check` takes; of a complex type the numbers are the parts.
+
+    Raises TypeError for what is no domain or no floating-point type, ValueError for a domain without a number of the type.
+
+    >>> edges("(0, 1]", "float16")[:4], 5e-324 in edges("positive"), 5e-324 in edges("positive", "float32")
+    ([0.5, 1.0, 0.0625, 0.9375], True, False)
+    """
+    return list(edge_numbers(domain_of(domain), grid_of(dtype).dtype.name))
 
 
-def numbers(domain: Domain = REAL, dtype: Any = "float64") -> Any:
-    """Numbers of a domain: ordinary ones, and edges."""
-    from hypothesis import strategies as st
+def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
+    """A strategy for numbers of a domain: easy ones, ordinary ones, ones of every size, and the edges.
 
-    from symgrad.checking.foreign.drawing import _numbers, _ordinary, _wild
+    All of them are made inside the domain, none is thrown away, and they shrink to small whole numbers and halves. `domain` has any form
+    that `symgrad.check` takes: a `Domain`, a pair, a SymPy set, a name, or text such as "(0, 1]". They are Python's floats that the
+    floating-point type has, whole ones of a domain of whole numbers; of a complex type Python's complex numbers, with a real part in the domain.
 
-    return st.one_of(_numbers(domain, _ordinary), _numbers(domain, _wild), st.sampled_from(edges(domain)))
+    Raises TypeError for what is no domain or no floating-point type, ValueError for a domain without a number of the type, ImportError
+    where hypothesis is not installed.
+
+    >>> import hypothesis
+    >>> hypothesis.find(numbers("positive"), lambda x: x > 2.5)
+    3.0
+    """
+    st = hypothesis_needed().strategies
+    found, grid = domain_of(domain), grid_of(dtype)
+    entries = table(found, grid.dtype.name)
+    real = st.tuples(st.integers(0, PAGE - 1), st.integers(0, PAGES - 1)).map(lambda k: float(entries[k[1], k[0]]))
+    if not found.integer:
+        real = st.one_of(real, *(_floats(found, grid, part) for part in parts_of(found, grid)))
+    return st.builds(complex, real, st.just(0.0) | numbers(REAL, grid.dtype)) if is_complex(dtype) else real
+
+
+def _floats(domain: Domain, grid: Grid, part: tuple[float, float]) -> Any:
+    """Any number of the type in one part of a domain."""
+    st = hypothesis_needed().strategies
+    width = 32 if grid.dtype.kind == "V" else 8 * grid.dtype.itemsize
+    drawn = st.floats(*part, width=width)
+    return drawn.map(lambda x: float(grid.inside(x, [part], domain))) if domain.excluded or grid.dtype.kind == "V" else drawn

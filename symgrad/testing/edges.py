@@ -1,0 +1,196 @@
+"""The examples that are always there: every edge of the domains and the formula, ties, arrays in every arrangement."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.domains import Domain
+from symgrad.testing.drawing import EMPTY, SIZES, Draft, Plan, special_points, typed
+from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
+from symgrad.testing.strategies.numbers_table import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
+
+if TYPE_CHECKING:
+    from symgrad.testing.attack import Attack
+
+__all__ = ["edge_drafts"]
+
+ORDINARY = 20  # ordinary points in the vector of them
+OWN = 90, 40, 30  # edges of an argument that are looked at, of one, two or more arguments
+COMBINED = 70  # combinations of edges
+TIED = 16
+TAMES = 1e-5, 1e3  # the sizes of numbers that do not make others overflow or vanish
+BROADCAST = (((2, 1), (3,), ()), ((3,), (2, 3), (1,)), ((), (2,), (2,)), ((1, 1), (2, 3), (3,)), ((2, 3), (), (1, 3)), ((0,), (1,), ()),
+             ((2, 0), (1, 1), (0,)), ((1,), (), (1, 1)), ((2, 1, 2), (3, 1), (2,)))
+Point = tuple[float, ...]
+
+
+def edge_drafts(attack: Attack, plan: Plan) -> list[Draft]:
+    """The drafts of a kind that are always there."""
+    if plan.kind == "special":
+        return _special(attack, plan)
+    if plan.shapes is not None:
+        return list(_keyed(_of_arrays(plan)))
+    if plan.kind == "points":
+        return list(_keyed(_vectors(attack, plan)))
+    if plan.kind in ("low", "complex"):
+        return list(_keyed(_columns(part, plan) for part in _moderate(plan)))
+    return list(_keyed(_of_shapes(plan)))
+
+
+def _keyed(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft]:
+    return (Draft(tuple(xs), 7 * k + 1, 11 * k + 1) for k, xs in enumerate(argument_lists) if xs)
+
+
+def _columns(points: Sequence[Sequence[Any]], plan: Plan) -> list[np.ndarray]:
+    """Points as one vector for each argument."""
+    return [typed(np.array(column), d) for column, d in zip(zip(*points), plan.domains)]
+
+
+def _ordinary(plan: Plan, count: int) -> list[Point]:
+    """Ordinary points: simple numbers and such as have many digits, never the same for two arguments where that can be."""
+    columns = []
+    for i in range(len(plan.domains)):
+        entries = plan.table(i)
+        simple = list(dict.fromkeys(entries[0, :13]))
+        simple = simple[i % len(simple):] + simple[:i % len(simple)]
+        many = [entries[(5 * k + 11 * i + 3) % PAGES, HEAD + (3 * k + 5 * i) % 13] for k in range(count)]
+        columns.append([simple[k // 2 % len(simple)] if k % 2 else many[k] for k in range(count)])
+    return [tuple(map(float, point)) for point in zip(*columns)]
+
+
+def _vectors(attack: Attack, plan: Plan) -> Iterator[list[np.ndarray]]:
+    """Ordinary points, the edges of each argument, ties, and combinations of edges; the tame ones apart from those that overflow."""
+    base = _ordinary(plan, ORDINARY)
+    yield _columns(base, plan)
+    places = _places(attack, plan)
+    count = len(plan.domains)
+    own = [_edges(plan, i, [x for k, x in places if k == i])[:OWN[min(count, 3) - 1]] for i in range(count)]
+    single = [(*base[k % ORDINARY][:i], x, *base[k % ORDINARY][i + 1:]) for i in range(count) for k, x in enumerate(own[i])]
+    tied = [(x,) * count for x in dict.fromkeys([*(p[0] for p in base), *own[0]]) if all(x in d for d in plan.domains)][:TIED] if count > 1 else []
+    for points in (single, tied, _combined(own) if count > 1 else []):
+        tame = [p for p in points if all(x == 0 or TAMES[0] <= abs(x) <= TAMES[1] for x in p)]
+        for part in (tame, [p for p in points if p not in tame]):
+            if part:
+                yield _columns(part, plan)
+
+
+def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
+    """The edges of an argument: those of the formula first, then those of the domain, the ones nearest to 0 first where it has many."""
+    smallest, largest = SIZES["points"]
+    domain, least = within(plan.domains[i], max(smallest, plan.smallest), largest)
+    found = edge_numbers(domain, "float64", least)
+    if len(found) > OWN[0]:
+        ends = (*domain.excluded, *(e for part in domain.intervals for e in (part.low, part.high) if math.isfinite(e)))
+        nearest = tuple(sorted(ends, key=abs)[:4])
+        close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), "float64", least)
+        found = tuple(x for x in close if x in domain)
+    return list({(x, math.copysign(1.0, x)): x for x in (*further, *found) if x in domain}.values())
+
+
+def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
+    """Some combinations of edges, the same ones always, spread over all of them."""
+    total = math.prod(len(numbers) for numbers in own)
+    chosen = range(total) if total <= COMBINED else sorted({int(math.fmod((k + 1) * GOLDEN, 1.0) * total) for k in range(COMBINED)})
+    out = []
+    for code in chosen:
+        point = []
+        for numbers in own:
+            code, place = divmod(code, len(numbers))
+            point.append(numbers[place])
+        out.append(tuple(point))
+    return out
+
+
+def _places(attack: Attack, plan: Plan) -> list[tuple[int, float]]:
+    """Where the op's special points and the kinks and poles of its formula are, and what is next to them: arguments with numbers."""
+    from symgrad.testing.formulas import is_function
+
+    out: list[tuple[int, float]] = []
+    for point, _ in special_points(attack):
+        for i, x in enumerate(point[:len(plan.domains)]):
+            if isinstance(x, (int, float)):
+                out += [(i, y) for y in (float(x), math.nextafter(x, math.inf), math.nextafter(x, -math.inf), x + 2.0**-10, x - 2.0**-10)]
+    formula = attack.claims.formula
+    if formula is None or is_function(formula):
+        return out
+    import sympy
+
+    from symgrad.checking.foreign.drawing import loci
+    from symgrad.checking.foreign.reading import expressions_of
+
+    base = np.array([simple_numbers(d)[0] or simple_numbers(d)[-1] for d in plan.domains])
+    formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
+    try:
+        expressions = expressions_of(formula, {name: () for name in attack.names}, {})[0]
+        return out + loci(expressions[:4], attack.names, base)
+    except (ValueError, TypeError):  # of a formula that does not fit, which the checks will say
+        return out
+
+
+def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
+    """Points of a moderate size: ordinary, tied, and for complex numbers on both axes and in conjugate pairs."""
+    base = _ordinary(plan, ORDINARY // 2)
+    tied = [(p[0],) * len(p) for p in base if all(p[0] in d for d in plan.domains)] if len(plan.domains) > 1 else []
+    if plan.kind == "low":
+        yield base
+        if tied:
+            yield tied
+        return
+    parts = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0)
+    plane = [tuple(complex(x or 0.25, parts[(k + 3 * i) % len(parts)]) if x or 0.25 in d else complex(x, 0.25)
+                   for i, (x, d) in enumerate(zip(p, plan.domains))) for k, p in enumerate(base)]
+    yield plane[:5] + [tuple(z.conjugate() for z in p) for p in plane[:5]]
+    yield [tuple(map(complex, p)) for p in base]
+    if all(0.0 in d for d in plan.domains):
+        yield [tuple(complex(0.0, s * y / (i + 1)) for i in range(len(plan.domains))) for y in (0.5, 0.25, 0.875) for s in (1.0, -1.0)]
+    if tied:
+        yield [(p[0],) * len(p) for p in plane if all(p[0].real in d for d in plan.domains)] or tied
+
+
+def _of_shapes(plan: Plan) -> Iterator[list[np.ndarray]]:
+    """Ordinary numbers in shapes that broadcast, in none, or no numbers at all."""
+    count = len(plan.domains)
+    layouts: list[tuple[Any, ...]] = [((),) * count] * 4
+    if plan.kind == "broadcast":
+        layouts = [tuple(itertools.islice(itertools.cycle(shapes), count)) for shapes in BROADCAST]
+    elif plan.kind == "empty":
+        layouts = [(shape,) * count for shape in EMPTY]
+        if count > 1:
+            layouts += [((0,), (1,), ()) + ((0,),) * (count - 3), ((), (2, 0), (0,)) + ((),) * (count - 3)]
+    base = _ordinary(plan, 8)
+    for k, shapes in enumerate(layouts):
+        yield [typed(np.resize([base[(k + j) % len(base)][i] for j in range(7)], shape), plan.domains[i]) for i, shape in enumerate(shapes[:count])]
+
+
+def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
+    """Arrays of ordinary numbers in every arrangement, and of sizes mixed."""
+    assert plan.shapes is not None
+    complexes = plan.kind == "complex"
+    for turn, how in enumerate(("", *ARRANGEMENTS, "mixed")):
+        xs = []
+        for i, (d, shape) in enumerate(zip(plan.domains, plan.shapes)):
+            entries = plan.table(i)
+            k = np.arange(math.prod(shape)) + 31 * turn + 17 * i
+            columns = (k % HEAD) if how == "mixed" else HEAD + (7 * k) % 13
+            x = arranged(entries[(5 * k) % PAGES, columns].reshape(shape), how, d)
+            if complexes and how in ("", "mixed"):
+                x = x + 1j * np.resize([0.5, -1.5, 0.25, -0.75, 2.0, 0.0, 1.25], shape)
+            xs.append(x.astype(complex) if complexes else typed(x, d))
+        yield xs
+
+
+def _special(attack: Attack, plan: Plan) -> list[Draft]:
+    """One draft for each special point: the numbers themselves, or arrays filled with them. Raises NotApplicable where there is none."""
+    out = []
+    for k, (point, _) in enumerate(special_points(attack)):
+        shapes = plan.shapes or ((),) * len(plan.domains)
+        if len(point) != len(shapes):
+            raise ValueError(f"{attack.name}: the special point {point} has {len(point)} numbers, the op has {len(shapes)} arguments")
+        xs = [np.full(s, x, np.float64) if np.ndim(x) == 0 else np.asarray(x) for s, x in zip(shapes, point)]
+        out.append(Draft(tuple(map(typed, xs, plan.domains)), k, k))
+    return out

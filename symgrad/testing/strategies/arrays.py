@@ -1,0 +1,109 @@
+"""Arrays of numbers inside a domain, with ties, and tuples of arrays that are equal in places."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.checking.foreign.domains import domain_of
+from symgrad.domains import REAL, Domain
+from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
+from symgrad.testing.strategies.numbers_table import PAGE, PAGES, table
+
+__all__ = ["ARRANGEMENTS", "arranged", "arrays", "coded", "tied_arrays"]
+
+CODED = 64  # elements of an array that have bytes of their own, and so shrink by themselves; a key fills in the others
+KEYS = 1 << 12
+ARRANGEMENTS = ("", "ties", "rows", "equal", "zeros", "sorted", "reversed")
+
+
+def code_size(count: int) -> int:
+    """How many bytes stand for so many elements: one for each, and one for the page of the table."""
+    return min(count, CODED) + 1
+
+
+def coded(entries: np.ndarray, codes: bytes, count: int, key: int = 0) -> np.ndarray:
+    """The numbers of a table that bytes name, in the page that the last one names; those that have no bytes are chosen by the key."""
+    columns = np.frombuffer(codes, np.uint8)
+    out = entries[columns[-1] % PAGES, columns[:min(count, CODED)]]
+    if count > CODED:
+        place = np.arange(1, count - CODED + 1) * key * 40503
+        out = np.concatenate([out, entries[(place >> 5) % PAGES, (place >> 12) % PAGE]])
+    return out
+
+
+def arranged(x: np.ndarray, how: str, domain: Domain) -> np.ndarray:
+    """The same elements in another arrangement: with ties, equal rows, zeros (where the domain has 0), sorted; see ARRANGEMENTS."""
+    flat = x.ravel()
+    if how == "ties":
+        flat[1::2] = flat[:-1:2]
+    elif how == "equal":
+        flat[:] = flat[:1]
+    elif how == "zeros" and 0.0 in domain:
+        flat[::2] = 0
+    elif how == "sorted":
+        flat.sort()
+    elif how == "reversed":
+        flat[:] = np.sort(flat)[::-1]
+    elif how == "rows" and x.ndim:
+        return np.broadcast_to(x[:1], x.shape).copy()
+    return flat.reshape(x.shape)
+
+
+def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
+    """A strategy for arrays of numbers of a domain, weighted to its edges, some with ties, with equal rows, with zeros, sorted.
+
+    `domain` and `dtype` are those of `numbers`, `shape` is a shape or a strategy for shapes. A domain of truth values gives arrays of bool.
+    They shrink to small whole numbers.
+
+    Raises TypeError for what is no domain or no floating-point type, ValueError for a domain without a number of the type, ImportError
+    where hypothesis is not installed.
+
+    >>> import hypothesis
+    >>> hypothesis.find(arrays("nonzero", (3,)), lambda x: x.sum() < -1)
+    array([-1., -1., -1.])
+    """
+    st = hypothesis_needed().strategies
+    if not isinstance(shape, tuple):
+        return shape.flatmap(lambda found: arrays(domain, found, dtype))
+    found, grid, count = domain_of(domain), grid_of(dtype), math.prod(shape)
+    entries, kind = table(found, grid.dtype.name), bool if found.name == "BOOLEAN" else grid.dtype if not is_complex(dtype) else np.dtype(dtype)
+    size = code_size(count)
+    parts = st.binary(min_size=size, max_size=size)
+    keys = st.integers(0, KEYS - 1) if count > CODED else st.just(0)
+
+    def real(how: str, codes: bytes, key: int) -> np.ndarray:
+        return arranged(coded(entries, codes, count, key).reshape(shape), how, found).astype(kind)
+
+    def both(how: str, codes: bytes, imaginary: bytes, key: int) -> np.ndarray:
+        return real(how, codes, key) + (1j * coded(table(REAL, grid.dtype.name), imaginary, count, key).reshape(shape)).astype(kind)
+
+    chosen = st.sampled_from(ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]) if count > 1 else st.just("")
+    return st.builds(both, chosen, parts, parts, keys) if is_complex(dtype) else st.builds(real, chosen, parts, keys)
+
+
+def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any = "float64") -> Any:
+    """A strategy for tuples of so many arrays of one shape that are equal in some places or in all: where maximum, hypot and the like have kinks.
+
+    The arguments are those of `arrays`. They shrink to arrays that are equal everywhere.
+
+    Raises what `arrays` raises.
+
+    >>> import hypothesis
+    >>> hypothesis.find(tied_arrays(count=2, shape=(2,)), lambda found: (found[0] == found[1]).any() and found[0][0] > 1)
+    (array([2., 0.]), array([2., 0.]))
+    """
+    st = hypothesis_needed().strategies
+    if not isinstance(shape, tuple):
+        return shape.flatmap(lambda found: tied_arrays(domain, count, found, dtype))
+    size = math.prod(shape)
+    apart = st.binary(min_size=size, max_size=size).map(lambda code: np.frombuffer(code, np.uint8).reshape(shape) % 3 == 1)
+
+    def tie(first: np.ndarray, others: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
+        return (first, *(np.where(mask, other, first) for mask, other in others))
+
+    one = arrays(domain, shape, dtype)
+    return st.builds(tie, one, st.tuples(*[st.tuples(apart, one)] * (count - 1)))

@@ -1,0 +1,156 @@
+"""Tables of the numbers of a domain, in pages: a byte names a number of a page, so that arrays are drawn at once and shrink to simple numbers."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from symgrad.domains import Domain, Interval
+from symgrad.testing.strategies.numbers_floats import Grid, grid_of
+
+__all__ = ["PAGES", "PAGE", "edge_numbers", "parts_of", "simple_numbers", "table", "within"]
+
+PAGES, PAGE = 64, 256
+HEAD = PAGE // 4  # numbers with which every page begins
+SIMPLE = (0.0, *(s * n for n in (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 0.5, 1.5, 2.5, 0.25, 0.75, 0.125) for s in (1.0, -1.0)))
+TAILS = (1e-300, 1e-100, 1e-20, 1e-8, 1e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e20, 1e100, 1e300)
+NEAR = (4, 10, 26)  # powers of one half by which an end is approached
+WINDOW = 6.0  # how far ordinary numbers go where a domain has no end
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+def within(domain: Domain, smallest: float = 0.0, largest: float = math.inf) -> tuple[Domain, float]:
+    """The part of a domain up to a size, with the smallest size to be drawn; all of a domain that has nothing there."""
+    parts = tuple(Interval(max(i.low, -largest), min(i.high, largest), i.open_low and i.low >= -largest, i.open_high and i.high <= largest)
+                  for i in domain.intervals if i.low <= largest and i.high >= -largest)
+    parts = tuple(i for i in parts if i.low < i.high or i.low in i and i.low not in domain.excluded)
+    if not parts or all(max(abs(i.low), abs(i.high)) < smallest for i in parts):
+        return domain, 0.0
+    return Domain(domain.name, parts, domain.excluded, domain.integer), smallest
+
+
+def parts_of(domain: Domain, grid: Grid) -> list[tuple[float, float]]:
+    """The first and the last number of a type in each interval of a domain. Raises ValueError where it has none in any."""
+    parts = [p for p in (grid.part(i, domain.integer) for i in domain.intervals) if p is not None]
+    parts = [p for p in parts if p[0] < p[1] or p[0] not in domain.excluded]
+    if not parts:
+        raise ValueError(f"the domain {domain} has no number of the type {grid.dtype}")
+    return parts
+
+
+def _window(low: float, high: float) -> tuple[float, float]:
+    """The part of an interval where ordinary numbers lie; all of one that is far away has them at its nearer end."""
+    return max(low, min(-WINDOW, high - WINDOW)), min(high, max(WINDOW, low + WINDOW))
+
+
+def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
+    """The numbers of a domain that are easiest to read, the simplest first; never none.
+
+    Raises ValueError where the type has no number in the domain.
+    """
+    grid = grid_of(dtype)
+    parts = parts_of(domain, grid)
+    found = [x for x in SIMPLE if x in domain and grid.nearest(x) == x]
+    if len(found) < 6:
+        for k, (low, high) in enumerate(parts):
+            low, high = _window(low, high)
+            steps = [low / 2 + high / 2, *(low + (high - low) * s for s in (0.25, 0.75, 0.375, 0.625))]
+            rounded = [round(x, digits) for x in steps for digits in (0, 1, 2, 3)]
+            found += map(float, grid.inside(np.array(sorted(rounded, key=_reading) + steps + [low, high]), parts, domain, k))
+    return list(dict.fromkeys(found))
+
+
+def _reading(x: float) -> tuple[int, float, bool]:
+    """How hard a number is to read."""
+    return len(repr(x)) - (x < 0), abs(x), x < 0
+
+
+def _around(x: float, grid: Grid) -> list[float]:
+    """A number, its neighbours, and those that approach it by powers of two."""
+    size = abs(x) or 1.0
+    steps = [size * 2.0**-k for k in (*NEAR, grid.digits) if k <= grid.digits] + ([grid.normal, grid.smallest] if x == 0 else [])
+    moved = grid.moved([x, x], [1, -1])
+    return [x, *map(float, moved), *(x + s * step for step in steps for s in (1.0, -1.0))]
+
+
+@functools.lru_cache(maxsize=256)
+def edge_numbers(domain: Domain, dtype: str = "float64", smallest: float = 0.0, further: tuple[float, ...] = ()) -> tuple[float, ...]:
+    """The numbers of a domain where functions go wrong, the simplest first.
+
+    They are ±0 and what is next to it, small whole numbers, the ends of the domain and the points left out with what is next to them, the
+    `further` points likewise, and every size up to the largest and down to the smallest number of the type.
+    """
+    grid = grid_of(dtype)
+    parts = parts_of(domain, grid)
+    found = [s * x for x in (0.0, 1.0, 2.0, 3.0, 0.5, *TAILS, grid.largest, grid.normal, grid.smallest) for s in (1.0, -1.0)]
+    places = dict.fromkeys([0.0, *(end for i in domain.intervals for end in (i.low, i.high) if math.isfinite(end)), *domain.excluded, *further])
+    for place in places:
+        found += _around(place, grid)
+    found += [x for part in parts for x in part]
+    if domain.integer:
+        found = [round(x) for x in found if abs(x) <= 2.0 ** (grid.digits + 1)]
+    rounded = map(float, grid.nearest(found))
+    inside = {(x, math.copysign(1.0, x)): x for x in rounded if x in domain and (x == 0 or abs(x) >= smallest)}
+    return tuple(sorted(inside.values(), key=_reading))
+
+
+@functools.lru_cache(maxsize=64)
+def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest: float = math.inf) -> np.ndarray:
+    """Many numbers of a domain, in pages of 256.
+
+    A quarter of a page are the simple numbers and edges, the same in every page. Two quarters are other numbers, each near that at its place in
+    the first: taking bits from a place, as hypothesis does to simplify, leads from a number to a simpler one like it. The last quarter are
+    numbers of every size and every distance from an end, and all edges. The array is float64 and read-only.
+
+    >>> from symgrad.domains import POSITIVE
+    >>> table(POSITIVE)[7, :4].tolist(), bool(np.all(table(POSITIVE) > 0))
+    ([1.0, 2.0, 3.0, 4.0], True)
+    """
+    domain, smallest = within(domain, smallest, largest)
+    grid = grid_of(dtype)
+    parts = parts_of(domain, grid)
+    simple = simple_numbers(domain, dtype)
+    edges = edge_numbers(domain, dtype, smallest) or tuple(simple)
+    head = np.resize(list(dict.fromkeys([*simple, *edges])), HEAD)
+    share = np.mod((np.arange(PAGES * PAGE).reshape(PAGES, PAGE) + 1) * GOLDEN, 1.0)
+    low, high = (np.array([p[k] for p in parts]) for k in (0, 1))
+    part = np.argmax((head[:, None] >= low) & (head[:, None] <= high), axis=1)
+    near = _near(head, share[:, HEAD:3 * HEAD], low[part], high[part])
+    out = np.empty((PAGES, PAGE))
+    out[:, :HEAD] = head
+    out[:, HEAD:3 * HEAD] = grid.inside(near, parts, domain, np.tile(part, 2))
+    last, which = share[:, 3 * HEAD:], np.arange(HEAD) % len(parts)
+    out[:, 3 * HEAD:] = grid.inside(_wild(domain, grid, last, smallest, near[:, :HEAD]), parts, domain, which)
+    out[:, 3 * HEAD::2] = np.resize(edges, (PAGES, HEAD // 2))
+    out.flags.writeable = False
+    return out
+
+
+def _near(head: np.ndarray, share: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Other numbers near each of some: up to a quarter or a half away, those very small or large within three powers of ten."""
+    head, low, high = (np.tile(x, 2) for x in (head, low, high))
+    sizes = np.abs(head)
+    ordinary = (sizes == 0) | (sizes > 0.1) & (sizes < 100)
+    gap = np.minimum(np.maximum(sizes, 1.0), high / 2 - low / 2)
+    with np.errstate(over="ignore"):
+        return np.where(ordinary, head + (share - 0.5) * gap, head * np.power(10.0, 6.0 * share - 3.0))
+
+
+def _wild(domain: Domain, grid: Grid, share: np.ndarray, smallest: float, instead: np.ndarray) -> np.ndarray:
+    """Numbers of every size, and next to each end and each point left out at every distance; those given where these lie outside."""
+    finer = np.mod(share * 7919.0, 1.0)
+    sign = np.where(np.mod(share * 104729.0, 1.0) < 0.5, 1.0, -1.0)
+    lowest, highest = math.log10(max(smallest, grid.smallest)), math.log10(grid.largest)
+    exponent = 2.0 * finer - 1.0
+    out = sign * np.power(10.0, np.where(exponent < 0, -lowest, highest) * exponent**3)
+    places = [e for i in domain.intervals for e in (i.low, i.high) if math.isfinite(e) and e] + [x for x in domain.excluded if x]
+    if places:
+        steps = np.exp2(finer * grid.digits).astype(np.int64)
+        near = grid.moved(np.resize(grid.nearest(places), share.shape), sign.astype(np.int64) * steps)
+        out = np.where(np.arange(share.size).reshape(share.shape) % 2 == 0, near, out)
+    allowed = np.zeros(share.shape, bool)
+    for i in domain.intervals:
+        allowed |= (out >= i.low) & (out <= i.high)
+    return np.where(allowed, out, instead)
