@@ -126,10 +126,10 @@ def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = Tru
             parts.append(slice(None) if way == "all" else draw(st.integers(-n, n - 1)) if way == "int" else
                          draw(slices(n)) if way == "slice" else draw(arrays(n, of)))
             axis += 1
-        while parts and isinstance(parts[-1], slice) and parts[-1] == slice(None) and Ellipsis not in map(_plain, parts):
-            parts.pop()
-        if not parts:
+        if all(_plain(part) in (slice(None), ...) for part in parts):
             return ...
+        while _plain(parts[-1]) == slice(None) and Ellipsis not in map(_plain, parts):
+            parts.pop()
         return parts[0] if len(parts) == 1 and draw(st.booleans()) else tuple(parts)
 
     return drawn()
