@@ -12,13 +12,13 @@ import numpy as np
 from symgrad.checking.accuracy import label
 from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, Report
 
-__all__ = ["Formula", "Line", "Outlined", "Parts", "Table", "as_html", "as_markdown", "as_rich", "as_text", "outline"]
+__all__ = ["Code", "Formula", "Line", "Outlined", "Parts", "Table", "as_html", "as_markdown", "as_rich", "as_text", "outline"]
 
 WIDE = 72  # characters of a formula that a line shows
 ROWS = 12  # rows of a table, or lines of a let-form, that are shown
 ENCLOSED = 24  # enclosures that are shown
 MATRIX = 6  # inputs up to which the Hessian is shown as a matrix
-STYLES = {PROVED: "bold green", "verified": "green", REFUTED: "bold red", NOT_CHECKABLE: "yellow"}
+STYLES = {PROVED: "bold green", "verified": "green", "passed": "green", "failed": "bold red", REFUTED: "bold red", NOT_CHECKABLE: "yellow"}
 
 
 class Line(NamedTuple):
@@ -34,6 +34,12 @@ class Formula(NamedTuple):
     right: Any
 
 
+class Code(NamedTuple):
+    """Lines to be copied as they are."""
+
+    text: str
+
+
 class Table(NamedTuple):
     """A table: its title, its headers and its rows."""
 
@@ -42,7 +48,7 @@ class Table(NamedTuple):
     rows: Sequence[tuple[str, ...]]
 
 
-Parts = Iterator[Line | Formula | Table]
+Parts = Iterator[Line | Code | Formula | Table]
 
 
 class Outlined(Protocol):
@@ -167,6 +173,8 @@ def as_text(report: Outlined) -> str:
             out.append(part.text)
         elif isinstance(part, Formula):
             out.append(f"{part.left} = {short(part.right)}")
+        elif isinstance(part, Code):
+            out += [f"    {line}".rstrip() for line in part.text.splitlines()]
         else:
             out += ["", part.title, *_columns([part.headers, *part.rows])]
     return "\n".join(out)
@@ -193,6 +201,8 @@ def as_rich(report: Outlined) -> Any:
             parts.append(Text(part.text, style="yellow" if part.text.startswith("note:") else ""))
         elif isinstance(part, Formula):
             parts.append(Text.assemble((part.left, "cyan"), " = ", short(part.right)))
+        elif isinstance(part, Code):
+            parts.append(Text("\n".join(f"    {line}" for line in part.text.splitlines()), style="dim"))
         else:
             table = RichTable(title=part.title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
             for k, header in enumerate(part.headers):
@@ -218,6 +228,8 @@ def as_markdown(report: Outlined) -> str:
         elif isinstance(part, Formula):
             latex = _latex(part)
             out.append(f"$${latex}$$" if latex else f"`{part.left} = {short(part.right)}`")
+        elif isinstance(part, Code):
+            out.append(f"```python\n{part.text}\n```")
         else:
             rows = [part.headers, ("---",) * len(part.headers), *part.rows]
             lines = ("| " + " | ".join(c if set(c) == {"-"} else _escaped(c) for c in row) + " |" for row in rows)
@@ -242,6 +254,8 @@ def as_html(report: Outlined) -> str:
             latex = _latex(part)
             code = html.escape(f"{part.left} = {short(part.right)}")
             out.append(f"<p>$\\displaystyle {html.escape(latex)}$</p>" if latex else f"<p><code>{code}</code></p>")
+        elif isinstance(part, Code):
+            out.append(f"<pre><code>{html.escape(part.text)}</code></pre>")
         else:
             cells = "".join(f"<th>{html.escape(h)}</th>" for h in part.headers)
             rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in part.rows)

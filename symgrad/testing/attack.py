@@ -23,7 +23,8 @@ class Attack:
     """An op under attack.
 
     `subject` is the op behind the face of its framework, `truth` what it should be (None where nothing is known of it but itself), `names`
-    and `domains` those of its tensor arguments, `elementwise` whether it acts on each element, `shrink` whether a failure is made as simple as it can be (that takes up to five seconds).
+    and `domains` those of its tensor arguments, `elementwise` whether it acts on each element, `shrink` whether a failure is made as
+    simple as it can be, which takes up to five seconds.
 
     Raises TypeError for what is no op and for claims that do not exist, ValueError for domains and formulas that do not fit.
     """

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,10 @@ from symgrad.checking.shown import Shown
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
-DIGITS = 20  # of a true number in a report
+DIGITS = 21  # of a true number in a report
+ELEMENTS = 64  # of an array that a report shows
+LINES, LONG = 12, 120  # of an exception's text
+HERE = PurePath(__file__).parents[1]
 
 
 class Wrong(AssertionError):
@@ -35,7 +42,11 @@ class NotApplicable(Exception):
 
 @dataclass
 class Failure(Shown):
-    """One thing that is wrong with an op, at the simplest input that shows it."""
+    """One thing that is wrong with an op, at the simplest input that shows it.
+
+    `given` are the cotangent and the tangents that matter, `difference` is what was returned less what is true, as a formula; `snippet` is code
+    that makes it happen again, `command` the test it happened in, `seed` how the examples are drawn again, `note` a word on how it was found.
+    """
 
     op: str
     check: str
@@ -46,56 +57,140 @@ class Failure(Shown):
     difference: Any = None
     snippet: str = ""
     seed: str = ""
+    command: str = ""
+    note: str = ""
+    exact: str = ""
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Formula, Line
+        from symgrad.checking.rendering import Code, Formula, Line, Table
 
         wrong = self.wrong
-        yield Line(f"{self.op}: {self.check}: {wrong.what}")
-        for name, x in {**self.inputs, **self.given}.items():
-            yield Line(f"  {name} = {shown(x)}")
+        first, *others = wrong.what.strip().splitlines() or [""]
+        yield Line(f"{self.op}: {self.check}: {first}")
+        if others:
+            yield Code("\n".join(others[:LINES]))
+        where = raised_at(wrong)
+        if where:
+            yield Line(f"raised {where}")
+        rows = [(name, kind(x), shown(x)) for name, x in {**self.inputs, **self.given}.items()]
         if self.parameters:
-            yield Line(f"  further arguments {', '.join(map(repr, self.parameters))}")
-        at = "" if wrong.index in (None, ()) else f" at {list(wrong.index or ())}"
-        if wrong.order is not None:
-            yield Line(f"  order {wrong.order}" + (f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""))
-        if wrong.returned is not None:
-            yield Line(f"  returned{at} {shown(wrong.returned)}")
-        if wrong.true is not None:
-            yield Line(f"  true{at}     {digits(wrong.true)}")
-        if wrong.ulp is not None:
-            yield Line(f"  error {wrong.ulp:.3g} ULP")
-        if wrong.exact:
-            yield Line(f"  exact is {wrong.exact}")
+            rows.append(("further", "", ", ".join(map(repr, self.parameters))))
+        yield Table("At", ("", "", ""), rows)
+        yield from self._sides()
+        if self.exact or wrong.exact:
+            yield Line(f"exact is {wrong.exact or self.exact}")
         if self.difference is not None:
             yield Formula("returned - true", self.difference)
+        if self.note:
+            yield Line(f"note: {self.note}")
         if self.snippet:
-            yield Line("reproduce:")
-            for line in self.snippet.splitlines():
-                yield Line(f"    {line}")
+            yield Line("to see it again:")
+            yield Code(self.snippet)
+        if self.command:
+            yield Line(f"or: {self.command}")
         if self.seed:
             yield Line(self.seed)
+
+    def _sides(self) -> Iterator[Any]:
+        """What was returned, what is true, and how far they are apart."""
+        from symgrad.checking.rendering import Line, Table
+
+        wrong = self.wrong
+        at = f" at {list(wrong.index)}" if wrong.index else ""
+        by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
+        rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), ("true" + at, digits(element(wrong.true, wrong.index))),
+                ("error", "" if wrong.ulp is None else f"{wrong.ulp:.3g} ULP")]
+        rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, wrong.ulp)) if value is not None]
+        if rows:
+            yield Table("Value" if wrong.order in (None, 0) else f"Derivative of order {wrong.order}{by}", ("", ""), rows)
+        elif wrong.order:
+            yield Line(f"order {wrong.order}{by}")
 
     def _names(self, wrt: Sequence[int]) -> list[str]:
         names = list(self.inputs)
         return [names[i] if i < len(names) else f"argument {i}" for i in wrt]
 
+    def as_dict(self) -> dict[str, Any]:
+        """The failure as what JSON can hold: numbers that are not finite are text, as are the many digits of a true one."""
+        wrong = self.wrong
+        return {"op": self.op, "check": self.check, "what": wrong.what, "order": wrong.order, "by": self._names(wrong.wrt),
+                "index": None if wrong.index is None else list(wrong.index), "inputs": {k: plain(x) for k, x in self.inputs.items()},
+                "parameters": [repr(p) for p in self.parameters], "given": {k: plain(x) for k, x in self.given.items()},
+                "returned": plain(wrong.returned), "true": None if wrong.true is None else digits(element(wrong.true, wrong.index)),
+                "ulp": plain(wrong.ulp), "exact": wrong.exact or self.exact, "difference": None if self.difference is None else str(self.difference),
+                "note": self.note, "snippet": self.snippet, "command": self.command, "seed": self.seed}
+
+    def to_json(self, **options: Any) -> str:
+        """`as_dict` as JSON; the options are those of `json.dumps`."""
+        return _json(self.as_dict(), options)
+
+
+def element(x: Any, index: tuple[int, ...] | None) -> Any:
+    """The element of an array that is meant, the array itself where none is."""
+    return x[index] if isinstance(x, np.ndarray) and index and x.ndim == len(index) else x
+
+
+def raised_at(wrong: Wrong) -> str:
+    """Where the op raised: file, line and function of the innermost frame that is not a framework's; "" where nothing was raised."""
+    error = wrong.__cause__
+    if error is None:
+        return ""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if HERE not in PurePath(f.filename).parents and "site-packages" not in f.filename]
+    return f"in {PurePath(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else ""
+
 
 def shown(x: Any) -> str:
-    """A value so that it can be read and typed again, with its shape and dtype where it is an array."""
-    if isinstance(x, np.ndarray):
+    """A value so that it can be read and typed again, every digit that it needs and not one more.
+
+    >>> shown(np.array([0.1, -0.0])), shown(np.float32(0.1))
+    ('[0.1, -0.0]', '0.1')
+    """
+    if isinstance(x, np.ndarray) and x.dtype != object:
         if x.ndim == 0:
-            return f"{x.item()!r} ({x.dtype}, shape ())"
-        return f"{np.array2string(x, separator=', ', floatmode='unique', threshold=64).replace(chr(10), '')} ({x.dtype}, shape {x.shape})"
-    return f"{x.item()!r} ({x.dtype})" if isinstance(x, np.generic) else repr(x)
+            return str(x[()])
+        return " ".join(np.array2string(x, separator=", ", threshold=ELEMENTS, max_line_width=10_000, formatter={"all": str}).split())
+    if isinstance(x, np.ndarray):
+        return digits(x)
+    return str(x) if isinstance(x, np.generic) else repr(x)
+
+
+def kind(x: Any) -> str:
+    """The dtype and the shape of an array."""
+    return f"{x.dtype.name} {x.shape}" if isinstance(x, (np.ndarray, np.generic)) else ""
 
 
 def digits(x: Any) -> str:
-    """A true number with twenty digits."""
+    """A true number, or an array of them, with twenty digits; a float as it is."""
     import mpmath
 
-    return mpmath.nstr(x, DIGITS) if isinstance(x, (mpmath.mpf, mpmath.mpc)) or hasattr(x, "_mpf_") else shown(x)
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
+        return inner if x.ndim == 0 else f"[{inner}]"
+    if isinstance(x, (mpmath.mpf, mpmath.mpc)) or hasattr(x, "_mpf_") or hasattr(x, "_mpc_"):
+        return str(mpmath.nstr(x, DIGITS))
+    return shown(x)
+
+
+def plain(x: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(x, np.ndarray):
+        if x.dtype == object:
+            return digits(x)
+        return {"dtype": x.dtype.name, "shape": list(x.shape), "values": [plain(e) for e in x.ravel()]}
+    if isinstance(x, (bool, np.bool_)):
+        return bool(x)
+    if isinstance(x, (int, np.integer)):
+        return int(x)
+    if isinstance(x, (complex, np.complexfloating)):
+        return str(complex(x))
+    if isinstance(x, float) or isinstance(x, np.generic):
+        return float(x) if math.isfinite(float(x)) else str(float(x))
+    return x if x is None or isinstance(x, str) else digits(x)
+
+
+def _json(data: Any, options: dict[str, Any]) -> str:
+    return json.dumps(data, **{"ensure_ascii": False, "allow_nan": False, **options})
 
 
 class CheckFailure(AssertionError):
@@ -124,6 +219,15 @@ class Result:
 
     def __bool__(self) -> bool:
         return self.verdict != "failed"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as what JSON can hold."""
+        return {"check": self.check, "verdict": self.verdict, "reason": self.reason, "examples": self.examples, "seconds": round(self.seconds, 4),
+                "failure": None if self.failure is None else self.failure.as_dict()}
+
+    def to_json(self, **options: Any) -> str:
+        """`as_dict` as JSON; the options are those of `json.dumps`."""
+        return _json(self.as_dict(), options)
 
 
 @dataclass
@@ -160,6 +264,23 @@ class OpReport(Shown):
                    f"(profile {self.profile}, seed {self.seed}, {sum(r.seconds for r in self.results):.2f} s)")
         if self.exact:
             yield Line(f"exact is {self.exact}")
-        yield Table("Checks", ("check", "", "examples", ""), [(r.check, r.verdict, str(r.examples or ""), r.reason) for r in self.results])
+        rows = [(r.check, r.verdict, str(r.examples or ""), first_line(r.reason)) for r in self.results]
+        yield Table("Checks", ("check", "", "examples", ""), rows)
         for failure in self.failures:
+            yield Line("")
             yield from failure.outline()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as what JSON can hold."""
+        return {"op": self.op, "verdict": self.verdict, "profile": self.profile, "seed": self.seed, "exact": self.exact,
+                "results": [r.as_dict() for r in self.results]}
+
+    def to_json(self, **options: Any) -> str:
+        """`as_dict` as JSON; the options are those of `json.dumps`."""
+        return _json(self.as_dict(), options)
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, cut where it is very long."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= LONG else line[:LONG - 2].rstrip() + " …"

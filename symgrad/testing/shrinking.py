@@ -1,85 +1,272 @@
-"""From an example that fails to the simplest one that does, by hypothesis; and the report of it."""
+"""From an example that fails to the simplest one that does, and the report of it."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symgrad.testing.drawing import Example, outside, quiet
-from symgrad.testing.failure import Failure, Wrong
+from symgrad.testing.failure import Failure, NotApplicable, Wrong
+from symgrad.testing.subjects.base import is_active
 
 if TYPE_CHECKING:
+    from symgrad.domains import Domain
     from symgrad.testing.attack import Attack
     from symgrad.testing.checks.base import Check
 
 __all__ = ["simplest"]
 
 SECONDS, EXAMPLES = 5.0, 200
+NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
+FEW = 12  # elements of an array that are made simple one by one
+ALONE = 64  # elements of an array that are each looked at alone
+DIGITS = 17
 
 
 def simplest(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
-    """The report of what is wrong at the simplest example; with `fixed` the one that failed is kept."""
-    best, why, notes = (example, wrong, []) if fixed else _searched(check, attack, example, wrong)
-    failure = Failure(attack.name, check.name, why, attack.inputs(best.xs), attack.claims.parameters)
-    failure.seed = "\n".join([f"the examples were drawn with @hypothesis.seed({attack.seed}); seed={attack.seed} draws them again", *notes])
-    return failure
+    """The report of what is wrong at the simplest example that is found in five seconds; with `fixed` the one that failed is kept."""
+    from symgrad.testing.snippets import pytest_command, snippet
+
+    search = Search(check, attack, example, wrong)
+    note, notes = "", []
+    if not search.again(example):
+        note = "it did not fail again at the same input: the op is random or has a state; this is what was seen first"
+    elif not fixed and attack.shrink:
+        notes = search.run()
+        if search.best is not example and not search.again(search.best):
+            search.best, search.why = example, wrong
+            note = "it did not fail again at a simpler input: the op has a state; this is what was seen first"
+    best, why = search.best, search.why
+    seed = "\n".join([f"examples drawn with @hypothesis.seed({attack.seed}); seed={attack.seed} draws the same ones", *notes])
+    return Failure(attack.name, check.name, why, attack.inputs(best.xs), attack.claims.parameters, _directions(attack, best, why),
+                   difference=_difference(attack, why), snippet=snippet(check, attack, best), seed=seed, command=pytest_command(), note=note,
+                   exact=why.exact or str(getattr(attack.truth, "exact", "") or ""))
+
+
+def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any]:
+    """The cotangent and those of the tangents that the failure is about, or that are not ones."""
+    out: dict[str, Any] = {}
+    if wrong.order or not np.all(example.cotangent == 1):
+        out["cotangent"] = example.cotangent
+    names = list(attack.inputs(example.xs))
+    for k, tangents in enumerate(example.tangents):
+        plain = all(t is None or bool(np.all(t == 1)) for t in tangents)
+        if k < (wrong.order or 0) - 1 or not plain:
+            label = "tangent" if k == 0 else f"tangent {k + 1}"
+            out |= {f"{label} of {name}": t for name, t in zip(names, tangents) if t is not None}
+    return out
+
+
+def _difference(attack: Attack, wrong: Wrong) -> Any:
+    """The difference from the truth as a formula, None where there is none; what goes wrong on the way there is not what is reported."""
+    from symgrad.testing import truths
+
+    find: Callable[..., Any] | None = getattr(truths, "difference", None)
+    if find is None:
+        return None
+    try:
+        return find(attack, wrong)
+    except Exception:
+        return None
+
+
+class Search:
+    """A search for the simplest example. `best` is the simplest one so far and `why` what is wrong there."""
+
+    def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):
+        self.check, self.attack, self.best, self.why = check, attack, example, wrong
+        self.kind = _kind(wrong)
+        self.end = time.monotonic() + SECONDS
+        self.known: dict[tuple, Wrong | None] = {}
+
+    def again(self, example: Example) -> Wrong | None:
+        """What is wrong at an example, if it is the same thing."""
+        from symgrad.testing.checks.base import attempt
+
+        try:
+            found = attempt(self.check, self.attack, example)
+        except NotApplicable:
+            return None
+        return found if found is not None and _kind(found) == self.kind else None
+
+    def fails(self, example: Example) -> bool:
+        """Whether an example fails as the first one did; then it is the best."""
+        key = _key(example)
+        if key not in self.known:
+            if time.monotonic() > self.end:
+                return False
+            self.known[key] = self.again(example)
+        found = self.known[key]
+        if found is None:
+            return False
+        self.best, self.why = example, found
+        return True
+
+    def first(self, examples: Iterable[Example]) -> bool:
+        """Whether one of the examples fails; the first that does is the best."""
+        return any(self.fails(e) for e in examples)
+
+    def run(self) -> list[str]:
+        """Make the example smaller, then its numbers simpler; and what hypothesis says of its own search, where that was needed."""
+        notes: list[str] = []
+        if self.attack.elementwise:
+            self.smaller()
+            self.simpler()
+        else:
+            notes = self.searched()
+        self.plainer()
+        return notes
+
+    def smaller(self) -> None:
+        """An element alone, else fewer of them."""
+        if self.first(_singles(self.best)):
+            return
+        while self.first(_parts(self.best)):
+            pass
+
+    def simpler(self) -> None:
+        """Simpler numbers for the arguments, inside their domains."""
+        for k, domain in enumerate(self.attack.domains[:len(self.best.xs)]):
+            x = self.best.xs[k]
+            if x.size > 1 and self.first(self._with(k, np.full_like(x, c)) for c in _candidates(x.flat[0], domain)):
+                continue
+            for at in list(np.ndindex(x.shape))[:FEW]:
+                self.first(self._with(k, _put(self.best.xs[k], at, c)) for c in _candidates(x[at], domain))
+
+    def _with(self, k: int, x: np.ndarray) -> Example:
+        return self.best._replace(xs=(*self.best.xs[:k], x, *self.best.xs[k + 1:]))
+
+    def plainer(self) -> None:
+        """Ones for the cotangent and the tangents, or ones but for an element."""
+        e = self.best
+        ones = tuple(tuple(np.ones_like(x) if is_active(x) else None for x in e.xs) for _ in e.tangents)
+        if self.fails(e._replace(cotangent=np.ones_like(e.cotangent, dtype=np.float64), tangents=ones)):
+            return
+        self.first([e._replace(tangents=ones)])
+        self.first([self.best._replace(cotangent=c(self.best.cotangent)) for c in (np.ones_like, np.sign, np.round)])
+        for k in range(len(e.tangents)):
+            self.first(self.best._replace(tangents=(*self.best.tangents[:k], change, *self.best.tangents[k + 1:]))
+                       for change in (ones[k], tuple(None if t is None else np.sign(t) for t in self.best.tangents[k])))
+
+    def searched(self) -> list[str]:
+        """What hypothesis finds among the examples of the check, and what it says of how to find that again."""
+        import hypothesis
+
+        notes: list[str] = []
+
+        def search() -> None:
+            @hypothesis.seed(self.attack.seed)
+            @quiet(EXAMPLES, [hypothesis.Phase.generate, hypothesis.Phase.shrink])
+            @hypothesis.given(self.attack.strategy(self.check.draws))
+            def test(example: Example) -> None:
+                if self.fails(example):
+                    raise _Found
+
+            try:
+                test()
+            except _Found as error:
+                notes.extend(line for note in getattr(error, "__notes__", []) for line in note.splitlines() if "reproduce_failure" in line)
+            except hypothesis.errors.HypothesisException:  # what is random does not fail twice
+                pass
+
+        first, why = self.best, self.why
+        outside(search)
+        if _size(self.best) > _size(first):
+            self.best, self.why = first, why
+        return notes
+
+
+class _Found(AssertionError):
+    """The only thing hypothesis sees: that an example fails."""
+
+
+def _kind(wrong: Wrong) -> tuple[Any, ...]:
+    """What has to stay the same while the example gets simpler."""
+    return type(wrong.__cause__), wrong.order
+
+
+def _arrays(example: Example) -> list[np.ndarray]:
+    return [*example.xs, example.cotangent, *(t for s in example.tangents for t in s if t is not None)]
 
 
 def _key(example: Example) -> tuple:
-    arrays = [*example.xs, example.cotangent, *(t for s in example.tangents for t in s if t is not None)]
-    return tuple((a.shape, a.dtype.name, a.tobytes()) for a in arrays)
+    return tuple((a.shape, a.dtype.name, a.tobytes()) for a in _arrays(example))
 
 
-def _singles(attack: Attack, example: Example) -> Iterator[Example]:
-    """Each element of an example by itself, for an op that acts on elements."""
-    if not attack.elementwise or len({x.shape for x in example.xs}) != 1 or example.cotangent.shape != example.xs[0].shape:
+def _size(example: Example) -> tuple[int, int]:
+    """How much there is to read."""
+    return sum(x.size for x in example.xs), sum(len(repr(v)) for x in example.xs for v in np.ravel(x).tolist())
+
+
+def _mapped(example: Example, change: Callable[[np.ndarray], np.ndarray]) -> Example:
+    return Example(tuple(map(change, example.xs)), change(example.cotangent),
+                   tuple(tuple(None if t is None else change(t) for t in s) for s in example.tangents))
+
+
+def _singles(example: Example) -> Iterator[Example]:
+    """Each element of an example by itself, of broadcast arguments with what it meets."""
+    shape = example.cotangent.shape
+    if shape == () or example.cotangent.size > ALONE:
         return
-    for at in np.ndindex(example.cotangent.shape):
-        yield Example(tuple(np.asarray(x[at]) for x in example.xs), np.asarray(example.cotangent[at]),
-                      tuple(tuple(None if t is None else np.asarray(t[at]) for t in s) for s in example.tangents))
+    try:
+        wide = _mapped(example, lambda a: np.broadcast_to(a, shape))
+    except ValueError:  # the value has another shape than its arguments
+        return
+    for at in np.ndindex(shape):
+        yield _mapped(wide, lambda a, at=at: np.array(a[at]))  # type: ignore[misc]
 
 
-def _searched(check: Check, attack: Attack, example: Example, wrong: Wrong) -> tuple[Example, Wrong, list[str]]:
-    import hypothesis
-    from hypothesis import strategies as st
+def _parts(example: Example) -> Iterator[Example]:
+    """The example with one axis gone, or with fewer elements along one."""
+    rank = max(a.ndim for a in _arrays(example))
+    for axis in range(rank, 0, -1):  # counted from the last, as broadcasting does
+        sizes = {a.shape[-axis] for a in _arrays(example) if a.ndim >= axis}
+        size = max(sizes)
+        if axis == rank:
+            for i in range(min(size, 2)):
+                yield _mapped(example, lambda a, i=i: a[min(i, a.shape[0] - 1)].copy() if a.ndim == rank else a)  # type: ignore[misc]
+        halves = [slice(0, size // 2), slice(size // 2, size)] if size > 3 else []
+        for kept in [*halves, *([k for k in range(size) if k != gone] for gone in range(min(size, ALONE)) if size > 1)]:
+            def cut(a: np.ndarray, axis: int = axis, size: int = size, kept: Any = kept) -> np.ndarray:
+                whole = (slice(None),) * (a.ndim - axis)
+                return a[(*whole, kept)].copy() if a.ndim >= axis and a.shape[-axis] == size else a
 
-    from symgrad.testing.checks.base import attempt
+            yield _mapped(example, cut)
 
-    failing: dict[tuple, Wrong] = {_key(example): wrong}
-    candidates = [example]
-    for single in _singles(attack, example):
-        found = attempt(check, attack, single)
-        if found is not None:
-            failing[_key(single)] = found
-            candidates.insert(0, single)
-            break
-    last: list[tuple[Example, Wrong]] = [(candidates[0], failing[_key(candidates[0])])]
-    end = time.monotonic() + SECONDS
-    notes: list[str] = []
 
-    def search() -> None:
-        @hypothesis.seed(attack.seed)
-        @quiet(EXAMPLES, [hypothesis.Phase.generate, hypothesis.Phase.shrink])
-        @hypothesis.given(st.one_of(attack.strategy(check.draws), st.sampled_from(candidates)))
-        def fails(drawn: Example) -> None:
-            key = _key(drawn)
-            found = failing.get(key)
-            if found is None and time.monotonic() < end:
-                found = attempt(check, attack, drawn)
-            if found is not None:
-                failing[key] = found
-                last[0] = drawn, found
-                raise found
+def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
+    """Simpler numbers of the domain than x, the simplest first."""
+    kind = x.dtype.kind
+    if kind == "c":
+        return
+    value = float(x)
+    seen = set()
+    for c in _simpler(value):
+        if c == value:
+            return
+        if c not in seen and c in domain and (c in NUMBERS or len(repr(c)) < len(repr(value))) and (kind in "fV" or c.is_integer()):
+            seen.add(c)
+            with np.errstate(all="ignore"):
+                exact = x.dtype.type(c)
+            if float(exact) == c or kind in "fV" and math.isfinite(float(exact)) and float(exact) in domain:
+                yield exact
 
-        try:
-            fails()
-        except Wrong as error:
-            notes.extend(line for note in getattr(error, "__notes__", []) for line in note.splitlines() if "reproduce_failure" in line)
-        except hypothesis.errors.HypothesisException:  # what is random does not fail twice
-            pass
 
-    outside(search)
-    return *last[0], notes
+def _simpler(value: float) -> Iterator[float]:
+    yield from NUMBERS[:NUMBERS.index(value)] if value in NUMBERS else NUMBERS
+    if math.isfinite(value):
+        yield float(math.trunc(value)) if abs(value) < 1e6 else value
+        if value:
+            exponent = math.floor(math.log10(abs(value)))
+            yield from (math.copysign(10.0**k, value) for k in (exponent + 1, exponent) if abs(k) < 300)
+        yield from (float(f"{value:.{digits}g}") for digits in range(1, DIGITS))
+
+
+def _put(x: np.ndarray, at: tuple[int, ...], value: Any) -> np.ndarray:
+    out = x.copy()
+    out[at] = value
+    return out
