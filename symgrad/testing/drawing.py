@@ -1,7 +1,7 @@
 """The examples an op is attacked with: arguments inside its domains, with a cotangent and tangents, drawn by hypothesis or special.
 
-Hypothesis draws drafts: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; what an op adds
-is the shape of its value. One byte stands for an element (see `symgrad.testing.strategies.numbers_table`).
+Hypothesis draws bytes; bytes stand for a draft: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; what
+an op adds is the shape of its value. One byte stands for an element (see `symgrad.testing.strategies.numbers_table`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from symgrad.domains import REAL, UNIT_OPEN, Domain
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.strategies.arrays import ARRANGEMENTS, CODED, KEYS, arranged, code_size, coded
+from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_table import table
 from symgrad.testing.strategies.tangents import readable
@@ -35,7 +35,10 @@ MOST = 6  # elements of an argument of an elementwise op
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
 TIES = ("", "", "", "equal", "some", "next")
+WAYS = ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]
 AXES = ("", "", "real", "imaginary", "conjugate")
+BLOCK = 2048  # bytes that hypothesis draws at a time
+HEADER, TRAILER = 2, 4
 Shape = tuple[int, ...]
 
 
@@ -62,6 +65,22 @@ class Plan(NamedTuple):
     domains: tuple[Domain, ...]
     shapes: tuple[Shape, ...] | None
     smallest: float
+
+    @property
+    def counts(self) -> list[int]:
+        """How many numbers are drawn for each argument."""
+        return [MOST if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
+
+    @property
+    def starts(self) -> list[int]:
+        """Where the bytes of each argument's numbers start, those of imaginary parts after those of all real ones, and where the last end."""
+        sizes = [code_size(n) for n in self.counts] * (2 if self.kind == "complex" else 1)
+        return list(itertools.accumulate(sizes, initial=HEADER + len(self.domains)))
+
+    @property
+    def size(self) -> int:
+        """How many bytes stand for a draft."""
+        return self.starts[-1] + TRAILER
 
     def table(self, i: int) -> np.ndarray:
         """The numbers for one argument. Raises NotApplicable where the type has none in the domain."""
@@ -125,49 +144,35 @@ def strategy_of(attack: Attack, kind: str) -> Any:
         if not found:
             raise NotApplicable("it has no special points")
         return hypothesis_needed().strategies.sampled_from(found)
-    return _drafts(plan_of(attack, kind)).map(lambda draft: finished(attack, draft))
+    plan = plan_of(attack, kind)
+    size = plan.size
+    return hypothesis_needed().strategies.binary(min_size=size, max_size=size).map(lambda code: finished(attack, decoded(plan, code)))
 
 
-def _drafts(plan: Plan) -> Any:
-    """The strategy for drafts."""
-    st = hypothesis_needed().strategies
-    keys = st.integers(0, 255)
-    counts = [MOST if plan.shapes is None else math.prod(plan.shapes[i]) for i in range(len(plan.domains))]
-    codes = st.tuples(*(st.binary(min_size=code_size(n), max_size=code_size(n)) for n in counts))
-    filling = st.integers(0, KEYS - 1) if max(counts, default=0) > CODED else st.just(0)
-    if plan.kind == "complex":
-        codes = st.tuples(codes, codes, st.sampled_from(AXES)).map(lambda c: c)
-        numbers: Callable[..., Sequence[np.ndarray]] = _complex_numbers
-    else:
-        numbers = _numbers
-    layouts = _layouts(plan)
-
-    def draft(layout: Any, code: Any, key: int, how: str, cotangent: int, tangents: int) -> Draft:
-        shapes = layouts(layout)
-        flat = numbers(plan, [math.prod(s) for s in shapes], code, key)
-        xs = [x.reshape(s) for x, s in zip(flat, shapes)]
-        xs = _tied(xs, how, plan.domains) if plan.shapes is None else [arranged(x, how, d) for x, d in zip(xs, plan.domains)]
-        return Draft(tuple(map(typed, xs, plan.domains)), cotangent, tangents)
-
+def decoded(plan: Plan, code: bytes) -> Draft:
+    """The draft that bytes stand for: shapes, how the arguments are arranged, their numbers, the keys. Zeros stand for the simplest one."""
     count = len(plan.domains)
-    chosen = st.sampled_from(SHAPES) if plan.kind in ("points", "low", "complex") and plan.shapes is None else st.just(())
-    if plan.kind == "broadcast":
-        chosen = st.tuples(st.sampled_from(COMMON), st.tuples(*[st.integers(0, 15)] * count))
-    ways = st.just("")
+    counts = plan.counts
+    body = [code[start:start + code_size(n)] for n, start in zip(counts * 2, plan.starts)]
+    filling = code[-3] * 256 + code[-4]
+    shapes = plan.shapes or _shapes(plan, code[0], code[2:2 + count])
+    xs = [_coded(plan.table(i), body[i], counts[i], shape, filling) for i, shape in enumerate(shapes)]
+    way = code[1]
+    if plan.kind == "complex":
+        way //= len(AXES)
+        xs = _complex(plan, xs, body[count:], AXES[code[1] % len(AXES)], filling)
     if plan.shapes is not None:
-        ways = st.sampled_from(ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:])
-    elif count > 1 and plan.kind != "broadcast":
-        ways = st.sampled_from(TIES)
-    return st.builds(draft, chosen, codes, filling, ways, keys, keys)
+        xs = [arranged(x, WAYS[way % len(WAYS)], d) for x, d in zip(xs, plan.domains)]
+    else:
+        xs = _tied(xs, TIES[way % len(TIES)], plan.domains)
+    return Draft(tuple(map(typed, xs, plan.domains)), code[-1], code[-2])
 
 
-def _layouts(plan: Plan) -> Callable[[Any], Sequence[Shape]]:
-    """From what is drawn for shapes to the shapes."""
-    if plan.shapes is not None:
-        return lambda _: plan.shapes  # type: ignore[return-value]
+def _shapes(plan: Plan, common: int, parts: bytes) -> list[Shape]:
+    """The shapes of the arguments of an elementwise op, as bytes say it."""
     if plan.kind == "broadcast":
-        return lambda layout: [_part(layout[0], k) for k in layout[1]]
-    return lambda shape: [shape] * len(plan.domains)
+        return [_part(COMMON[common % len(COMMON)], k) for k in parts]
+    return [() if plan.kind == "scalars" else SHAPES[common % len(SHAPES)]] * len(parts)
 
 
 def _part(common: Shape, k: int) -> Shape:
@@ -177,27 +182,24 @@ def _part(common: Shape, k: int) -> Shape:
     return options[k % len(options)]
 
 
-def _numbers(plan: Plan, counts: Sequence[int], code: Sequence[bytes], key: int) -> list[np.ndarray]:
-    return [coded(plan.table(i), c, n, key) if plan.shapes is not None else coded(plan.table(i), c, MOST)[:n]
-            for i, (n, c) in enumerate(zip(counts, code))]
+def _coded(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
+    return coded(entries, code, count, filling)[:math.prod(shape)].reshape(shape)
 
 
-def _complex_numbers(plan: Plan, counts: Sequence[int], code: Any, key: int) -> list[np.ndarray]:
+def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
     """Real parts in the domain, any imaginary parts; on the imaginary axis only near 0, and beside it farther off, where there may be cuts."""
-    real, imaginary, axis = _numbers(plan, counts, code[0], key), [], code[2]
-    for i, (n, c) in enumerate(zip(counts, code[1])):
-        entries = table(UNIT_OPEN if axis == "imaginary" else REAL, "float64", *SIZES["complex"])
-        part = coded(entries, c, n, key) if plan.shapes is not None else coded(entries, c, MOST)[:n]
-        if axis == "imaginary" and 0.0 in plan.domains[i]:
-            real[i] = np.zeros(n)
-        elif axis == "real":
-            part = np.zeros(n)
-        elif axis == "conjugate" and n > 1:
-            half = n // 2
-            real[i] = np.concatenate([real[i][:n - half], real[i][:half]])
-            part = np.concatenate([part[:n - half], -part[:half]])
-        imaginary.append(np.where((real[i] == 0) & (np.abs(part) >= 1), part / 16, part))
-    return [a + 1j * b for a, b in zip(real, imaginary)]
+    out = []
+    for x, code, n, d in zip(real, codes, plan.counts, plan.domains):
+        upright = axis == "imaginary" and 0.0 in d
+        part = _coded(table(UNIT_OPEN if upright else REAL, "float64", *SIZES["complex"]), code, n, x.shape, filling)
+        x = np.zeros(x.shape) if upright else x
+        if axis == "real":
+            part = np.zeros(x.shape)
+        elif axis == "conjugate":
+            half = x.size // 2
+            x, part = (np.concatenate([v.ravel()[:x.size - half], sign * v.ravel()[:half]]).reshape(x.shape) for v, sign in ((x, 1), (part, -1)))
+        out.append(x + 1j * np.where((x == 0) & (np.abs(part) >= 1), part / 16, part))
+    return out
 
 
 def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:
@@ -251,21 +253,23 @@ def drawn(attack: Attack, kind: str) -> list[Example]:
 
 
 def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
+    """Drafts that hypothesis draws, many at a time: one by one they would take ten times as long."""
     hypothesis = hypothesis_needed()
-    out: list[Draft] = []
-    strategy = _drafts(plan)
+    size = plan.size
+    block = max(1, min(count, BLOCK // size))
+    codes: dict[bytes, None] = {}
 
     def collect() -> None:
         @hypothesis.seed(seed)
-        @quiet(count, [hypothesis.Phase.generate])
-        @hypothesis.given(strategy)
-        def draw(draft: Draft) -> None:
-            out.append(draft)
+        @quiet(2 + count // block, [hypothesis.Phase.generate])
+        @hypothesis.given(hypothesis.strategies.binary(min_size=size * block, max_size=size * block))
+        def draw(many: bytes) -> None:
+            codes.update(dict.fromkeys(many[k:k + size] for k in range(0, len(many), size)))
 
         draw()
 
     outside(collect)
-    return out[:count]
+    return [decoded(plan, code) for code in codes][:count]
 
 
 def quiet(examples: int, phases: Sequence[Any]) -> Any:
