@@ -79,7 +79,8 @@ right("1e200 x", "scale", "its square overflows", lambda xp, x: 1e200 * x, lambd
       domain=(-1e6, 1e6), elementwise=True, dtypes=("float64",))
 right("near 1", "condition", "x - 1 loses digits near 1, as it must", lambda xp, x: x - 1, lambda xp, y, x: 1 + 0 * x, formula="x - 1",
       domain=(0.5, 2))
-right("log near 1", "condition", "the condition is 1/log x", lambda xp, x: xp.log(x), lambda xp, y, x: 1 / x, formula="log(x)", domain=(0.5, 2))
+right("log near 1", "condition", "the condition is 1/log x", lambda xp, x: xp.log(x), lambda xp, y, x: 1 / x, formula="log(x)", domain=(0.5, 2),
+      point="positive")
 right("difference of two", "condition", "a - b of nearly equal numbers", lambda xp, a, b: a - b, lambda xp, y, a, b: 1 + 0 * a,
       lambda xp, y, a, b: -1 + 0 * b, formula="a - b")
 right("large offset", "condition", "1e6 + sin x, whose gradient is small beside it", lambda xp, x: 1e6 + xp.sin(x), lambda xp, y, x: xp.cos(x),

@@ -1,0 +1,151 @@
+"""Who is caught, by which checks, in how many seeds: `python tests/power/measuring.py` measures, and writes measured.json and README.md.
+
+`--only NAME` measures some entries again, `--checkers` what torch and JAX say, `--seeds N` with fewer seeds (nothing is written then).
+"""
+
+import argparse
+import contextlib
+import importlib
+import json
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from power_entries import RIGHT, WRONG, Entry
+
+from symgrad.testing import check_op
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import silence
+
+for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "right_numbers", "right_arrays"):
+    importlib.import_module(_module)
+
+__all__ = ["ENTRIES", "RECORD", "attacked", "checkers", "customary", "measured", "recorded"]
+
+ENTRIES = {**{f"wrong/{name}": e for name, e in WRONG.items()}, **{f"right/{name}": e for name, e in RIGHT.items()}}
+RECORD = Path(__file__).with_name("measured.json")
+SEEDS = 20
+
+
+def attacked(entry: Entry, seed: int, checks=None, profile: str = "dev") -> dict[str, str]:
+    """The checks that find something wrong with an op under one seed, and what."""
+    attack = Attack(entry.make(), profile=profile, seed=seed, **entry.claims)
+    attack.shrink = False  # what is found counts, not how it is told
+    report = check_op(attack, checks=checks, raise_exception=False)
+    return {r.check: r.reason for r in report.results if r.verdict == "failed"}
+
+
+def measured(entry: Entry, seeds=range(SEEDS)) -> dict:
+    """In how many seeds an op is caught, and how often by which check."""
+    found = [attacked(entry, seed) for seed in seeds]
+    checks = Counter(name for one in found for name in one)
+    return {"caught": sum(map(bool, found)), "checks": dict(sorted(checks.items(), key=lambda item: (-item[1], item[0])))}
+
+
+def customary(entry: Entry, seed: int) -> list[np.ndarray]:
+    """The random point that a framework's own checker is customarily asked at: standard normal, moved into the domain where there is one."""
+    rng = np.random.default_rng(seed)
+    attack = Attack(entry.make(), **entry.claims)
+    count = len(attack.names) if attack.names else 1
+    shapes = entry.claims.get("shapes") or ((4,),) * count
+    out = []
+    for shape in shapes:
+        x = rng.standard_normal(shape)
+        if entry.category == "complex":
+            x = x + 1j * rng.standard_normal(shape)
+        out.append({"normal": lambda x=x: x, "positive": lambda x=x: np.abs(x) + 0.01, "negative": lambda x=x: -np.abs(x) - 0.01,
+                    "above 1": lambda x=x: 1.01 + np.abs(x), "unit": lambda shape=shape: rng.uniform(0.01, 0.99, shape)}[entry.point]())
+    return out
+
+
+def _said(call) -> bool:
+    """Whether a checker finds something wrong: it says so, or the op raises."""
+    with silence(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return call() is False
+        except Exception:  # the checkers' own and the op's
+            return True
+
+
+def torch_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
+    """In how many seeds `gradcheck`, and `gradgradcheck`, find something; None where torch cannot say the op."""
+    import torch
+    from twins_torch import torch_twin
+
+    if torch_twin(entry) is None:
+        return None
+    out = []
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        forward = {"check_forward_ad": True} if entry.category == "modes" and check is torch.autograd.gradcheck else {}
+        count = 0
+        for seed in seeds:
+            torch.manual_seed(seed)
+            xs = tuple(torch.tensor(x, requires_grad=True) for x in customary(entry, seed))
+            count += _said(lambda check=check, xs=xs, forward=forward: check(torch_twin(entry), xs, **forward))
+        out.append(count)
+    return out
+
+
+def jax_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
+    """In how many seeds `check_grads` of the orders 1 and 2 finds something; None where JAX cannot say the op."""
+    import jax
+    from jax.test_util import check_grads
+
+    jax.config.update("jax_enable_x64", True)
+    from twins_jax import jax_twin, modes_of
+
+    if jax_twin(entry) is None:
+        return None
+    out = []
+    for order in (1, 2):
+        out.append(sum(_said(lambda order=order, seed=seed: check_grads(
+            jax_twin(entry), tuple(customary(entry, seed)), order=order, modes=modes_of(entry))) for seed in seeds))
+    return out
+
+
+def checkers(entry: Entry, seeds=range(SEEDS)) -> dict:
+    """What torch's and JAX's own checkers say of the same op."""
+    return {"torch": torch_says(entry, seeds), "jax": jax_says(entry, seeds)}
+
+
+def recorded() -> dict:
+    """The measurements that stand in the table."""
+    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", help="entries, or wrong, or right")
+    parser.add_argument("--missing", action="store_true", help="only those without a complete measurement")
+    parser.add_argument("--checkers", action="store_true", help="what torch and JAX say, not symgrad")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    given = parser.parse_args()
+    record = recorded()
+    start = time.time()
+    for name, entry in ENTRIES.items():
+        group, _, own = name.partition("/")
+        if given.only is not None and not {group, own, name} & set(given.only):
+            continue
+        done = record.get(name, {})
+        if given.missing and ("torch" in done if given.checkers else done.get("caught") == (SEEDS if group == "wrong" else 0)):
+            continue
+        before = time.perf_counter()
+        found = checkers(entry, range(given.seeds)) if given.checkers else measured(entry, range(given.seeds))
+        print(f"{name:55} {time.perf_counter() - before:6.1f} s  {json.dumps(found)}", flush=True)
+        if given.seeds == SEEDS:
+            fresh = recorded()  # another process may measure the rest
+            fresh[name] = {**fresh.get(name, {}), **found}
+            RECORD.write_text(json.dumps({k: fresh[k] for k in ENTRIES if k in fresh}, indent=0) + "\n")
+    print(f"{time.time() - start:.0f} s")
+    if given.seeds == SEEDS:
+        from power_table import write
+
+        write(recorded())
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()
