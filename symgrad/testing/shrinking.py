@@ -144,7 +144,7 @@ class Search:
         """Ones for the cotangent and the tangents, or ones but for an element."""
         e = self.best
         ones = tuple(tuple(np.ones_like(x) if is_active(x) else None for x in e.xs) for _ in e.tangents)
-        if self.fails(e._replace(cotangent=np.ones_like(e.cotangent, dtype=np.float64), tangents=ones)):
+        if self.fails(e._replace(cotangent=np.ones_like(e.cotangent), tangents=ones)):
             return
         self.first([e._replace(tangents=ones)])
         self.first([self.best._replace(cotangent=c(self.best.cotangent)) for c in (np.ones_like, np.sign, np.round)])
@@ -242,6 +242,8 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
     """Simpler numbers of the domain than x, the simplest first."""
     kind = x.dtype.kind
     if kind == "c":
+        yield from (x.dtype.type(complex(a, b)) for b in (0.0, 1.0, -1.0, 2.0, -2.0, x.imag) for a in (*NUMBERS[:6], x.real)
+                    if a in domain and len(str(complex(a, b))) < len(str(complex(x))))
         return
     value = float(x)
     seen = set()

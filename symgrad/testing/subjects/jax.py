@@ -62,21 +62,28 @@ class JaxSubject(Subject):
         """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through what was before."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
         with self._wide():
-            leaves = [self.numpy.array(x) for x in xs]
-
-            def function(*active: Any) -> Any:
-                given = list(leaves)
-                for i, x in zip(places, active):
-                    given[i] = x
-                return self._called(*given)
-
-            level = self._pulled(function, cotangent)
+            level = self._pulled(self._of_some(self._called, xs, places), cotangent)
             for ts in tangents:
                 level = self._pulled(level, tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places))
-            out: list[Array | None] = [None] * len(xs)
-            for i, c in zip(places, level(*(leaves[i] for i in places))):
-                out[i] = np.array(c)
-            return out
+            return self._one_each(level, xs, places)
+
+    def _of_some(self, function: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> Callable[..., Any]:
+        """The function of the arguments at some places alone."""
+        leaves = [self.numpy.array(x) for x in xs]
+
+        def of_some(*some: Any) -> Any:
+            given = list(leaves)
+            for i, x in zip(places, some):
+                given[i] = x
+            return function(*given)
+
+        return of_some
+
+    def _one_each(self, level: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> list[Array | None]:
+        out: list[Array | None] = [None] * len(xs)
+        for i, c in zip(places, level(*(self.numpy.array(xs[i]) for i in places))):
+            out[i] = np.array(c)
+        return out
 
     def _pulled(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
         """The pullback of a cotangent as a function of the arguments. JAX does not conjugate what the others do."""
@@ -97,17 +104,10 @@ class JaxSubject(Subject):
         """`jax.jvp`. Raises NotApplicable for a `custom_vjp` function, which has no pushforward."""
         places = [i for i, t in enumerate(ts) if t is not None]
         with self._wide():
-            leaves = [self.numpy.array(x) for x in xs]
-
-            def function(*some: Any) -> Any:
-                given = list(leaves)
-                for i, x in zip(places, some):
-                    given[i] = x
-                return self._called(*given)
-
             try:
-                tangents = tuple(self.numpy.asarray(ts[i]).astype(leaves[i].dtype) for i in places)
-                return self.jax.jvp(function, tuple(leaves[i] for i in places), tangents)[1]
+                primals = tuple(self.numpy.array(xs[i]) for i in places)
+                tangents = tuple(self.numpy.asarray(ts[i]).astype(x.dtype) for i, x in zip(places, primals))
+                return self.jax.jvp(self._of_some(self._called, xs, places), primals, tangents)[1]
             except (TypeError, ValueError) as error:
                 if any(words in str(error) for words in NO_FORWARD):
                     raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
@@ -116,12 +116,24 @@ class JaxSubject(Subject):
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`jax.vmap`. Raises NotApplicable where the function looks at its numbers or calls back into Python."""
         with self._wide():
+            return self.array(self._mapped(batched)(*(self.numpy.array(x) for x in xs)))
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        """`jax.vjp` of `jax.vmap`."""
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        with self._wide():
+            return self._one_each(self._pulled(self._of_some(self._mapped(batched), xs, places), cotangent), xs, places)
+
+    def _mapped(self, batched: Sequence[bool]) -> Callable[..., Any]:
+        def mapped(*leaves: Any) -> Any:
             try:
-                return self.array(self.jax.vmap(self._called, tuple(0 if b else None for b in batched))(*(self.numpy.array(x) for x in xs)))
+                return self.jax.vmap(self._called, tuple(0 if b else None for b in batched))(*leaves)
             except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
                 if self.claims.batched:
                     raise
                 raise NotApplicable(f"no rule for vmap: {str(error).splitlines()[0][:160]}") from error
+
+        return mapped
 
     def refuses_order(self, error: Exception) -> bool:
         """Whether an error says that a rule cannot be differentiated: one that calls back into Python, or a custom_vjp below a jvp."""

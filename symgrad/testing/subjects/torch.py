@@ -91,10 +91,23 @@ class TorchSubject(Subject):
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`torch.func.vmap`. Raises NotApplicable where a Function on the way has no rule for it."""
-        mapped = self.torch.func.vmap(lambda *leaves: self.call(leaves), tuple(0 if b else None for b in batched),
+        return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        """`torch.autograd.grad` through `torch.func.vmap`."""
+        leaves = [self.leaf(x) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        found = self.grad([self._mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        out: list[Array | None] = [None] * len(xs)
+        for i, c in zip(places, found):
+            out[i] = None if c is None else self.array(c)
+        return out
+
+    def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+        mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched),
                                       randomness="different" if self.claims.random else "error")
         try:
-            return self.array(mapped(*(self.leaf(x, False) for x in xs)))
+            return mapped(*leaves)
         except (RuntimeError, NotImplementedError) as error:
             if self.claims.batched:
                 raise
