@@ -22,7 +22,10 @@ MODERATE = (1e100, 1e50, 1e30)
 
 
 class Sides(NamedTuple):
-    """Two arrays that should be the same up to rounding, with the size of the terms they are made of."""
+    """Two arrays that should be the same up to rounding, with the size of the terms they are made of.
+
+    `identical` says that where one is not finite the other must be the same; elsewhere such places are passed over.
+    """
 
     what: str
     left: Array
@@ -30,6 +33,7 @@ class Sides(NamedTuple):
     size: Array
     order: int | None = None
     wrt: tuple[int, ...] = ()
+    identical: bool = False
 
 
 def wide(x: Any) -> Array:
@@ -76,17 +80,16 @@ def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Arra
     return out
 
 
-def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], *, exact: str = "", identical: bool = False) -> None:
+def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], exact: str = "") -> None:
     """Raise `Wrong` where two sides differ by more than 16 roundings of their terms, and by more than rounding can explain.
 
     `sides(arrays)` computes them. Where cancellation leaves more than the 16 roundings, they are computed again with every number in
-    `arrays` moved by a few last places: a difference of rounding then varies as much as it is large, one of a mistake stays. `identical` says
-    that where one side is not finite the other must be the same; elsewhere such places are passed over.
+    `arrays` moved by a few last places: a difference of rounding then varies as much as it is large, one of a mistake stays.
     """
     found = sides(arrays)
     unit = epsilon(arrays)
     suspects: list[tuple[int, Array]] = []
-    for n, (what, left, right, size, order, wrt) in enumerate(found):
+    for n, (what, left, right, size, order, wrt, identical) in enumerate(found):
         if left.shape != right.shape:
             raise Wrong(f"{what}: the shape is {left.shape} and should be {right.shape}", left, right, order=order, wrt=wrt, exact=exact)
         finite = np.isfinite(left) & np.isfinite(right)

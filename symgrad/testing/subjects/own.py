@@ -71,9 +71,22 @@ class SymgradSubject(Subject):
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`symgrad.vmap`."""
+        return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        """`symgrad.autograd.grad` through `symgrad.vmap`."""
+        leaves = [self.leaf(x) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        found = self.grad([self._mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        out: list[Array | None] = [None] * len(xs)
+        for i, c in zip(places, found):
+            out[i] = None if c is None else self.array(c)
+        return out
+
+    def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         from symgrad.func import vmap
 
-        return self.array(vmap(lambda *leaves: self.call(leaves), tuple(0 if b else None for b in batched))(*(self.leaf(x, False) for x in xs)))
+        return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
 
 
 class OpSubject(SymgradSubject):

@@ -1,0 +1,331 @@
+"""Checks of shapes and dtypes: the structure of derivatives, broadcasting, batches, single numbers, and arrays without elements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
+
+__all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars", "check_structure"]
+
+COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
+DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128")
+SUBSETS = 3  # arguments of which every subset is batched; of more each by itself, and all
+
+
+def cast(x: Array | None, dtype: str) -> Array | None:
+    """An array of floats in another dtype, anything else as it is."""
+    import ml_dtypes
+
+    if x is None or x.dtype.kind not in "fc":
+        return x
+    if x.dtype.kind == "c":
+        return x.astype(COMPLEX_OF.get(dtype, "complex64"))
+    return x.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def names_a_dtype(parameter: Any) -> bool:
+    """Whether a further argument of an op is a dtype: then the result need not have that of the input."""
+    kind = type(parameter)
+    return (kind.__name__.lower().endswith("dtype") or isinstance(parameter, type) and issubclass(parameter, np.generic)
+            or kind is str and parameter in DTYPES)
+
+
+def derivatives(attack: Attack, example: Example) -> Iterator[tuple[int, list[Array | None]]]:
+    """The pullbacks of an example by order, up to the second: each an array or None for every argument."""
+    for order in range(1, min(attack.order, 2) + 1):
+        yield order, attack.subject.gradient(example.xs, example.cotangent, *example.tangents[:order - 1])
+
+
+def fitting(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise `Wrong` where a value has not this shape and dtype, a derivative not its argument's, a tangent not the value's."""
+    xs, subject = example.xs, attack.subject
+
+    def same(what: str, found: Array, shape: tuple[int, ...], dtype: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
+        if found.shape != shape:
+            raise Wrong(f"the shape of {what} is {found.shape} and should be {shape}", found, order=order, wrt=wrt)
+        if found.dtype != dtype:
+            raise Wrong(f"the dtype of {what} is {found.dtype} and should be {dtype}", found, order=order, wrt=wrt)
+
+    same("the value", subject.value(xs), shape, dtype, 0)
+    for order, found in derivatives(attack, example):
+        if len(found) != len(xs):
+            raise Wrong(f"there are {len(found)} cotangents for {len(xs)} arguments", order=order)
+        for i, (c, x) in enumerate(zip(found, xs)):
+            if c is not None:
+                same("the gradient" if order == 1 else "the second derivative", c, x.shape, x.dtype, order, (i,))
+    if attack.order and subject.forward:
+        try:
+            pushed = subject.tangent(xs, example.tangents[0])
+        except NotApplicable:
+            return
+        same("the tangent", pushed, shape, dtype, 1)
+
+
+@check("structure", most=12)
+def check_structure(attack: Attack, example: Example) -> None:
+    """Shapes and dtypes: one cotangent for each argument, None or of its shape and dtype; a tangent of the value's.
+
+    So for derivatives of both orders, and for floats of every dtype that the op takes: float32 stays float32. The value of an op that acts on
+    elements has the broadcast shape. The value's dtype is left alone where it is not that of the input in float64 either, and where a
+    further argument names a dtype. An exception in float16 or bfloat16 counts only where that dtype is claimed.
+
+    It applies to every op. Raises CheckFailure for what does not fit.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_structure
+    >>> check_structure(symgrad.exp).verdict
+    'passed'
+    """
+    subject, xs = attack.subject, example.xs
+    value = subject.value(xs)
+    shape = np.broadcast_shapes(*(x.shape for x in xs)) if attack.elementwise else value.shape
+    if example.cotangent.shape != value.shape:
+        raise Wrong(f"the shape of the value is {value.shape} and should be {example.cotangent.shape}", value, order=0)
+    count_cotangents(attack, xs, value)
+    if not any(is_active(x) for x in xs):
+        return
+    widest = max((x.dtype for x in xs if is_active(x)), key=lambda d: d.itemsize)
+    stays = value.dtype == widest and not any(map(names_a_dtype, attack.claims.parameters))
+    for dtype in dict.fromkeys(("float64", "float32", *(attack.claims.dtypes or subject.dtypes))):
+        if dtype != "float64" and attack.claims.dtypes is not None and dtype not in attack.claims.dtypes:
+            continue
+        if dtype not in ("float64", "float32") and any(x.dtype.kind == "c" for x in xs):
+            continue
+        small = Example(tuple(cast(x, dtype) for x in xs), cast(example.cotangent, dtype),  # type: ignore[arg-type,misc]
+                        tuple(tuple(cast(t, dtype) for t in s) for s in example.tangents))
+        try:
+            found = subject.value(small.xs)
+            expected = next(x.dtype for x in small.xs if is_active(x)) if stays else found.dtype
+            fitting(attack, small._replace(cotangent=small.cotangent.astype(found.dtype)), shape, expected)
+        except (Wrong, NotApplicable):
+            raise
+        except Exception:
+            if dtype in (attack.claims.dtypes or ("float64", "float32")):
+                raise
+
+
+def count_cotangents(attack: Attack, xs: Arrays, value: Array) -> None:
+    """Raise `Wrong` where the rule of an op of ours gives more cotangents, or fewer, than it has arguments."""
+    from symgrad.carriers import numeric
+
+    op = getattr(attack.subject, "op", None)
+    if op is not None and op.vjp is not None and value.dtype.kind in "fcV":
+        found = op.vjp(numeric, np.ones_like(value), value, (*xs, *attack.claims.parameters), (True,) * len(xs))
+        if len(found) != len(xs):
+            raise Wrong(f"the pullback gives {len(found)} cotangents for {len(xs)} arguments", order=1)
+
+
+def of_several(attack: Attack) -> str:
+    if not attack.elementwise:
+        return "it does not act on elements"
+    return "" if len(attack.names) > 1 else "one argument has nothing to be broadcast with"
+
+
+def summed(c: Array, shape: tuple[int, ...]) -> Array:
+    """The sum over what was stretched from a shape."""
+    lead = c.ndim - len(shape)
+    stretched = tuple(range(lead)) + tuple(k for k in range(lead, c.ndim) if shape[k - lead] == 1)
+    return c.sum(axis=stretched).reshape(shape)
+
+
+@check("broadcasting", draws="broadcast", when=of_several)
+def check_broadcasting(attack: Attack, example: Example) -> None:
+    """Arguments of shapes that differ give what the expanded ones give: the same value, and its gradient summed over what was stretched.
+
+    So for the second derivative and the tangent. Shapes are () and others with 1, with 0, and without the first dimensions. Arguments of
+    two and of three elements must be refused. An argument that the value does not depend on may have no say in its shape.
+
+    It applies to ops of several arguments that act on elements. Raises CheckFailure where the two differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_broadcasting
+    >>> check_broadcasting(symgrad.add).verdict
+    'passed'
+    """
+    subject, xs, count = attack.subject, example.xs, len(example.xs)
+    shape = np.broadcast_shapes(*(x.shape for x in xs))
+    value = subject.value(xs)
+    if value.shape != shape and value.shape in _shapes_without_some(attack, xs, value):
+        return
+    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        at, g = arrays[:count], arrays[count]
+        whole = [np.broadcast_to(x, shape).copy() for x in at]
+        size = subject.value(whole)
+        out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(wide(size)), 0, identical=True)]
+        ts = dict(zip(kept, arrays[count + 1:]))
+        given, stretched = [ts.get(i) for i in range(count)], [None if i not in ts else np.broadcast_to(ts[i], shape).copy() for i in range(count)]
+        for order in range(1, min(attack.order, 2) + 1):
+            found = subject.gradient(at, g, *[given] * (order - 1))
+            for i, (a, b) in enumerate(zip(found, subject.gradient(whole, g, *[stretched] * (order - 1)))):
+                if a is None and b is None:
+                    continue
+                b = np.zeros(shape) if b is None else wide(b)
+                out.append(Sides("the derivative is not that of the expanded arguments, summed", np.zeros(at[i].shape) if a is None else wide(a),
+                                 summed(b, at[i].shape), summed(np.abs(b), at[i].shape), order, (i,)))
+        if attack.order and subject.forward and kept:
+            try:
+                pushed = subject.tangent(whole, stretched)
+                out.append(Sides("the tangent is not that of the expanded arguments", subject.tangent(at, given), pushed, np.abs(wide(pushed)), 1))
+            except NotApplicable:
+                pass
+        return out
+
+    agree(sides, [*xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+    if count == 2 and all(x.size for x in xs):
+        refused = [np.resize(xs[0], 2), np.resize(xs[1], 3)]
+        try:
+            found = subject.value(refused)
+        except NotApplicable:
+            raise
+        except Exception:
+            return
+        if found.shape not in ((2,), (3,)):
+            raise Wrong(f"arguments of two and of three elements are not refused; the value has the shape {found.shape}", found, order=0)
+        raise Wrong("arguments of two and of three elements are not refused", found, order=0)
+
+
+def _shapes_without_some(attack: Attack, xs: Arrays, value: Array) -> list[tuple[int, ...]]:
+    """The shapes that the arguments broadcast to without those that have no gradient."""
+    if not attack.order:
+        return []
+    found = attack.subject.gradient(xs, np.ones_like(value))
+    return [np.broadcast_shapes(*(x.shape for x, c in zip(xs, found) if c is not None and np.any(c)))]
+
+
+def mapped(attack: Attack) -> str:
+    if attack.claims.batched is False:
+        return "it is not claimed to work on batches"
+    if attack.claims.random:
+        return "it is random"
+    return "" if attack.subject.batches else f"{attack.subject.framework} maps nothing over batches"
+
+
+@check("batching", when=mapped, most=8)
+def check_batching(attack: Attack, example: Example) -> None:
+    """The op mapped over a batch by the framework's vmap gives what a loop gives, value and pullback, whichever arguments are batched.
+
+    A batch is the arguments, the same with their elements in reverse order, and again the arguments. Of up to three arguments every subset is
+    batched, of more each by itself and all. The pullback of an argument that is not batched is summed over the batch.
+
+    It does not apply where the framework has no vmap or the op no rule for it (unless `batched=True` is claimed), nor to random ops. Raises
+    CheckFailure where the two differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_batching
+    >>> check_batching(symgrad.sub).verdict
+    'passed'
+    """
+    subject, count = attack.subject, len(example.xs)
+    flips = (False, _reversible(subject, example), False)
+    subsets = [s for k in range(1, count + 1) for s in itertools.combinations(range(count), k) if count <= SUBSETS or k in (1, count)]
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        xs, cotangents = arrays[:count], [_reversed(arrays[count], f) for f in flips]
+        out = []
+        for chosen in subsets:
+            samples = [[_reversed(x, f and i in chosen) for i, x in enumerate(xs)] for f in flips]
+            batch = [np.stack([s[i] for s in samples]) if i in chosen else x for i, x in enumerate(xs)]
+            flags = [i in chosen for i in range(count)]
+            loop = np.stack([subject.value(s) for s in samples])
+            what = f"with the arguments {list(chosen)} batched"
+            out.append(Sides(f"the value {what} is not that of a loop", subject.batch(batch, flags), loop, np.abs(wide(loop)), 0, identical=True))
+            if not attack.order or loop.dtype.kind not in "fcV":
+                continue
+            try:
+                found = subject.batch_gradient(batch, np.stack(cotangents), flags)
+            except NotApplicable:
+                continue
+            looped = [subject.gradient(s, g) for s, g in zip(samples, cotangents)]
+            for i, c in enumerate(found):
+                parts = [np.zeros(x.shape) if r[i] is None else wide(r[i]) for r, x in zip(looped, [xs[i]] * len(looped))]
+                if c is None and not any(np.any(p) for p in parts):
+                    continue
+                join = np.stack if i in chosen else sum
+                right, size = join(parts), join([np.abs(p) for p in parts])  # type: ignore[operator]
+                out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else wide(c), np.asarray(right),
+                                 np.asarray(size), 1, (i,)))
+        return out
+
+    agree(sides, [*example.xs, example.cotangent])
+
+
+def _reversed(x: Array, flip: bool) -> Array:
+    return np.flip(x).copy() if flip else x
+
+
+def _reversible(subject: Subject, example: Example) -> bool:
+    """Whether the op takes its arguments with their elements in reverse order, and gives a value of the same shape."""
+    try:
+        return subject.value([np.flip(x).copy() for x in example.xs]).shape == example.cotangent.shape
+    except Exception:  # a matrix, say, that is triangular no more
+        return False
+
+
+def on_elements(attack: Attack) -> str:
+    return "" if attack.elementwise else "it does not act on elements"
+
+
+@check("scalars", draws="scalars", when=on_elements, most=12)
+def check_scalars(attack: Attack, example: Example) -> None:
+    """Arrays of shape () give what those of shape (1,) give: value, first and second derivative, tangent; all of shape () and of the same dtype.
+
+    It applies to ops that act on elements. Raises CheckFailure where the two differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_scalars
+    >>> check_scalars(symgrad.log1p).verdict
+    'passed'
+    """
+    subject, count = attack.subject, len(example.xs)
+    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+    fitting(attack, example, (), subject.value([x.reshape(1) for x in example.xs]).dtype)
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        results = []
+        for shape in ((), (1,)):
+            xs, g, ts = ([x.reshape(shape) for x in part] for part in (arrays[:count], arrays[count:count + 1], arrays[count + 1:]))
+            given = [dict(zip(kept, ts)).get(i) for i in range(count)]
+            found: list[tuple[str, int, tuple[int, ...], Array | None]] = [("the value", 0, (), subject.value(xs))]
+            for order in range(1, min(attack.order, 2) + 1):
+                found += [("the derivative", order, (i,), c) for i, c in enumerate(subject.gradient(xs, *g, *[given] * (order - 1)))]
+            results.append(found)
+        out = []
+        for (what, order, wrt, a), (*_, b) in zip(*results):
+            if a is not None and b is not None:
+                b = b.reshape(())
+                out.append(Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(wide(b)), order, wrt, identical=not order))
+        return out
+
+    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+
+
+@check("empty", draws="empty", when=on_elements)
+def check_empty(attack: Attack, example: Example) -> None:
+    """Arrays without elements: the value has the broadcast shape and the dtype of others, and the derivatives are arrays of their arguments' shapes.
+
+    The gradient of an argument with one element is 0. It applies to ops that act on elements. Raises CheckFailure for anything else, an
+    exception included.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_empty
+    >>> check_empty(symgrad.cos).verdict
+    'passed'
+    """
+    usual = attack.subject.value(attack.examples("scalars")[0].xs).dtype
+    fitting(attack, example, np.broadcast_shapes(*(x.shape for x in example.xs)), usual)
+    for order, found in derivatives(attack, example):
+        for i, c in enumerate(found):
+            if c is not None and np.any(wide(c) != 0):
+                raise Wrong("the derivative by an argument that was stretched to no elements is not 0", c, np.zeros_like(c), order=order, wrt=(i,))
