@@ -147,6 +147,10 @@ class Subject:
         """The op mapped over the first axis of some arguments by the framework's own vmap."""
         raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
 
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        """The pullback of a batch of cotangents through the op mapped by the framework's own vmap."""
+        raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
+
     # Other ways to call it
 
     def import_path(self) -> tuple[str, str] | None:
