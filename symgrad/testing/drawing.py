@@ -183,7 +183,8 @@ def _part(common: Shape, k: int) -> Shape:
 
 
 def _coded(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
-    return coded(entries, code, count, filling)[:math.prod(shape)].reshape(shape)
+    """Numbers in a shape, the last ones that the bytes name: hypothesis moves what matters to the end."""
+    return coded(entries, code, count, filling)[count - math.prod(shape):].reshape(shape)
 
 
 def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
@@ -261,7 +262,7 @@ def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
 
     def collect() -> None:
         @hypothesis.seed(seed)
-        @quiet(2 + count // block, [hypothesis.Phase.generate])
+        @quiet(1 + math.ceil(count / block), [hypothesis.Phase.generate])
         @hypothesis.given(hypothesis.strategies.binary(min_size=size * block, max_size=size * block))
         def draw(many: bytes) -> None:
             codes.update(dict.fromkeys(many[k:k + size] for k in range(0, len(many), size)))
@@ -269,7 +270,7 @@ def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
         draw()
 
     outside(collect)
-    return [decoded(plan, code) for code in codes][:count]
+    return [decoded(plan, code) for code in list(codes)[:count]]
 
 
 def quiet(examples: int, phases: Sequence[Any]) -> Any:

@@ -82,14 +82,15 @@ def _vectors(attack: Attack, plan: Plan) -> Iterator[list[np.ndarray]]:
 def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
     """The edges of an argument: those of the formula first, then those of the domain, the ones nearest to 0 first where it has many."""
     smallest, largest = SIZES["points"]
-    domain, least = within(plan.domains[i], max(smallest, plan.smallest), largest)
+    domain = plan.domains[i]
+    _, least, most = within(domain, max(smallest, plan.smallest), largest)
     found = edge_numbers(domain, "float64", least)
     if len(found) > OWN[0]:
         ends = (*domain.excluded, *(e for part in domain.intervals for e in (part.low, part.high) if math.isfinite(e)))
         nearest = tuple(sorted(ends, key=abs)[:4])
         close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), "float64", least)
         found = tuple(x for x in close if x in domain)
-    return list({(x, math.copysign(1.0, x)): x for x in (*further, *found) if x in domain}.values())
+    return list({(x, math.copysign(1.0, x)): x for x in (*further, *found) if x in domain and abs(x) <= most}.values())
 
 
 def _combined(own: Sequence[Sequence[float]]) -> list[Point]:

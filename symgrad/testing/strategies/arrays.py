@@ -26,12 +26,12 @@ def code_size(count: int) -> int:
 
 
 def coded(entries: np.ndarray, codes: bytes, count: int, key: int = 0) -> np.ndarray:
-    """The numbers of a table that bytes name, in the page that the last one names; those that have no bytes are chosen by the key."""
+    """The numbers of a table that bytes name, in the page that the first one names; those that have no bytes are chosen by the key."""
     columns = np.frombuffer(codes, np.uint8)
-    out = entries[columns[-1] % PAGES, columns[:min(count, CODED)]]
+    out = entries[columns[0] % PAGES, columns[1:]]
     if count > CODED:
         place = np.arange(1, count - CODED + 1) * key * 40503
-        out = np.concatenate([out, entries[(place >> 5) % PAGES, (place >> 12) % PAGE]])
+        out = np.concatenate([entries[(place >> 5) % PAGES, (place >> 12) % PAGE], out])
     return out
 
 

@@ -61,7 +61,7 @@ class Grid(NamedTuple):
         """Numbers brought into the parts numbered `which` of a domain: beyond an end to it, from a hole to its neighbour."""
         low, high = (np.array([p[k] for p in parts])[which] for k in (0, 1))
         out = np.clip(self.nearest(np.rint(x) if domain.integer else x), low, high)
-        step = 1
+        step: Any = 1
         for _ in range(2 * len(domain.excluded)):
             hit = np.isin(out, domain.excluded)
             if not hit.any():

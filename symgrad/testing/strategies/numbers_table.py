@@ -18,17 +18,18 @@ SIMPLE = (0.0, *(s * n for n in (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 0.5, 1.5, 2.5, 0
 TAILS = (1e-300, 1e-100, 1e-20, 1e-8, 1e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e20, 1e100, 1e300)
 NEAR = (4, 10, 26)  # powers of one half by which an end is approached
 WINDOW = 6.0  # how far ordinary numbers go where a domain has no end
+SHORT = 9  # characters of a number that a person can read
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-def within(domain: Domain, smallest: float = 0.0, largest: float = math.inf) -> tuple[Domain, float]:
-    """The part of a domain up to a size, with the smallest size to be drawn; all of a domain that has nothing there."""
+def within(domain: Domain, smallest: float = 0.0, largest: float = math.inf) -> tuple[Domain, float, float]:
+    """The part of a domain up to a size, with the smallest and the largest size to be drawn; all of a domain that has nothing there."""
     parts = tuple(Interval(max(i.low, -largest), min(i.high, largest), i.open_low and i.low >= -largest, i.open_high and i.high <= largest)
                   for i in domain.intervals if i.low <= largest and i.high >= -largest)
     parts = tuple(i for i in parts if i.low < i.high or i.low in i and i.low not in domain.excluded)
     if not parts or all(max(abs(i.low), abs(i.high)) < smallest for i in parts):
-        return domain, 0.0
-    return Domain(domain.name, parts, domain.excluded, domain.integer), smallest
+        return domain, 0.0, math.inf
+    return Domain(domain.name, parts, domain.excluded, domain.integer), smallest, largest
 
 
 def parts_of(domain: Domain, grid: Grid) -> list[tuple[float, float]]:
@@ -67,6 +68,13 @@ def _reading(x: float) -> tuple[int, float, bool]:
     return len(repr(x)) - (x < 0), abs(x), x < 0
 
 
+def _place(x: float) -> tuple[int, float, bool]:
+    """The order of a page: small whole numbers, then ever larger ones, then all others; going back there simplifies."""
+    if x.is_integer() and abs(x) <= 10:
+        return 0, abs(x), x < 0
+    return (1, abs(x), x < 0) if abs(x) > 10 and len(repr(x)) <= SHORT else (2, 0.0, False)
+
+
 def _around(x: float, grid: Grid) -> list[float]:
     """A number, its neighbours, and those that approach it by powers of two."""
     size = abs(x) or 1.0
@@ -102,18 +110,19 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
 
     A quarter of a page are the simple numbers and edges, the same in every page. Two quarters are other numbers, each near that at its place in
     the first: taking bits from a place, as hypothesis does to simplify, leads from a number to a simpler one like it. The last quarter are
-    numbers of every size and every distance from an end, and all edges. The array is float64 and read-only.
+    numbers of every size and every distance from an end, and the edges that do not fit into the first. The array is float64 and read-only.
 
     >>> from symgrad.domains import POSITIVE
     >>> table(POSITIVE)[7, :4].tolist(), bool(np.all(table(POSITIVE) > 0))
     ([1.0, 2.0, 3.0, 4.0], True)
     """
-    domain, smallest = within(domain, smallest, largest)
-    grid = grid_of(dtype)
+    whole, grid = domain, grid_of(dtype)
+    domain, smallest, largest = within(domain, smallest, largest)
     parts = parts_of(domain, grid)
     simple = simple_numbers(domain, dtype)
-    edges = edge_numbers(domain, dtype, smallest) or tuple(simple)
-    head = np.resize(list(dict.fromkeys([*simple, *edges])), HEAD)
+    edges = [x for x in edge_numbers(whole, dtype, smallest) if abs(x) <= largest] or simple
+    known = sorted({(x, math.copysign(1.0, x)): x for x in (*simple, *edges)}.values(), key=_place)  # in which sort keeps what is simpler first
+    head, left = np.resize(known, HEAD), known[HEAD:]
     share = np.mod((np.arange(PAGES * PAGE).reshape(PAGES, PAGE) + 1) * GOLDEN, 1.0)
     low, high = (np.array([p[k] for p in parts]) for k in (0, 1))
     part = np.argmax((head[:, None] >= low) & (head[:, None] <= high), axis=1)
@@ -122,8 +131,9 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     out[:, :HEAD] = head
     out[:, HEAD:3 * HEAD] = grid.inside(near, parts, domain, np.tile(part, 2))
     last, which = share[:, 3 * HEAD:], np.arange(HEAD) % len(parts)
-    out[:, 3 * HEAD:] = grid.inside(_wild(domain, grid, last, smallest, near[:, :HEAD]), parts, domain, which)
-    out[:, 3 * HEAD::2] = np.resize(edges, (PAGES, HEAD // 2))
+    out[:, 3 * HEAD:] = grid.inside(_wild(whole, grid, last, head, (smallest, largest), near[:, :HEAD]), parts, domain, which)
+    if left:
+        out[:, 3 * HEAD::2] = np.resize(left, (PAGES, HEAD // 2))
     out.flags.writeable = False
     return out
 
@@ -138,17 +148,20 @@ def _near(head: np.ndarray, share: np.ndarray, low: np.ndarray, high: np.ndarray
         return np.where(ordinary, head + (share - 0.5) * gap, head * np.power(10.0, 6.0 * share - 3.0))
 
 
-def _wild(domain: Domain, grid: Grid, share: np.ndarray, smallest: float, instead: np.ndarray) -> np.ndarray:
-    """Numbers of every size, and next to each end and each point left out at every distance; those given where these lie outside."""
+def _wild(domain: Domain, grid: Grid, share: np.ndarray, head: np.ndarray, sizes: tuple[float, float], instead: np.ndarray) -> np.ndarray:
+    """Numbers of every size with the head's signs, small ones where the head's are below 1, and numbers at every distance from each end and hole.
+
+    Where these lie outside the domain, the ones given `instead` are taken.
+    """
     finer = np.mod(share * 7919.0, 1.0)
-    sign = np.where(np.mod(share * 104729.0, 1.0) < 0.5, 1.0, -1.0)
-    lowest, highest = math.log10(max(smallest, grid.smallest)), math.log10(grid.largest)
-    exponent = 2.0 * finer - 1.0
-    out = sign * np.power(10.0, np.where(exponent < 0, -lowest, highest) * exponent**3)
-    places = [e for i in domain.intervals for e in (i.low, i.high) if math.isfinite(e) and e] + [x for x in domain.excluded if x]
+    lowest, highest = math.log10(max(sizes[0], grid.smallest)), math.log10(min(sizes[1], grid.largest))
+    out = np.copysign(np.power(10.0, np.where(np.abs(head) < 1, lowest, highest) * finer**3), head)
+    places = [e for i in domain.intervals for e in (i.low, i.high) if math.isfinite(e)] + list(domain.excluded)
+    places = [x for x in places if x and abs(x) <= sizes[1]]
     if places:
         steps = np.exp2(finer * grid.digits).astype(np.int64)
-        near = grid.moved(np.resize(grid.nearest(places), share.shape), sign.astype(np.int64) * steps)
+        sign = np.where(np.mod(share * 104729.0, 1.0) < 0.5, 1, -1)
+        near = grid.moved(np.resize(grid.nearest(places), share.shape), sign * steps)
         out = np.where(np.arange(share.size).reshape(share.shape) % 2 == 0, near, out)
     allowed = np.zeros(share.shape, bool)
     for i in domain.intervals:
