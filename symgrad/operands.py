@@ -68,11 +68,15 @@ def kept_narrow(y: Any, dtype: np.dtype) -> Any:
 
 
 def narrowed(op: Op) -> Op:
-    """The op with cotangents in the dtype of the one that came in."""
+    """The op with cotangents in the dtype of the one that came in, and tangents in that of the value."""
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
         return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
 
-    return op if op.vjp is None else replace(op, vjp=vjp)
+    def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
+        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        return t if t is None or t.dtype == y.dtype else xp.astype(t, y.dtype)
+
+    return op if op.vjp is None else replace(op, vjp=vjp, jvp=jvp)
 
 
 def with_number(op: Op, call: Lifted) -> Lifted:

@@ -336,6 +336,13 @@ def test_a_function_with_a_rule_for_tangents():
     assert tangent(lambda d: Square.apply(d * 2) + d, (x(), v())) == [8 * 3.0 * 1 + 3, 8 * 2 * 4.0 + 4]
 
 
+def test_tangents_have_the_dtype_of_the_value_beside_numbers():
+    x = tensor([1.0, 2.0], dtype=symgrad.bfloat16)
+    for f in (lambda d: d * 0.3, lambda d: 2.0 - d / 3.0, lambda d: 2 + d.sigmoid() * 3.0):
+        value, found = symgrad.func.jvp(f, (x,), (x,))
+        assert value.dtype == found.dtype == symgrad.bfloat16
+
+
 def test_autograd_names():
     assert symgrad.autograd.forward_ad is fw and symgrad.autograd.functional.jvp
     with pytest.raises(AttributeError, match="has no attribute 'forward_add'"):

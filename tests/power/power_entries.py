@@ -78,6 +78,7 @@ def function_of(rules: Rules) -> Any:
         def forward(ctx, *xs):
             y = rules.forward(symgrad, *xs)
             ctx.save_for_backward(*xs, y)
+            ctx.save_for_forward(*xs, y)
             return y
 
         @staticmethod
@@ -89,7 +90,7 @@ def function_of(rules: Rules) -> Any:
 
     if rules.pullback is None:
         def jvp(ctx, *tangents):
-            *xs, y = ctx.saved_tensors
+            *xs, y = ctx.saved_for_forward
             terms = [t * p(symgrad, y, *xs) for t, p in zip(tangents, rules.partials) if t is not None and p is not None]
             return sum(terms[1:], terms[0]) if terms else symgrad.zeros_like(y)
 

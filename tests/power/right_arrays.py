@@ -28,7 +28,7 @@ def transposed(xp, x):
 right("logsumexp", "stable", "shifted by the largest", shifted_logsumexp, pullback=lambda xp, g, y, x: g * softmax(xp, x), shapes=VECTOR,
       formula=lambda xp, x: xp.logsumexp(x, (0,), False), domain=(-700, 700))
 right("softmax", "stable", "shifted by the largest", softmax, pullback=lambda xp, g, y, x: softmax(xp, x) * (g - xp.sum(g * softmax(xp, x))),
-      shapes=VECTOR, formula=lambda xp, x: xp.softmax(x, (0,)), domain=(-30, 30))
+      shapes=VECTOR, formula=lambda xp, x: xp.softmax(x, (0,)), domain=(-3, 3))
 right("log softmax", "stable", "x - logsumexp(x)", lambda xp, x: x - shifted_logsumexp(xp, x), pullback=lambda xp, g, y,
       x: g - softmax(xp, x) * xp.sum(g),
       shapes=VECTOR, formula=lambda xp, x: xp.log_softmax(x, (0,)), domain=(-3, 3))

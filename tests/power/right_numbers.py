@@ -108,8 +108,9 @@ right("log sinh over x", "stable", "log(sinh(x)/x) away from 0", lambda xp, x: x
 right("hypot", "stable", "without overflow, direction 0 at the origin", lambda xp, a, b: xp.hypot(a, b),
       lambda xp, y, a, b: a / xp.where(y == 0, 1 + 0 * y, y), lambda xp, y, a, b: b / xp.where(y == 0, 1 + 0 * y, y), form="function",
       formula="hypot(a, b)", special=((0.0, 0.0),), domain=(-1e6, 1e6), order=1)
-right("logaddexp", "stable", "of large numbers", lambda xp, a, b: xp.logaddexp(a, b), lambda xp, y, a, b: xp.exp(a - xp.logaddexp(a, b)),
-      lambda xp, y, a, b: xp.exp(b - xp.logaddexp(a, b)), form="function", formula="logaddexp(a, b)", domain=(-700, 700))
+sigmoid = Rules(lambda xp, d: 1 / (1 + xp.exp(-d)), (lambda xp, y, d: sigmoid(xp, d) * sigmoid(xp, -d),))
+right("logaddexp", "stable", "of large numbers", lambda xp, a, b: xp.logaddexp(a, b), lambda xp, y, a, b: sigmoid(xp, a - b),
+      lambda xp, y, a, b: sigmoid(xp, b - a), form="function", formula="logaddexp(a, b)", domain=(-700, 700))
 right("gaussian", "stable", "underflows far out", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * xp.exp(-x * x), formula="exp(-x**2)",
       domain=(-25, 25))
 
@@ -163,7 +164,7 @@ def constant_partials():
     return unregistered(elementwise, lambda xp, a, b: 2 * a - 3 * b, 2, -3)
 
 
-@right("condition as an argument", "arguments", "the first argument is a truth value", formula="where(c, a, 2*a)",
+@right("condition as an argument", "arguments", "the first argument is a truth value", formula=lambda xp, c, a: xp.where(c, a, 2 * a),
        domain={"c": symgrad.domains.BOOLEAN, "a": "real"})
 def condition():
     return unregistered(elementwise, lambda xp, c, a: xp.where(c, a, 2 * a), None, lambda xp, y, c,

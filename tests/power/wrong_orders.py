@@ -66,7 +66,8 @@ def once():
     return Once
 
 
-@wrong("backward in NumPy", "second", "the gradient is computed outside the graph", formula="x**3", domain=(-5, 5))
+@wrong("backward in NumPy", "second", "the gradient is computed outside the graph, though three orders are claimed", formula="x**3",
+       domain=(-5, 5), order=3)
 def in_numpy():
     class Cube(Function):
         @staticmethod

@@ -13,6 +13,7 @@ from symgrad.op import Op
 from symgrad.recording import core
 from symgrad.tensor import Tensor, wrap
 from symgrad.testing.claims import Claims
+from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
 __all__ = ["OpSubject", "SymgradSubject"]
@@ -55,7 +56,7 @@ class SymgradSubject(Subject):
         return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], create_graph=again, allow_unused=True)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`symgrad.func.jvp`."""
+        """`symgrad.func.jvp`. Raises NotApplicable where a Function on the way has no jvp."""
         from symgrad.func import jvp
 
         places = [i for i, t in enumerate(ts) if t is not None]
@@ -67,7 +68,10 @@ class SymgradSubject(Subject):
                 given[i] = x
             return self.call(given)
 
-        return jvp(function, tuple(leaves[i] for i in places), tuple(self.leaf(ts[i], False) for i in places))[1]  # type: ignore[arg-type]
+        try:
+            return jvp(function, tuple(leaves[i] for i in places), tuple(self.leaf(ts[i], False) for i in places))[1]  # type: ignore[arg-type]
+        except NotImplementedError as error:  # a Function without jvp, a custom_vjp
+            raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`symgrad.vmap`."""
