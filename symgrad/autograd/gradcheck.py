@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +12,38 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "GradcheckResult", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
     """A derivative that `gradcheck` or `gradgradcheck` found wrong; the message says which, with both values."""
+
+
+class GradcheckResult(int):
+    """What `gradcheck` answers for a function it found nothing wrong with: True, with the `report` of what was looked at, which `print` shows.
+
+    >>> import symgrad
+    >>> result = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
+    >>> result == True, bool(result), result.report.left_out
+    (True, True, Counter())
+    """
+
+    report: Any
+
+    def __new__(cls, report: Any) -> GradcheckResult:
+        """The answer True with a report."""
+        self = super().__new__(cls, True)
+        self.report = report
+        return self
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.report,)
+
+    def __repr__(self) -> str:
+        return "True"
+
+    def __str__(self) -> str:
+        return str(self.report)
 
 
 def _tupled(given: Any) -> tuple[Any, ...]:
@@ -37,22 +65,31 @@ def _check_inputs(inputs: tuple[Any, ...], stacklevel: int) -> None:
 
 
 def _agrees(func: Callable[..., Any], inputs: tuple[Any, ...], tolerances: tuple[float, float, float, float], dtypes: bool, fast: bool,
-            backward: bool, forward: bool, undefined: bool, batched: bool, batched_forward: bool, raise_exception: bool) -> bool:
+            backward: bool, forward: bool, undefined: bool, batched: bool, batched_forward: bool, raise_exception: bool, attack: bool, seed: int,
+            order: int) -> bool:
     from symgrad.autograd.comparison import Check  # here, because few programs check gradients
 
     try:
         Check(func, inputs, *tolerances, dtypes, fast).run(backward, forward, undefined, batched, batched_forward)
+        if not attack:
+            return True
+        # By name, because the testing kit stands above this package: it is asked for only where a check is made.
+        gradients = importlib.import_module("symgrad.testing.gradients")
+        report = gradients.attack_gradients(func, inputs, order=order, eps=tolerances[0], atol=tolerances[1], rtol=tolerances[2], backward=backward,
+                                            forward=forward, seed=seed)
+        if report.failure is not None:
+            raise GradcheckError(str(report.failure))
     except GradcheckError:
         if raise_exception:
             raise
         return False
-    return True
+    return GradcheckResult(report)  # type: ignore[return-value]
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
               check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-              masked: bool | None = None) -> bool:
+              masked: bool | None = None, attack: bool = True, seed: int = 0) -> bool:
     """Whether the gradients of a function agree with central differences: |analytical - numerical| <= atol + rtol * |numerical|.
 
     The derivatives by every input that requires grad are compared, entry by entry, those of complex outputs for the imaginary
@@ -78,13 +115,14 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     given = _tupled(inputs)
     _check_inputs(given, 2)
     return _agrees(func, given, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_backward_ad, check_forward_ad,
-                   check_undefined_grad, check_batched_grad, check_batched_forward_grad, raise_exception)
+                   check_undefined_grad, check_batched_grad, check_batched_forward_grad, raise_exception, attack, seed, 1)
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
                   gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0,
                   check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-                  check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
+                  check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False,
+                  attack: bool = True, seed: int = 0) -> bool:
     """Whether the second derivatives of a function agree with central differences: `gradcheck` of its gradient.
 
     The gradient is a function of the inputs and of `grad_outputs`, which are drawn from [-1, 1) if none are given (with
@@ -120,7 +158,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     both = given + cotangents
     _check_inputs(both, 2)
     return _agrees(gradient, both, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_rev_over_rev, check_fwd_over_rev,
-                   check_undefined_grad, check_batched_grad, False, raise_exception)
+                   check_undefined_grad, check_batched_grad, False, raise_exception, attack, seed, 2)
 
 
 def _drawn(y: Tensor, generator: np.random.Generator, scattered: bool) -> Tensor:
