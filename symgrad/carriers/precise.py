@@ -261,7 +261,7 @@ def _log_sum_exp(row: Any) -> Any:
         return largest
     rest = list(row)
     rest.remove(largest)
-    return largest + context.log1p(context.fsum(context.exp(x - largest) for x in rest))
+    return largest + context.log1p(context.fsum(_exponential(x - largest) for x in rest))
 
 
 logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)

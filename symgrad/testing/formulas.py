@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["is_function", "is_scalar", "names_in"]
+__all__ = ["is_function", "is_scalar", "names_in", "plain_text"]
+
+ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+
+
+def plain_text(text: str) -> str:
+    """A formula from text with elements as names, as the parser takes it.
+
+    >>> plain_text("x[0]**2 + y[1, 2]")
+    'x_0**2 + y_1_2'
+    """
+    return ELEMENT.sub(lambda m: m[1] + "_" + "_".join(re.findall(r"\d+", m[2])), text)
 
 
 def is_function(formula: Any) -> bool:
     """Whether a formula is a Python function and neither text nor SymPy's."""
+    if inspect.isroutine(formula):
+        return True
     if isinstance(formula, str) or not callable(formula):
         return False
     import sympy
@@ -19,9 +33,16 @@ def is_function(formula: Any) -> bool:
 
 
 def names_in(formula: Any) -> list[str] | None:
-    """The names of a formula's arguments, None if it is not given."""
+    """The names of a formula's arguments, in order for text and functions and sorted for SymPy; None if it is not given.
+
+    Raises ParseError for text that is no formula.
+    """
     if formula is None:
         return None
+    if isinstance(formula, str):
+        from symgrad.parsing import parse
+
+        return list(parse(plain_text(formula)).names)
     if is_function(formula):
         names = [p.name for p in inspect.signature(formula).parameters.values() if p.default is p.empty]
         return names[1:] if names[:1] == ["xp"] else names
@@ -38,6 +59,8 @@ def is_scalar(formula: Any, names: Sequence[str]) -> bool:
     """Whether a formula takes numbers to a number: text or SymPy that names the arguments and none of their elements."""
     if is_function(formula):
         return False
+    if isinstance(formula, str):
+        return set(names_in(formula) or ()) <= set(names)
     import sympy
 
     if isinstance(formula, sympy.Lambda):

@@ -1,0 +1,119 @@
+"""Checks of an op's numbers against the true ones: the value, and derivatives of the first, second and third order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.checks.measuring import compare
+from symgrad.testing.drawing import Example
+from symgrad.testing.subjects.base import is_active
+
+__all__ = ["check_pullback", "check_pushforward", "check_second", "check_third", "check_value"]
+
+ORDINALS = ("value", "gradient", "second derivative", "third derivative")
+
+
+def known(attack: Attack) -> str:
+    """It applies where something is true of the op."""
+    return "" if attack.truth is not None else "nothing is claimed of it that it could be compared with; give a formula"
+
+
+def _of_order(order: int) -> object:
+    def applies(attack: Attack) -> str:
+        return ("it has no derivative" if not attack.order else f"it is not differentiated {order} times") if attack.order < order else known(attack)
+
+    return applies
+
+
+def _pushed(attack: Attack) -> str:
+    return known(attack) if attack.subject.forward and attack.order else "it has no pushforward"
+
+
+@check("value", when=known)
+def check_value(attack: Attack, example: Example) -> None:
+    """The value is that of the formula.
+
+    >>> import symgrad
+    >>> check_value(symgrad.tanh).verdict
+    'passed'
+    """
+    truth, xs = attack.truth, example.xs
+    compare(attack, "the value", attack.subject.value(xs), truth.value(xs), 0, moves=lambda at: truth.value_moves(xs, at),
+            surely=lambda: truth.value(xs, surely=True), xs=xs, exact=truth.exact)
+
+
+def _compare_gradient(attack: Attack, example: Example, *tangents: Sequence[np.ndarray | None], wrt: tuple[int, ...] = ()) -> None:
+    """Every gradient of Σ tangent * (... Σ tangent * gradient of <cotangent, value>) is the true one."""
+    truth, xs, g = attack.truth, example.xs, example.cotangent
+    order = len(tangents) + 1
+
+    def compare_one(i: int, got: np.ndarray | None, true: np.ndarray) -> None:
+        compare(attack, f"the {ORDINALS[order]}", got, true, order, moves=lambda at: truth.gradient_moves(xs, i, at, g, *tangents),
+                surely=lambda: truth.gradient(xs, g, *tangents, surely=True)[i], xs=xs, wrt=(*wrt, i), exact=truth.exact)
+
+    for i, (got, true) in enumerate(zip(attack.subject.gradient(xs, g, *tangents), truth.gradient(xs, g, *tangents))):
+        if true is not None:
+            compare_one(i, got, true)
+
+
+def _one(tangents: Sequence[np.ndarray | None], i: int) -> list[np.ndarray | None]:
+    return [t if j == i else None for j, t in enumerate(tangents)]
+
+
+@check("pullback", when=_of_order(1))  # type: ignore[arg-type]
+def check_pullback(attack: Attack, example: Example) -> None:
+    """The pullback of a cotangent is that of the formula.
+
+    >>> import symgrad
+    >>> check_pullback(symgrad.tanh).verdict
+    'passed'
+    """
+    _compare_gradient(attack, example)
+
+
+@check("pushforward", when=_pushed)
+def check_pushforward(attack: Attack, example: Example) -> None:
+    """The pushforward of tangents is that of the formula.
+
+    >>> import symgrad
+    >>> check_pushforward(symgrad.tanh).verdict
+    'passed'
+    """
+    truth, xs, ts = attack.truth, example.xs, example.tangents[0]
+    compare(attack, "the tangent", attack.subject.tangent(xs, ts), truth.tangent(xs, ts), 1, moves=lambda at: truth.tangent_moves(xs, ts, at),
+            surely=lambda: truth.tangent(xs, ts, surely=True), xs=xs, exact=truth.exact)
+
+
+@check("second", when=_of_order(2))  # type: ignore[arg-type]
+def check_second(attack: Attack, example: Example) -> None:
+    """The gradient of the gradient, along a tangent of each argument, is that of the formula.
+
+    >>> import symgrad
+    >>> check_second(symgrad.tanh).verdict
+    'passed'
+    """
+    if not attack.elementwise:
+        _compare_gradient(attack, example, example.tangents[0])
+    for a, x in enumerate(example.xs):
+        if attack.elementwise and is_active(x):
+            _compare_gradient(attack, example, _one(example.tangents[0], a), wrt=(a,))
+
+
+@check("third", when=_of_order(3))  # type: ignore[arg-type]
+def check_third(attack: Attack, example: Example) -> None:
+    """The third derivatives, along tangents of every two arguments, are those of the formula.
+
+    >>> import symgrad
+    >>> check_third(symgrad.tanh).verdict
+    'passed'
+    """
+    if not attack.elementwise:
+        return _compare_gradient(attack, example, *example.tangents[:2])
+    active = [i for i, x in enumerate(example.xs) if is_active(x)]
+    for a, b in itertools.combinations_with_replacement(active, 2):
+        _compare_gradient(attack, example, _one(example.tangents[0], a), _one(example.tangents[1], b), wrt=(a, b))

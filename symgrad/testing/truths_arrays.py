@@ -1,0 +1,224 @@
+"""The truth about an op on arrays: difference quotients of <cotangent, value> along its inputs and along tangents, with a hundred digits or more."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.carriers import precise
+from symgrad.testing.subjects.base import is_active
+from symgrad.testing.truths_points import number
+from symgrad.testing.truths_reading import Reader, working
+
+__all__ = ["ArrayTruth"]
+
+Arrays = Sequence[np.ndarray]
+Tangents = Sequence[np.ndarray | None]
+Index = tuple[int, ...]
+Move = tuple[int, int] | Tangents  # an element of an argument, or a direction
+BITS, DIGITS, MORE, FINEST, MOST = 100, 160, 30, 600, 900
+ENTRIES = (6, 3, 2)  # elements of each argument that are looked at, of gradients of order 1, 2 and 3; other ones at every point
+AGREED, EXTRAPOLATED = mpmath.mpf(10) ** -20, mpmath.mpf(10) ** -26
+NARROW = 5 / 16
+
+
+class ArrayTruth:
+    """The truth about an op that is a reader of arrays."""
+
+    def __init__(self, reader: Reader, exact: str):
+        self.reader, self.exact = reader, exact
+        self._values: dict[Any, np.ndarray] = {}
+
+    # The numbers
+
+    def value(self, xs: Arrays, surely: bool = False) -> np.ndarray:
+        """The value, with as many digits as agree."""
+        key = tuple((x.shape, x.dtype.name, x.tobytes()) for x in xs)
+        if key not in self._values:
+            for digits in (DIGITS, MOST):
+                first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
+                with working(digits):
+                    found = np.frompyfunc(_agreed, 2, 1)(first.view(np.ndarray), second.view(np.ndarray))
+                self._values[key] = np.asarray(found, object).reshape(first.shape)
+                if not any(v is None for v in self._values[key].ravel().tolist()):
+                    break
+        return self._values[key]
+
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents, surely: bool = False) -> list[np.ndarray | None]:
+        """The derivatives of <g, f> by every element, and along the tangents."""
+        return self._gradient(xs, [precise.lift_value(x) for x in xs], precise.lift_value(cotangent), [_lifted(ts) for ts in tangents], surely)
+
+    def tangent(self, xs: Arrays, ts: Tangents, surely: bool = False) -> np.ndarray:
+        """The derivative of the value along the tangents."""
+        cells = [precise.lift_value(x) for x in xs]
+        found = self._along(xs, cells, [_lifted(ts)], lambda y: y.view(np.ndarray), surely, {})
+        return found
+
+    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], surely: bool,
+                  only: tuple[int, int] | None = None) -> list[np.ndarray | None]:
+        def paired(y: Any) -> np.ndarray:
+            one = np.empty((), object)
+            one[()] = precise.context.fdot(zip(g.ravel().tolist(), y.ravel().tolist()))
+            return one
+
+        out: list[np.ndarray | None] = []
+        start, most = zlib.crc32(b"".join(x.tobytes() for x in xs)), ENTRIES[min(len(tangents), 2)]
+        base: dict[Any, Any] = {}
+        for i, x in enumerate(xs):
+            if not is_active(x):
+                out.append(None)
+                continue
+            entries = np.empty(x.size, object)
+            places = [only[1]] * (only[0] == i) if only else [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))]
+            for place in places:
+                entries[place] = self._along(xs, cells, [(i, place), *tangents], paired, surely, base).item()
+            out.append(entries.reshape(x.shape))
+        return out
+
+    # Along directions
+
+    def _along(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], surely: bool,
+               base: dict[Any, Any]) -> np.ndarray:
+        """The derivative of what is seen of the value along each of some directions, one after the other; `base` keeps what does not move first."""
+        found: np.ndarray | None = None
+        for rung in ("finest",) if surely else ("wide", "relative", "finest"):
+            digits = MOST if rung == "finest" else DIGITS
+            sides = [self._quotient(xs, cells, moves, seen, rung, digits, side, base) for side in (1, -1)]
+            with working(digits):
+                now = np.frompyfunc(_decided, 2, 1)(*sides)
+                now = np.asarray(now, object).reshape(sides[0].shape)
+            found = now if found is None else np.where(found == None, now, found)  # noqa: E711  (element by element)
+            if not any(v is None for v in found.ravel().tolist()):
+                break
+        assert found is not None
+        return found
+
+    def _quotient(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], rung: str, digits: int,
+                  side: int, base: dict[Any, Any]) -> np.ndarray:
+        digits += MORE * (side < 0)
+        with working(digits):
+            steps = [self._step(rung, cells, move) * (1 if side > 0 else NARROW) * side for move in moves]
+            total: Any = 0
+            for chosen in itertools.product((0, 1), repeat=len(moves)):
+                key = (rung, side, chosen)
+                y = base.get(key)
+                if y is None:
+                    floats = [np.nextafter(x, side * np.inf) if any(chosen) and x.dtype.kind == "f" else x for x in xs]
+                    y = seen(self.reader(floats, _moved(cells, [(m, h) for m, h, c in zip(moves, steps, chosen) if c]), digits))
+                    if not chosen[0]:
+                        base[key] = y
+                total = total + (-1) ** (len(moves) - sum(chosen)) * y
+            return np.asarray(total / math.prod(steps), object)
+
+    def _step(self, rung: str, cells: Sequence[Any], move: Any) -> Any:
+        context = precise.context
+        bits = FINEST if rung == "finest" else BITS
+        if isinstance(move[0], int):
+            sizes = [abs(cells[move[0]].ravel().tolist()[move[1]])]
+        else:
+            pairs = [(x, t) for c, ts in zip(cells, move) if ts is not None for x, t in zip(c.ravel().tolist(), ts.ravel().tolist())]
+            sizes = [abs(x / t) for x, t in pairs if t and x]
+        size = min(sizes, default=context.one) or context.one
+        if rung != "relative":
+            size = max(size, context.one)
+        return context.ldexp(context.one, int(context.mag(size)) - bits)
+
+    # Movements
+
+    def value_moves(self, xs: Arrays, at: Index) -> Any:
+        """Σ |x ∂f|."""
+        cells = [precise.lift_value(x) for x in xs]
+        return self._moves(xs, cells, [], lambda c, g, ts: self.reader(xs, c[:len(xs)], DIGITS)[at].item())
+
+    def gradient_moves(self, xs: Arrays, i: int, at: Index, cotangent: np.ndarray, *tangents: Tangents) -> Any:
+        """How far an element of the gradient moves when the arguments, the cotangent and the tangents move."""
+        place = int(np.ravel_multi_index(at, xs[i].shape)) if at else 0
+
+        def entry(c: Sequence[Any], g: Any, ts: Sequence[Any]) -> Any:
+            found = self._gradient(xs, c, g, ts, False, (i, place))[i]
+            assert found is not None
+            return found.ravel()[place]
+
+        return self._moves(xs, [precise.lift_value(x) for x in xs], [precise.lift_value(cotangent), *(_lifted(ts) for ts in tangents)], entry)
+
+    def tangent_moves(self, xs: Arrays, ts: Tangents, at: Index) -> Any:
+        """How far an element of the tangent moves when the arguments and the tangents move."""
+        def entry(c: Sequence[Any], g: Any, moved: Sequence[Any]) -> Any:
+            return self._along(xs, c, [moved[0]], lambda y: y.view(np.ndarray), False, {})[at]
+
+        return self._moves(xs, [precise.lift_value(x) for x in xs], [None, _lifted(ts)], entry)
+
+    def _moves(self, xs: Arrays, cells: Sequence[Any], rest: Sequence[Any], entry: Callable[..., Any]) -> Any:
+        """Σ |input ∂ number / ∂ input|, by moving every input by 10⁻¹⁰ of itself."""
+        g, tangents = (rest[0] if rest else None), list(rest[1:])
+        with working(DIGITS):
+            base, total, step = entry(cells, g, tangents), mpmath.mpf(0), mpmath.mpf(10) ** -10
+            if base is None:
+                return mpmath.inf
+            for changed in _each_moved([list(cells), g, tangents], [is_active(x) for x in xs], 1 + step):
+                moved = entry(*changed)
+                if moved is None or not mpmath.isfinite(number(moved)):
+                    return mpmath.inf
+                total += abs(number(moved) - number(base)) / step
+        return total
+
+
+def _lifted(ts: Tangents) -> list[Any]:
+    return [None if t is None else precise.lift_value(t) for t in ts]
+
+
+def _moved(cells: Sequence[Any], moves: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """The cells moved by steps along elements and directions."""
+    out = [c.copy() for c in cells]
+    for move, h in moves:
+        if isinstance(move[0], int):
+            out[move[0]].reshape((-1,)).view(np.ndarray)[move[1]] += h
+        else:
+            out = [c if t is None else c + t * h for c, t in zip(out, move)]
+    return out
+
+
+def _each_moved(inputs: Sequence[Any], active: Sequence[bool], factor: Any) -> Iterator[Any]:
+    """The inputs, one number at a time scaled."""
+    cells, g, tangents = inputs
+
+    def scaled(x: Any) -> Iterator[Any]:
+        for place in range(x.size):
+            if x.ravel().tolist()[place]:
+                out = x.copy()
+                out.reshape((-1,)).view(np.ndarray)[place] *= factor
+                yield out
+
+    for i, c in enumerate(cells):
+        if active[i]:
+            yield from (([*cells[:i], moved, *cells[i + 1:]], g, tangents) for moved in scaled(c))
+    if g is not None:
+        yield from ((cells, moved, tangents) for moved in scaled(g))
+    for n, ts in enumerate(tangents):
+        for i, t in enumerate(ts):
+            if t is not None:
+                yield from ((cells, g, [*tangents[:n], [*ts[:i], moved, *ts[i + 1:]], *tangents[n + 1:]]) for moved in scaled(t))
+
+
+def _agreed(a: Any, b: Any) -> Any:
+    if isinstance(a, (bool, int)):
+        return mpmath.mpf(int(b))
+    if not precise.context.isfinite(b):
+        return number(b) if precise.context.isinf(b) else None
+    return number(b) if abs(a - b) <= abs(b) * AGREED or max(abs(a), abs(b)) < mpmath.mpf("1e-390") else None
+
+
+def _decided(a: Any, b: Any) -> Any:
+    if not (precise.context.isfinite(a) and precise.context.isfinite(b)):
+        return None
+    if abs(a - b) <= max(abs(a), abs(b)) * AGREED:
+        return number((a * NARROW + b) / (1 + NARROW))
+    if abs(a * NARROW + b) <= max(abs(a), abs(b)) * EXTRAPOLATED:  # each is only its own step
+        return mpmath.mpf(0)
+    return None
