@@ -1,4 +1,4 @@
-"""The command line: `symgrad check FILE[:FUNCTION]` and `symgrad derive "formula"`.
+"""The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"` and `symgrad ghostwrite MODULE:FUNCTION`.
 
 Exit codes: 0 if every derivative is proved or verified, 1 if one is refuted, 2 for input that cannot be used, 130 after Ctrl-C.
 """
@@ -37,6 +37,7 @@ EPILOG = """examples:
   symgrad check energy.py:pressure --at v=1,t=pi/2
   symgrad check mymodel.py:loss --formula "log(1+exp(-y*x))"   a function of torch, JAX, HIPS autograd or NumPy
   symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
+  symgrad ghostwrite mypackage.ops:swish -o tests/test_swish.py         a test file, for pytest to attack the op
 
 exit code: 0 proved or verified, 1 refuted, 2 bad input"""
 
@@ -68,6 +69,12 @@ def _parser() -> argparse.ArgumentParser:
         "exp, sin, tanh, and where(a < b, ..., ...). It is parsed, never run as Python."))
     deriving.add_argument("formula", help='such as "exp(sin(x))*y"')
     deriving.add_argument("--latex", action="store_true", help="print the formulas as LaTeX")
+    writing = commands.add_parser("ghostwrite", help="write the test file of an op", description="Write the test file of an op, for pytest.")
+    writing.add_argument("target", metavar="MODULE:FUNCTION", help="the op, such as mypackage.ops:swish")
+    writing.add_argument("--formula", metavar="TEXT", help='what it should be, such as "x/(1+exp(-x))"; parsed, never run as Python')
+    writing.add_argument("--domain", metavar="DOMAINS", help='where, such as "positive" or "x=positive,y=-1..1"')
+    writing.add_argument("-o", "--output", metavar="FILE", help="write to a file that is not there yet; without it, the text is printed")
+    writing.add_argument("--force", action="store_true", help="write over the file")
     for command in (checking, deriving):
         command.add_argument("--at", metavar="VALUES", default="", help="inputs, such as x=1,y=[1,2],z=pi/2")
         command.add_argument("--wrt", metavar="NAMES", help="differentiate by these inputs only, such as x,y")
@@ -96,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
-        return _check(options) if options.command == "check" else _derive(options)
+        return {"check": _check, "derive": _derive, "ghostwrite": _ghostwrite}[options.command](options)
     except (BadInput, ParseError) as error:
         print(f"symgrad: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -350,6 +357,21 @@ def _latex(report: Report) -> str:
             above = r"\partial f" if len(index) == 1 else rf"\partial^{{{len(index)}}} f"
             lines.append(rf"\frac{{{above}}}{{{below}}} = {sympy.latex(e)}")
     return "\n".join([*lines, f"% {report.verdict}: {report.reason}"])
+
+
+# symgrad ghostwrite
+
+
+def _ghostwrite(options: argparse.Namespace) -> int:
+    from symgrad.testing.ghostwriting import write
+
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            said = write(options.target, options.formula, options.domain, options.output, options.force)
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        raise BadInput(str(error)) from None
+    print(said)
+    return AGREED
 
 
 # Results

@@ -60,7 +60,7 @@ class Plugin:
             made = list(tests_of(parent, OpUnderTest(target.op, target.name, self.options), "{}"))
             for item in made:
                 parent.ihook.pytest_itemcollected(item=item)
-            parent.ihook.pytest_collectreport(report=pytest.CollectReport(parent.nodeid, "passed", None, made))
+            parent.ihook.pytest_collectreport(report=pytest.CollectReport(parent.nodeid, "passed", None, [*made]))
             items += made
 
     @pytest.hookimpl(wrapper=True)

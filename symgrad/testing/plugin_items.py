@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from symgrad.lift import traced
-from symgrad.op import REGISTRY
+from symgrad.op import REGISTRY, Op
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.claims import Claims, claims_of
@@ -172,8 +172,8 @@ def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
     formula = attack.claims.formula
     if is_function(formula) and next(iter(inspect.signature(formula).parameters)) == "xp":
         formula = functools.partial(formula, traced)
-    own: Any = getattr(attack.subject, "op", None)
-    if own is not None and REGISTRY.get(own.name) is own and not attack.claims.parameters:
+    own = getattr(attack.subject, "op", None)
+    if isinstance(own, Op) and REGISTRY.get(own.name) is own and not attack.claims.parameters:
         return own.name, formula
     if attack.subject.framework == "symgrad":
         return named(lambda *xs: attack.subject.call(xs), attack), formula

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import keyword
 import math
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from symgrad.extending import BUILT_IN
-from symgrad.op import Op
-from symgrad.testing.claims import claims_of
+from symgrad.testing.plugin_modules import NotThere, module_named, ops_in, split, thing_named
 from symgrad.testing.profiles import PROFILES, Profile
 
 __all__ = ["Options", "Target", "options_of", "targets_of"]
@@ -118,61 +112,23 @@ def _file(config: pytest.Config, text: str | None) -> Path | None:
 
 def targets_of(config: pytest.Config) -> list[Target]:
     """The ops that `--symgrad-ops` names. Raises UsageError for modules and names that are not there, and for modules without ops."""
-    given = [part for text in config.getoption("symgrad_ops") for part in _listed(text)]
-    for folder in (config.rootpath, config.invocation_params.dir):
-        if given and str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
     found: dict[tuple[str, str], Target] = {}
-    for text in given:
-        found.update(((t.module, t.name), t) for t in _targets(text))
+    for text in [part for given in config.getoption("symgrad_ops") for part in _listed(given)]:
+        try:
+            found.update(((t.module, t.name), t) for t in _targets(text, (config.rootpath, config.invocation_params.dir)))
+        except NotThere as error:
+            raise pytest.UsageError(f"--symgrad-ops: {error}") from None
     return list(found.values())
 
 
-def _targets(text: str) -> list[Target]:
-    name, _, attribute = text.partition(":")
-    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in [*name.split("."), *([attribute] if ":" in text else [])]):
-        raise pytest.UsageError(f"--symgrad-ops: {text!r} is not the name of a module; write MODULE or MODULE:NAME as Python imports it, "
-                                f"such as mypackage.ops:swish")
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise _broken(name, error) from None
-        raise pytest.UsageError(f"--symgrad-ops: there is no module {error.name!r}; run pytest in the folder it is in, set the ini "
-                                f"option pythonpath, or install it") from None
-    except (Exception, SystemExit) as error:
-        raise _broken(name, error) from None
+def _targets(text: str, folders: tuple[Path, ...]) -> list[Target]:
+    name, attribute = split(text)
+    module = module_named(name, folders)
     file = Path(module.__file__) if module.__file__ else None
-    if not attribute:
-        ops = [Target(name, key, op, file) for key, op in ops_in(module)]
-        if not ops:
-            raise pytest.UsageError(f"--symgrad-ops: {name} has no ops; write @symgrad.testing.op(formula=...) above a function of it, or name "
-                                    f"one: --symgrad-ops {name}:FUNCTION")
-        return ops
-    if not hasattr(module, attribute):
-        known = ", ".join(key for key, _ in ops_in(module)) or "none"
-        raise pytest.UsageError(f"--symgrad-ops: {name} has no {attribute!r}; the ops in it are: {known}")
-    op = getattr(module, attribute)
-    if not callable(op) and not isinstance(op, (Op, tuple)):
-        raise pytest.UsageError(f"--symgrad-ops: {text} is of type {type(op).__name__}; name a function, or a class with apply")
-    return [Target(name, attribute, op, file)]
-
-
-def _broken(name: str, error: BaseException) -> pytest.UsageError:
-    return pytest.UsageError(f"--symgrad-ops: importing {name} raised {type(error).__name__}: {error}; see it whole with python -c 'import {name}'")
-
-
-def ops_in(module: Any) -> Iterator[tuple[str, Any]]:
-    """The ops of a module with their names: what is marked, and what was declared with symgrad's constructors; not what it imports."""
-    seen: set[int] = set()
-    for name, thing in list(vars(module).items()):
-        if id(thing) in seen:
-            continue
-        own = getattr(thing, "op", None) if callable(thing) else thing
-        if claims_of(thing) is None and not (isinstance(own, Op) and own.name not in BUILT_IN):
-            continue
-        home = getattr(thing, "__module__", None)
-        if claims_of(thing) is not None and home is not None and not f"{home}.".startswith(f"{module.__name__}."):
-            continue
-        seen.add(id(thing))
-        yield name, thing
+    if attribute is not None:
+        return [Target(name, attribute, thing_named(module, attribute), file)]
+    ops = [Target(name, key, op, file) for key, op in ops_in(module)]
+    if not ops:
+        raise NotThere(f"{name} has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: "
+                       f"--symgrad-ops {name}:FUNCTION")
+    return ops

@@ -1,0 +1,266 @@
+"""`symgrad ghostwrite mymodule:my_op`: the test file of an op, written from what can be read off it; nothing of it is called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.checking.foreign.domains import NAMED, domain_of, domains_of, parse_domains, written
+from symgrad.checking.foreign.frameworks import framework_of
+from symgrad.domains import Domain
+from symgrad.op import Op
+from symgrad.parsing import ParseError, parse
+from symgrad.testing.attack import Attack
+from symgrad.testing.claims import Claims, claims_of
+from symgrad.testing.plugin_modules import NotThere, module_named, split, thing_named
+
+__all__ = ["ghostwrite", "write"]
+
+GRADIENTS = ("{}_gradient", "{}_grad", "gradient_of_{}", "grad_of_{}", "grad_{}", "d{}", "d_{}")
+LONGEST = 100  # characters of a formula that was read off an op
+
+
+class Claim(NamedTuple):
+    """A line of the file: what is claimed, as Python, and a remark; one that is only proposed is written as a comment."""
+
+    name: str
+    value: str
+    remark: str
+    proposed: bool = False
+
+    def __str__(self) -> str:
+        return f"    {'# ' * self.proposed}{self.name}={self.value},  # {self.remark}"
+
+
+def write(target: str, formula: str | None, domain: str | None, output: str | None, force: bool) -> str:
+    """Write the test file of an op; what there is to print: the text itself where no file is named, else what to do next.
+
+    Raises NotThere for a file that is there already, unless it may be written over, and what `ghostwrite` raises; OSError where it cannot be written.
+    """
+    path = None if output is None else Path(output)
+    if path is not None and path.exists() and not (force and path.is_file()):
+        raise NotThere(f"{path} is there already; name another file" + (", or write over it with --force" if path.is_file() else " in it"))
+    text = ghostwrite(target, formula, domain, f"test_{target.rpartition(':')[2]}.py" if path is None else str(path))
+    if path is None:
+        return text.rstrip("\n")
+    path.write_text(text, encoding="utf-8")
+    return f"{path} is written; run it with: pytest {path}"
+
+
+def ghostwrite(target: str, formula: str | None = None, domain: str | None = None, file: str = "") -> str:
+    """The text of a test file for an op, MODULE:NAME, of symgrad, torch, JAX or NumPy.
+
+    Its formula is the one given, that of its own rule, or one in its docstring; names of arguments, the framework and a gradient beside it
+    are found, too. The module is imported, and nothing in it is called.
+
+    Raises NotThere, a ValueError, for a module or name that is not there, and ValueError for a formula or a domain that cannot be read.
+
+    >>> print(ghostwrite("symgrad:tanh").partition("symgrad.testing.op")[2])
+    (
+        formula="tanh(input)",  # what it should be; this is its own rule, as it is written now
+        domain={"input": "real"},  # where: such as "positive", "nonzero", "-1..1" or "(0, 1]"
+        special=[(0.0,), (-0.0,), (20.0,), (-20.0,)],  # points with an edge or a kink, as (input,)
+    )(symgrad.tanh)
+    <BLANKLINE>
+    """
+    module, name = split(target)
+    if name is None:
+        raise NotThere(f"{target!r} names a module; write {target}:FUNCTION for the op in it")
+    here = module_named(module, (Path.cwd(),))
+    thing = thing_named(here, name)
+    if isinstance(thing, (Op, tuple)):
+        raise NotThere(f"{target} is {'the data of an op' if isinstance(thing, Op) else 'a tuple'}; name the function that people call")
+    marked = claims_of(thing)
+    if marked is not None and (formula or domain):
+        raise NotThere(f"{target} says itself, by symgrad.testing.op, what it claims; change it there, and leave out --formula and --domain")
+    new = name if name not in ("symgrad", module.partition(".")[0]) else f"{name}_op"
+    if marked is not None:
+        body = [f"from {module} import {name}  # noqa: F401  # pytest attacks it: it says itself, by symgrad.testing.op, what it claims"]
+    else:
+        claims = list(_claims(thing, here, module, name, formula, domain))
+        imports = sorted({"import symgrad.testing", f"import {module}"} - {"import symgrad"})
+        marking = [*map(str, claims)]
+        if hasattr(thing, "__dict__") and not inspect.isbuiltin(thing):
+            body = [*imports, "", f"{new} = symgrad.testing.op(", *marking, f")({module}.{name})"]
+        else:  # what is compiled cannot be marked
+            arguments = ", ".join(_names(thing, formula))
+            body = [*imports, "", "", "@symgrad.testing.op(", *marking, ")", f"def {new}({arguments}):", f"    return {module}.{name}({arguments})"]
+    return "\n".join([f'"""{module}.{name} under attack: pytest runs every check of symgrad.testing on it, each as a test of its own.', "",
+                      f"Written by `symgrad ghostwrite {target}`. Correct what is claimed here, and keep the file. To run it, with a thousand",
+                      "examples for each check where it says so (it needs pip install 'symgrad[testing]'):", "",
+                      f"    pytest {file or f'test_{name}.py'}",
+                      f"    pytest {file or f'test_{name}.py'} --symgrad-profile thorough", '"""', "", *body, ""])
+
+
+def _claims(thing: Any, here: Any, module: str, name: str, formula: str | None, domain: str | None) -> Iterator[Claim]:
+    text, remark = _formula(thing, formula)
+    names = _names(thing, text)
+    yield Claim("formula", _quoted(text) if text else '"..."', remark, proposed=text is None)
+    yield from _domain(thing, names, domain, text)
+    framework = framework_of(thing)
+    if framework in ("torch", "jax"):
+        yield Claim("framework", _quoted(framework), "whose tensors it takes")
+    elif framework == "numpy":
+        beside = next((g.format(name) for g in GRADIENTS if callable(getattr(here, g.format(name), None))), None)
+        yield Claim("gradient", f"{module}.{beside or f'{name}_gradient'}", f"called as gradient({', '.join(names)}): an array for each argument",
+                    proposed=beside is None)
+    own = getattr(thing, "op", None)
+    if isinstance(own, Op) and own.examples and own.parameters and _literal(own.examples[0]):
+        yield Claim("parameters", repr(own.examples[0]), "what it is called with after the tensors")
+    special = own.special if isinstance(own, Op) else ()
+    told = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
+    yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", told, not special)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _literal(value: Any) -> bool:
+    """Whether a value can be written as Python."""
+    try:
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _names(thing: Any, formula: str | None) -> list[str]:
+    """The names of the tensor arguments; those of `forward` for a Function, where the formula has the same."""
+    named = Attack(thing, Claims(formula=formula)).names
+    if inspect.isclass(thing) and formula is not None:
+        signature = _signature(getattr(thing, "forward", None))
+        own = [n for n in signature if n != "ctx"]
+        return own if sorted(own) == sorted(named) else named
+    return named
+
+
+def _signature(function: Any) -> list[str]:
+    try:
+        return [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    except (TypeError, ValueError):
+        return []
+
+
+# What it should be
+
+
+def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
+    """The formula, as text that symgrad reads, with a remark on where it is from."""
+    if given is not None:
+        try:
+            parse(given)
+        except ParseError as error:
+            raise ValueError(f"cannot read the formula: {error}") from None
+        return given, "what it should be"
+    own = getattr(thing, "op", None)
+    text = str(thing.expr) if hasattr(thing, "expr") else _rule(own) if isinstance(own, Op) else None
+    if text is not None and len(text) <= LONGEST and _read(text, None):
+        return text, "what it should be; this is its own rule, as it is written now"
+    known = set(_signature(thing.forward if inspect.isclass(thing) and hasattr(thing, "forward") else thing)) - {"ctx"}
+    text = next((t for t in _said(inspect.getdoc(thing) or "") if _read(t, known)), None)
+    if text is not None:
+        return text, "what it should be, from its docstring"
+    return None, f"what it should be, of {', '.join(sorted(known)) or 'its arguments'}; without it, derivatives are compared with finite differences"
+
+
+def _rule(op: Op) -> str | None:
+    """The forward rule of an op that acts on elements, read with SymPy's symbols."""
+    if op.kind != "elementwise" or op.parameters or op.arity is None:
+        return None
+    import sympy
+
+    from symgrad.carriers import symbolic
+
+    try:
+        return str(op.forward(symbolic, *(sympy.Symbol(n, real=True) for n in op.argument_names)))
+    except Exception:  # a rule that is not for symbols
+        return None
+
+
+def _read(text: str, names: set[str] | None) -> bool:
+    """Whether text is a formula of arguments with these names, and more than one of them by itself."""
+    try:
+        found = parse(text)
+    except ParseError:
+        return False
+    return not text.strip("+-() ").isidentifier() and bool(found.names) and (names is None or set(found.names) == names)
+
+
+def _said(doc: str) -> Iterator[str]:
+    """What a docstring may have for a formula: the right side of f(x) = ..., something in backticks, the beginning of a sentence."""
+    lines = [line.strip() for line in doc.splitlines() if line.strip()]
+    for line in lines:
+        _, sign, right = line.replace("`", " ").partition(" = ")
+        if sign:
+            yield from _beginnings(right)
+    yield from (inner.partition(" = ")[2] or inner for inner in re.findall(r"`+([^`]+)`+", doc))
+    for line in lines:
+        yield from _beginnings(line)
+
+
+def _beginnings(line: str) -> Iterator[str]:
+    """A line up to any of the places where words may begin, the longest first."""
+    ends = [m.start() for m in re.finditer(r"[.,;:](\s|$)| \(| (for|where|with|of|in|and|if|on|as|by|from|without|computed)\b|\s*$", line)]
+    yield from (line[:end].strip() for end in reversed(ends))
+
+
+# Where
+
+
+def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | None) -> Iterator[Claim]:
+    told = 'where: such as "positive", "nonzero", "-1..1" or "(0, 1]"'
+    own = getattr(thing, "op", None)
+    if given is not None:
+        chosen = parse_domains(given) if "=" in given else {name: given for name in names}
+        try:
+            domains_of(chosen, names)
+        except TypeError as error:
+            raise ValueError(str(error).removeprefix("check: ")) from None
+        words: dict[str, str | None] = {name: chosen.get(name, "real") for name in names}
+    elif isinstance(own, Op) and own.domain:
+        words = {name: _written(own.domain[min(i, len(own.domain) - 1)]) for i, name in enumerate(names)}
+    elif formula is not None and set(parse(formula).names) == set(names):
+        words = dict(_where(formula))
+    else:
+        words = dict.fromkeys(names, "real")
+    if None not in words.values():
+        yield Claim("domain", "{" + ", ".join(f'"{name}": {_quoted(words[name] or "")}' for name in names) + "}", told)
+
+
+POINTS = (-3.0, -1.5, -1.0, -0.75, -0.25, 0.0, 0.25, 0.75, 1.0, 1.5, 3.0)
+GUESSES = ("real", "nonzero", "nonnegative", "positive", "nonpositive", "negative", "-1..1", "(-1, 1)", "(-1, inf)", "[1, inf)", "(1, inf)", "(0, 1)")
+
+
+def _where(formula: str) -> Iterator[tuple[str, str]]:
+    """Where a formula is finite, by each of its names, as far as a few points show."""
+    parsed = parse(formula)
+
+    def finite(values: dict[str, float]) -> bool:
+        try:
+            with np.errstate(all="ignore"):
+                return bool(np.isfinite(np.asarray(parsed(**values))))
+        except ParseError:  # a part of it is a constant, and not finite
+            return False
+
+    base = next((p for p in map(lambda x: dict.fromkeys(parsed.names, x), (0.25, 1.5, -0.25, -1.5)) if finite(p)), None)
+    for name in parsed.names:
+        good = set() if base is None else {x for x in POINTS if finite(base | {name: x})}
+        yield name, next((g for g in GUESSES if good and {x for x in POINTS if x in domain_of(g)} <= good), "real")
+
+
+def _written(domain: Domain) -> str | None:
+    """A domain as text, None where the notation has none for it."""
+    word = next((word for word, known in NAMED.items() if known == domain), None)
+    if word is None:
+        try:
+            word = written(domain)
+            return word if domain_of(word).intervals == domain.intervals and not domain.excluded and not domain.integer else None
+        except (TypeError, ValueError):
+            return None
+    return word
