@@ -59,7 +59,6 @@ class Failure(Shown):
     seed: str = ""
     command: str = ""
     note: str = ""
-    exact: str = ""
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
@@ -78,8 +77,8 @@ class Failure(Shown):
             rows.append(("further", "", ", ".join(map(repr, self.parameters))))
         yield Table("At", ("", "", ""), rows)
         yield from self._sides()
-        if self.exact or wrong.exact:
-            yield Line(f"exact is {wrong.exact or self.exact}")
+        if wrong.exact:
+            yield Line(f"exact is {wrong.exact}")
         if self.difference is not None:
             yield Formula("returned - true", self.difference)
         if self.note:
@@ -99,7 +98,7 @@ class Failure(Shown):
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
-        rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), ("true" + at, digits(element(wrong.true, wrong.index))),
+        rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), (("true" if wrong.exact else "expected") + at, digits(element(wrong.true, wrong.index))),
                 ("error", "" if wrong.ulp is None else f"{wrong.ulp:.3g} ULP")]
         rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, wrong.ulp)) if value is not None]
         if rows:
@@ -118,7 +117,7 @@ class Failure(Shown):
                 "index": None if wrong.index is None else list(wrong.index), "inputs": {k: plain(x) for k, x in self.inputs.items()},
                 "parameters": [repr(p) for p in self.parameters], "given": {k: plain(x) for k, x in self.given.items()},
                 "returned": plain(wrong.returned), "true": None if wrong.true is None else digits(element(wrong.true, wrong.index)),
-                "ulp": plain(wrong.ulp), "exact": wrong.exact or self.exact, "difference": None if self.difference is None else str(self.difference),
+                "ulp": plain(wrong.ulp), "exact": wrong.exact, "difference": None if self.difference is None else str(self.difference),
                 "note": self.note, "snippet": self.snippet, "command": self.command, "seed": self.seed}
 
     def to_json(self, **options: Any) -> str:

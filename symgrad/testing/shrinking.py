@@ -43,8 +43,7 @@ def simplest(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed
     best, why = search.best, search.why
     seed = "\n".join([f"examples drawn with @hypothesis.seed({attack.seed}); seed={attack.seed} draws the same ones", *notes])
     return Failure(attack.name, check.name, why, attack.inputs(best.xs), attack.claims.parameters, _directions(attack, best, why),
-                   difference=_difference(attack, why), snippet=snippet(check, attack, best), seed=seed, command=pytest_command(), note=note,
-                   exact=why.exact or str(getattr(attack.truth, "exact", "") or ""))
+                   difference=_difference(attack, why), snippet=snippet(check, attack, best), seed=seed, command=pytest_command(), note=note)
 
 
 def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any]:
@@ -147,10 +146,10 @@ class Search:
         if self.fails(e._replace(cotangent=np.ones_like(e.cotangent), tangents=ones)):
             return
         self.first([e._replace(tangents=ones)])
-        self.first([self.best._replace(cotangent=c(self.best.cotangent)) for c in (np.ones_like, np.sign, np.round)])
+        self.first([self.best._replace(cotangent=np.asarray(c(self.best.cotangent))) for c in (np.ones_like, np.sign, np.round)])
         for k in range(len(e.tangents)):
             self.first(self.best._replace(tangents=(*self.best.tangents[:k], change, *self.best.tangents[k + 1:]))
-                       for change in (ones[k], tuple(None if t is None else np.sign(t) for t in self.best.tangents[k])))
+                       for change in (ones[k], tuple(None if t is None else np.asarray(np.sign(t)) for t in self.best.tangents[k])))
 
     def searched(self) -> list[str]:
         """What hypothesis finds among the examples of the check, and what it says of how to find that again."""

@@ -103,7 +103,7 @@ class silence:
 def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
     """What is wrong at one example; an exception of the op is wrong, too."""
     try:
-        with silence():
+        with silence(), attack.subject.context():
             check.body(attack, example)
     except Wrong as wrong:
         return wrong

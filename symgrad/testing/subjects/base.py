@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,10 @@ class Subject:
     def refuses_order(self, error: Exception) -> bool:
         """Whether an error says that the op cannot be differentiated as often, rather than that it is wrong."""
         return ONCE in str(error)
+
+    def context(self) -> AbstractContextManager[Any]:
+        """The context in which the framework's values keep their precision."""
+        return nullcontext()
 
     # In the framework's own values
 

@@ -18,7 +18,10 @@ NO_ORDER = ("do not support JVP", "can't apply forward-mode")
 
 
 class JaxSubject(Subject):
-    """A function of JAX, differentiated by nested `jax.vjp`, forward by `jax.jvp`, mapped by `jax.vmap`; not compiled, unless it is itself."""
+    """A function of JAX, differentiated by nested `jax.vjp`, forward by `jax.jvp`, mapped by `jax.vmap`.
+
+    Derivatives are compiled where the function can be: op by op, XLA would compile each step of each by itself, for every shape.
+    """
 
     framework = "jax"
     memory = False  # arrays of JAX cannot be written to
@@ -31,20 +34,22 @@ class JaxSubject(Subject):
         super().__init__(function, claims, name)
         self.jax = extra("jax", name)
         self.numpy = self.jax.numpy
+        self._compiled: dict[Any, Any] = {}
+        self._plainly = False
 
-    def _wide(self) -> Any:
+    def context(self) -> Any:
         """The context in which JAX has 64 bits."""
         switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else extra("jax.experimental", self.name).enable_x64
         return switch(True)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
         """A copy of the array."""
-        with self._wide():
+        with self.context():
             return self.numpy.array(x)
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result as an array of JAX."""
-        with self._wide():
+        with self.context():
             return self._called(*leaves)
 
     def _called(self, *leaves: Any) -> Any:
@@ -61,27 +66,47 @@ class JaxSubject(Subject):
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through what was before."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        with self._wide():
-            level = self._pulled(self._of_some(self._called, xs, places), cotangent)
-            for ts in tangents:
-                level = self._pulled(level, tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places))
-            return self._one_each(level, xs, places)
+        sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
+
+        def pulled(arrays: Any, g: Any, sets: Any) -> Any:
+            level = self._pulled(self._of_some(self._called, arrays, places), g)
+            for ts in sets:
+                level = self._pulled(level, ts)
+            return level(*(arrays[i] for i in places))
+
+        return self._one_each(self._run(("gradient", *places), pulled, self._arrays(xs), cotangent, sets), xs, places)
+
+    def _arrays(self, xs: Arrays) -> list[Any]:
+        with self.context():
+            return [self.numpy.array(x) for x in xs]
+
+    def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a function of arrays compiled, or as it is where it looks at its numbers."""
+        with self.context():
+            if not self._plainly:
+                try:
+                    return self._compiled.setdefault(key, self.jax.jit(function))(*args)
+                except NotApplicable:
+                    raise
+                except Exception:  # which of these come of compiling, only the function itself can tell
+                    found = function(*args)
+                    self._plainly = True
+                    return found
+            return function(*args)
 
     def _of_some(self, function: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> Callable[..., Any]:
         """The function of the arguments at some places alone."""
-        leaves = [self.numpy.array(x) for x in xs]
-
         def of_some(*some: Any) -> Any:
-            given = list(leaves)
+            given = list(xs)
             for i, x in zip(places, some):
                 given[i] = x
             return function(*given)
 
         return of_some
 
-    def _one_each(self, level: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> list[Array | None]:
+    def _one_each(self, found: Any, xs: Arrays, places: Sequence[int]) -> list[Array | None]:
         out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, level(*(self.numpy.array(xs[i]) for i in places))):
+        for i, c in zip(places, found):
             out[i] = np.array(c)
         return out
 
@@ -103,26 +128,31 @@ class JaxSubject(Subject):
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`jax.jvp`. Raises NotApplicable for a `custom_vjp` function, which has no pushforward."""
         places = [i for i, t in enumerate(ts) if t is not None]
-        with self._wide():
+
+        def pushed(arrays: Any, directions: Any) -> Any:
+            primals = tuple(arrays[i] for i in places)
+            tangents = tuple(t.astype(x.dtype) for t, x in zip(directions, primals))
             try:
-                primals = tuple(self.numpy.array(xs[i]) for i in places)
-                tangents = tuple(self.numpy.asarray(ts[i]).astype(x.dtype) for i, x in zip(places, primals))
-                return self.jax.jvp(self._of_some(self._called, xs, places), primals, tangents)[1]
+                return self.jax.jvp(self._of_some(self._called, arrays, places), primals, tangents)[1]
             except (TypeError, ValueError) as error:
                 if any(words in str(error) for words in NO_FORWARD):
                     raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
                 raise
 
+        return self._run(("tangent", *places), pushed, self._arrays(xs), self._arrays([ts[i] for i in places]))  # type: ignore[misc]
+
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`jax.vmap`. Raises NotApplicable where the function looks at its numbers or calls back into Python."""
-        with self._wide():
-            return self.array(self._mapped(batched)(*(self.numpy.array(x) for x in xs)))
+        return self.array(self._run(("batch", *batched), self._mapped(batched), *self._arrays(xs)))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
         """`jax.vjp` of `jax.vmap`."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        with self._wide():
-            return self._one_each(self._pulled(self._of_some(self._mapped(batched), xs, places), cotangent), xs, places)
+
+        def pulled(arrays: Any, g: Any) -> Any:
+            return self._pulled(self._of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
+
+        return self._one_each(self._run(("batch gradient", *batched), pulled, self._arrays(xs), cotangent), xs, places)
 
     def _mapped(self, batched: Sequence[bool]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ __all__ = ["TorchSubject"]
 
 # torch says in these words that an op has no rule, and only in words.
 NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")
+NO_COMPLEX = ("does not support automatic differentiation for outputs with complex dtype",)
+LOCK = threading.RLock()  # torch's dual level is one for all threads
 NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: It looks like", "doesn't have storage",
             "Batching rule not implemented")
 
@@ -44,8 +47,12 @@ class TorchSubject(Subject):
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result as a tensor."""
-        with self.torch.enable_grad():
-            found = self.chosen(self.function(*leaves, *self.parameters))
+        try:
+            with self.torch.enable_grad():
+                found = self.chosen(self.function(*leaves, *self.parameters))
+        except RuntimeError as error:
+            _say_missing(error, NO_COMPLEX, "no complex derivative")
+            raise
         return found if isinstance(found, self.torch.Tensor) else self.torch.as_tensor(found, dtype=self._coarsest(leaves))
 
     def _coarsest(self, leaves: Sequence[Any]) -> Any:
@@ -75,18 +82,23 @@ class TorchSubject(Subject):
         if any(_refuses(v) for v, _ in kept):
             raise RuntimeError(f"trying to {ONCE}")
         seeds = [g.detach().requires_grad_() if again and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
-        return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
+        try:
+            return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
+        except RuntimeError as error:
+            _say_missing(error, NO_COMPLEX, "no complex derivative")
+            raise
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`torch.autograd.forward_ad`. Raises NotApplicable where a Function on the way has no jvp."""
         forward = self.torch.autograd.forward_ad
-        with forward.dual_level():
+        with LOCK, forward.dual_level():
             given = [self.leaf(x, False) if t is None else forward.make_dual(self.leaf(x, False), self.leaf(t, False).to(self.leaf(x, False).dtype))
                      for x, t in zip(xs, ts)]
             try:
                 value, tangent = forward.unpack_dual(self.call(given))
             except (RuntimeError, NotImplementedError) as error:
-                raise _as_missing(error, NO_FORWARD, "no forward mode") from error
+                _say_missing(error, NO_FORWARD, "no forward mode")
+                raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
@@ -111,13 +123,15 @@ class TorchSubject(Subject):
         except (RuntimeError, NotImplementedError) as error:
             if self.claims.batched:
                 raise
-            raise _as_missing(error, NO_BATCH, "no rule for vmap") from error
+            _say_missing(error, NO_BATCH, "no rule for vmap")
+            raise
 
 
-def _as_missing(error: Exception, words: Sequence[str], what: str) -> Exception:
-    """NotApplicable for an error that says that a rule is missing; any other error as it is."""
+def _say_missing(error: Exception, words: Sequence[str], what: str) -> None:
+    """Raise NotApplicable for an error that says that a rule is missing."""
     text = str(error)
-    return NotApplicable(f"{what}: {text.splitlines()[0][:160]}") if text and any(w in text for w in words) else error
+    if text and any(w in text for w in words):
+        raise NotApplicable(f"{what}: {text.splitlines()[0][:160]}") from error
 
 
 def _refuses(value: Any) -> bool:
