@@ -1,0 +1,235 @@
+"""Checks of calls: twice the same, from several threads, after pickling, and with arguments that must be refused."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.checks.comparing import same_bits
+from symgrad.testing.checks.memory import another, copied, results
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import Array, Subject, is_active
+
+__all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
+
+THREADS, ROUNDS = 4, 4
+SWITCH = 1e-6  # seconds after which Python turns to another thread
+
+Found = list[tuple[str, int, tuple[int, ...], Array]]
+
+
+def frozen(found: Found) -> Found:
+    """Results in memory of their own."""
+    return [(what, order, wrt, x.copy()) for what, order, wrt, x in found]
+
+
+def same(found: Found, before: Found, when: str) -> None:
+    """Raise `Wrong` unless results are to the bit what they were before."""
+    if len(found) != len(before):
+        raise Wrong(f"there are {len(found)} results {when} and {len(before)} before")
+    for (what, order, wrt, a), (*_, b) in zip(found, before):
+        same_bits(f"{what} is another {when}", a, b, order=order, wrt=wrt)
+
+
+def repeatable(attack: Attack) -> str:
+    return "it is random" if attack.claims.random else ""
+
+
+@check("determinism", when=repeatable, most=8)
+def check_determinism(attack: Attack, example: Example) -> None:
+    """Called again, and again after calls with other arguments, the op gives the same to the bit: value, derivatives, tangent.
+
+    One result pulled back twice gives the same gradients, and so it does where the op was called with other arguments between the value and its
+    gradient. It does not apply to random ops. Raises CheckFailure where two results differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_determinism
+    >>> check_determinism(symgrad.exp).verdict
+    'passed'
+    """
+    subject, other = attack.subject, another(attack, example)
+    first = frozen(results(attack, copied(example)))
+    same(results(attack, copied(example)), first, "when it is called again")
+    try:
+        results(attack, copied(other))
+    except Exception:  # that is for other checks to say
+        pass
+    same(results(attack, copied(example)), first, "after a call with other arguments")
+    if attack.order and first[0][3].dtype.kind in "fcV":
+        try:
+            _one_graph(subject, copied(example), copied(other))
+        except NotApplicable:
+            pass
+
+
+def _one_graph(subject: Subject, example: Example, other: Example) -> None:
+    """Raise `Wrong` where one result has different gradients at different times."""
+    places = [i for i, x in enumerate(example.xs) if is_active(x)]
+    leaves = [subject.leaf(x, is_active(x)) for x in example.xs]
+    value = subject.call(leaves)
+    seed = subject.leaf(example.cotangent, False)
+
+    def pulled() -> list[Array | None]:
+        found = subject.grad([value], [leaves[i] for i in places], [seed], True)
+        return [None if c is None else subject.array(c).copy() for c in found]
+
+    first = pulled()
+    for i, a, b in zip(places, pulled(), first):
+        same_bits("the gradient is another when one result is pulled back twice", a, b, order=1, wrt=(i,))
+    value = subject.call(leaves)
+    subject.call([subject.leaf(x, is_active(x)) for x in other.xs])
+    for i, a, b in zip(places, pulled(), first):
+        same_bits("the gradient is another when the op was called with other arguments before the pullback", a, b, order=1, wrt=(i,))
+
+
+@check("threads", when=repeatable, most=1)
+def check_threads(attack: Attack, example: Example) -> None:
+    """Called from four threads at once with different arguments, the op gives in each what it gives alone, to the bit: value, derivatives, tangent.
+
+    Python is made to turn from thread to thread as often as it can meanwhile. It does not apply to random ops. Raises CheckFailure where a result
+    differs.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_threads
+    >>> check_threads(symgrad.sin).verdict
+    'passed'
+    """
+    drawn = attack.examples("points")
+    examples = [example, another(attack, example), *drawn[-2:]]
+    alone = [frozen(results(attack, copied(e))) for e in examples]
+    start, wrong = threading.Barrier(THREADS), list[BaseException]()
+
+    def work(k: int) -> None:
+        try:
+            start.wait()
+            with np.errstate(all="ignore"):
+                for n in range(ROUNDS * len(examples)):
+                    at = (n + k) % len(examples)
+                    same(results(attack, copied(examples[at])), alone[at], "while other threads call it")
+                    if wrong:
+                        return
+        except BaseException as error:
+            wrong.append(error)
+
+    before = sys.getswitchinterval()
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
+    sys.setswitchinterval(SWITCH)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    if wrong:
+        raise wrong[0]
+
+
+def public_function(attack: Attack) -> Any:
+    """What people call: an op of the registry by its public function."""
+    from symgrad.lift import FUNCTIONS
+
+    op = getattr(attack.subject, "op", None)
+    if op is None:
+        return attack.subject.function
+    found = FUNCTIONS.get(op.name)
+    if found is None or found.op is not op:  # type: ignore[attr-defined]
+        raise NotApplicable("it has no public function")
+    return found
+
+
+@check("pickling", most=1)
+def check_pickling(attack: Attack, example: Example) -> None:
+    """The result of the op is pickled, and the op itself, if it is found again by module and name; what comes back is the same.
+
+    A lambda and a function inside another are not found again: then it does not apply, and the reason says so. Raises CheckFailure for what is
+    not pickled or comes back different.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_pickling
+    >>> check_pickling(symgrad.cosh).verdict
+    'passed'
+    """
+    subject = attack.subject
+    value = subject.call([subject.leaf(x, False) for x in copied(example).xs])
+    try:
+        again = pickle.loads(pickle.dumps(value))
+    except Exception as error:
+        raise Wrong(f"its result is not pickled: {type(error).__name__}: {error}", subject.array(value)) from error
+    same_bits("its result comes back different from pickling", subject.array(again), subject.array(value))
+    function = public_function(attack)
+    found = by_name(function)
+    try:
+        revived = pickle.loads(pickle.dumps(function))
+    except Exception as error:
+        if not found:
+            raise NotApplicable(f"it is not found by module and name: {error}") from error
+        raise Wrong(f"it is not pickled: {type(error).__name__}: {error}") from error
+    if revived is not function:
+        second = copy.copy(attack)
+        second.subject = copy.copy(subject)
+        second.subject.function = revived
+        if not attack.claims.random:
+            same(results(second, copied(example)), results(attack, copied(example)), "after pickling")
+
+
+def by_name(function: Any) -> bool:
+    """Whether a function is found again by its module and its qualified name."""
+    try:
+        found = importlib.import_module(function.__module__)
+        for part in function.__qualname__.split("."):
+            found = getattr(found, part)
+    except (AttributeError, ImportError, ValueError):
+        return False
+    return found is function or found == function
+
+
+def declares_errors(attack: Attack) -> str:
+    return "" if attack.claims.errors else "no errors are declared"
+
+
+@check("errors", when=declares_errors, most=1)
+def check_errors(attack: Attack, example: Example) -> None:
+    """Arguments that are declared to be refused are: by the exception that is declared, with a message in which its pattern is found.
+
+    Declared are pairs `(arguments, exception)` or `(arguments, exception, pattern)`; arrays among the arguments become those of the
+    framework. It does not apply where none are. Raises CheckFailure where nothing is raised, or something else.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_errors
+    >>> check_errors(symgrad.mm, errors=[(([1.0], [[2.0]]), RuntimeError, "matri")]).verdict
+    'passed'
+    """
+    subject = attack.subject
+    try:
+        function = public_function(attack)
+    except NotApplicable:
+        function = subject.function
+    for arguments, expected, *pattern in attack.claims.errors:
+        given = arguments if isinstance(arguments, tuple) else (arguments,)
+        call = f"({', '.join(map(repr, given))})"
+        try:
+            found = function(*(subject.leaf(x, False) if isinstance(x, np.ndarray) else x for x in given))
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            if not isinstance(error, expected):
+                raise Wrong(f"{call} raises {said} and should raise {_names(expected)}") from error
+            if pattern and not re.search(pattern[0], str(error)):
+                raise Wrong(f"{call} raises {said}, in which {pattern[0]!r} is not found") from error
+        else:
+            raise Wrong(f"{call} is not refused and should raise {_names(expected)}", found)
+
+
+def _names(expected: Any) -> str:
+    return " or ".join(e.__name__ for e in (expected if isinstance(expected, Sequence) else (expected,)))

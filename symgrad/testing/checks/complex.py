@@ -1,0 +1,192 @@
+"""The check of ops on complex numbers: adjoints, finite differences along both axes, Cauchy-Riemann, conjugate symmetry, and the real axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symgrad.checking.foreign.differences import differences
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import CHECKS, check
+from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.consistency import joined, per_element, product
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import Array, is_active
+
+__all__ = ["check_complex"]
+
+ROOM = 2.0**16  # by how much functions of complex numbers may be less accurate than those of real ones
+RESOLVED = 1e-5  # relative error up to which finite differences say something
+AGREED = 1e-8  # relative error that they are taken to have themselves
+ALIKE = 1e-6  # relative difference up to which two of them are the same
+COMPLEX_TYPES = ("complex64", "complex128")
+
+
+def takes_complex(attack: Attack) -> str:
+    return "it is not claimed for complex numbers" if attack.claims.complex is False else ""
+
+
+@check("complex", draws="complex", when=takes_complex, most=12)
+def check_complex(attack: Attack, example: Example) -> None:
+    """The op on complex numbers: its pullback is the one of torch, the adjoint over the real numbers, Re⟨g, jvp(t)⟩ = Re⟨vjp(g), t⟩, so g conj(f′).
+
+    - The pullback is linear over the real numbers, the adjoint of the pushforward, and its derivative symmetric.
+    - Finite differences along t and along i t, with a bound of their error, are what pullback and pushforward say.
+    - Where those along i t are i times those along t the op is holomorphic there, and vjp(i g) = i vjp(g), jvp(i t) = i jvp(t): Cauchy-Riemann.
+    - A holomorphic op with real values on the real axis has f(conj z) = conj f(z).
+    - On the real axis value and gradient are those for real numbers.
+
+    Whether an op takes complex numbers is found out by trying, unless `complex=` is claimed. It does not apply where it does not. Raises
+    CheckFailure for what does not hold.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_complex
+    >>> check_complex(symgrad.exp).verdict
+    'passed'
+
+    Source: K. Kreutz-Delgado, The Complex Gradient Operator and the CR-Calculus, 2009, sections 3 and 4.
+    """
+    value = complex_value(attack, example)
+    real_axis(attack, example)
+    if not attack.order or value.dtype.kind not in "fc":
+        return
+    example = example._replace(cotangent=example.cotangent if value.dtype.kind == "c" else np.real(example.cotangent).copy())
+    for name in ("linearity", *("adjoint",) * attack.subject.forward, *("symmetry",) * (attack.order > 1)):
+        CHECKS[name].body(attack, example)
+    if by_differences(attack, example):
+        cauchy_riemann(attack, example)
+        conjugate_symmetry(attack, example)
+
+
+def complex_value(attack: Attack, example: Example) -> Array:
+    """The value for complex numbers. Raises NotApplicable where the op refuses them and nobody claims that it does not."""
+    try:
+        return attack.subject.value(example.xs)
+    except NotApplicable:
+        raise
+    except Exception as error:
+        if attack.claims.complex:
+            raise
+        raise NotApplicable(f"it takes no complex numbers: {str(error).splitlines()[0][:120] if str(error) else type(error).__name__}") from error
+
+
+def along(attack: Attack, xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
+    """The derivative of the value along tangents by finite differences, and a bound of its error."""
+    def function(s: Array) -> Array:
+        found = wide(attack.subject.value([x if t is None else x + s[0] * t for x, t in zip(xs, ts)]))
+        return np.stack([np.real(found), np.imag(found)])
+
+    (found,), (bound,) = differences(function, np.zeros(1))
+    return found[0] + 1j * found[1], bound[0] + bound[1]
+
+
+def by_differences(attack: Attack, example: Example) -> bool:
+    """Raise `Wrong` where finite differences say something else than pullback or pushforward; whether the op is holomorphic at every place.
+
+    They are taken by each argument along t and along i t.
+    """
+    subject, xs, g, count = attack.subject, example.xs, example.cotangent, len(example.xs)
+    each = per_element(attack, xs, g.shape)
+    pulled = subject.gradient(xs, g)
+    holomorphic = True
+    for i, x in enumerate(xs):
+        t = example.tangents[0][i]
+        if t is None or not is_active(x) or x.dtype.kind != "c":
+            continue
+        t = t * np.maximum(np.abs(x), 0.1)  # so that no step goes farther than a part of the number
+        found, bounds = [], []
+        for tangent in (t, 1j * t):
+            ts = [tangent if k == i else None for k in range(count)]
+            true, bound = along(attack, xs, ts)
+            found.append(true)
+            bounds.append(bound)
+            _compare("the pullback is not what finite differences say", joined([product(pulled[i], tangent, x)], each),
+                     joined([product(g, true, g)], each)[0], joined([np.abs(g) * bound], each)[0], (i,))
+            if subject.forward:
+                pushed = subject.tangent(xs, ts)
+                _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,))
+        (one, other), size = found, np.abs(found[0])
+        fine = np.isfinite(bounds[0] + bounds[1]) & (bounds[0] + bounds[1] <= ALIKE * size)
+        holomorphic &= bool(np.any(fine)) and bool(np.all(np.abs(other - 1j * one)[fine] <= 4 * ALIKE * size[fine]))
+    return holomorphic
+
+
+def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...]) -> None:
+    """Raise `Wrong` where a derivative is farther from finite differences than their bound, at places where that is small."""
+    value, size = found
+    size = np.maximum(size, np.abs(true))
+    with np.errstate(invalid="ignore"):
+        far = np.isfinite(bound) & (bound <= RESOLVED * size) & ~(np.abs(value - true) <= 8 * bound + AGREED * size)
+    if far.any():
+        at = tuple(int(k) for k in np.argwhere(far)[0])
+        raise Wrong(what, value[at], true[at], index=at, order=1, wrt=wrt)
+
+
+def cauchy_riemann(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where the derivatives of a holomorphic op are not linear over the complex numbers."""
+    subject, count = attack.subject, len(example.xs)
+    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        xs, g = arrays[:count], arrays[count]
+        ts = dict(zip(kept, arrays[count + 1:]))
+        out = []
+        for i, (a, b) in enumerate(zip(subject.gradient(xs, 1j * g), subject.gradient(xs, g))):
+            if a is not None and b is not None and b.dtype.kind == "c":
+                out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", wide(a), 1j * wide(b), np.abs(wide(b)), 1, (i,)))
+        if subject.forward:
+            pushed = wide(subject.tangent(xs, [ts.get(i) for i in range(count)]))
+            turned = subject.tangent(xs, [1j * ts[i] if i in ts else None for i in range(count)])
+            out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", wide(turned), 1j * pushed, np.abs(pushed), 1))
+        return out
+
+    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+
+
+def conjugate_symmetry(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where a holomorphic op that is real on the real axis has another value at conj z than the conjugate."""
+    subject = attack.subject
+    real = real_value(attack, example)
+    if real is None or real.dtype.kind != "f" or not np.isfinite(real).all():
+        return
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        value = np.conj(wide(subject.value(arrays)))
+        return [Sides("f(conj z) is not conj f(z)", wide(subject.value([np.conj(x) for x in arrays])), value, ROOM * np.abs(value), 0)]
+
+    agree(sides, example.xs)
+
+
+def real_value(attack: Attack, example: Example) -> Array | None:
+    """The value for the real parts of the arguments, None where it refuses them."""
+    try:
+        return attack.subject.value([np.real(x).copy() for x in example.xs])
+    except Exception:  # an op of complex numbers alone
+        return None
+
+
+def real_axis(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where value or gradient at numbers without an imaginary part are not those for real numbers."""
+    subject, count = attack.subject, len(example.xs)
+    if any(np.any(np.imag(x)) for x in example.xs if x.dtype.kind == "c"):
+        return
+    usual = real_value(attack, example)
+    if usual is None or usual.dtype.kind != "f":
+        return
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        real = [np.real(x).copy() for x in arrays]
+        inside = [x.astype(np.complex128) if is_active(x) else x for x in real[:count]]
+        value = subject.value(real[:count])
+        out = [Sides("the value on the real axis is not that for real numbers", wide(subject.value(inside)), value + 0j, ROOM * np.abs(value), 0)]
+        if attack.order:
+            g = real[count]
+            given = g.astype(np.complex128) if subject.value(inside).dtype.kind == "c" else g
+            for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real[:count], g))):
+                if a is not None and b is not None:
+                    out.append(Sides("the gradient on the real axis is not that for real numbers", np.real(wide(a)), wide(b), ROOM * np.abs(b), 1, (i,)))
+        return out
+
+    agree(sides, [*example.xs, example.cotangent])

@@ -1,0 +1,205 @@
+"""Checks of memory: any layout of the inputs, nothing written to, and nothing shared that a user holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.checks.comparing import Sides, agree, moved, wide
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import Array, Subject, is_active
+
+__all__ = ["check_aliasing", "check_layouts", "check_mutation"]
+
+PASSED_ON = ("torch", "autograd")  # frameworks that hand one cotangent to several arguments themselves
+
+
+def laid_out(x: Array, layout: str) -> Array:
+    """The numbers of an array in memory in another way; of an overlapping one all along the first axis are the first.
+
+    >>> laid_out(np.arange(3.0), "backwards").strides
+    (-8,)
+    """
+    if layout == "strided":
+        return np.repeat(x[..., None], 2, -1)[..., 0]
+    if layout == "backwards":
+        return np.flip(np.flip(x).copy())
+    if layout == "by columns":
+        return np.array(x, order="F")
+    if layout == "read-only":
+        locked = x.copy()
+        locked.flags.writeable = False
+        return locked
+    if not x.ndim or not x.size:
+        return x.copy()
+    return np.lib.stride_tricks.as_strided(x[:1].copy(), x.shape, (0, *x[:1].copy().strides[1:]))
+
+
+def is_view(attack: Attack) -> bool:
+    """Whether the value may show the memory of an argument."""
+    return attack.claims.view or bool(getattr(getattr(attack.subject, "op", None), "view", False))
+
+
+def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int, ...], Array]]:
+    """Value, derivatives up to the second and tangent of an example: what it is, its order, by which argument, and the array."""
+    subject, xs = attack.subject, example.xs
+    out: list[tuple[str, int, tuple[int, ...], Array]] = [("the value", 0, (), subject.value(xs))]
+    for order in range(1, min(attack.order, 2) + 1):
+        found = subject.gradient(xs, example.cotangent, *example.tangents[:order - 1])
+        out += [("the gradient" if order == 1 else "the second derivative", order, (i,), c) for i, c in enumerate(found) if c is not None]
+    if attack.order and subject.forward:
+        try:
+            out.append(("the tangent", 1, (), subject.tangent(xs, example.tangents[0])))
+        except NotApplicable:
+            pass
+    return out
+
+
+def copied(example: Example) -> Example:
+    """The example in memory of its own, that can be written to."""
+    return Example(tuple(np.array(x, order="C") for x in example.xs), np.array(example.cotangent, order="C"),
+                   tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in example.tangents))
+
+
+def flattened(example: Example) -> list[tuple[str, Array]]:
+    """The arrays of an example, each with what it is."""
+    given = [(f"argument {i}", x) for i, x in enumerate(example.xs)]
+    return [*given, ("the cotangent", example.cotangent), *((f"tangent {i}", t) for s in example.tangents for i, t in enumerate(s) if t is not None)]
+
+
+def another(attack: Attack, example: Example, kind: str = "points") -> Example:
+    """A different example of the same shapes: one of those drawn, or the same with every number moved a little."""
+    for other in attack.examples(kind):
+        if [x.shape for x in other.xs] == [x.shape for x in example.xs] and any(a.tobytes() != b.tobytes() for a, b in zip(other.xs, example.xs)):
+            return other
+    return example._replace(xs=tuple(moved(x, 62) for x in example.xs))
+
+
+def holds_layouts(attack: Attack) -> str:
+    return "" if attack.subject.layouts else f"arrays of {attack.subject.framework} have one layout"
+
+
+def has_memory(attack: Attack) -> str:
+    return "" if attack.subject.memory else f"arrays of {attack.subject.framework} cannot be written to"
+
+
+@check("layouts", when=holds_layouts, most=6)
+def check_layouts(attack: Attack, example: Example) -> None:
+    """However the arguments, cotangents and tangents lie in memory, the results are those for contiguous copies, and nothing is written to.
+
+    They are every second element of an array, backwards, by columns, read-only, and overlapping (one row shown several times): those of them that the
+    framework can hold. An op whose value is a view may refuse a layout with a RuntimeError.
+
+    It does not apply where arrays of the framework have one layout. Raises CheckFailure where a result differs by more than rounding.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_layouts
+    >>> check_layouts(symgrad.tanh).verdict
+    'passed'
+    """
+    subject, view = attack.subject, is_view(attack)
+    arrays = [x for _, x in flattened(example)]
+
+    def rebuilt(flat: Sequence[Array]) -> Example:
+        rest = iter(flat)
+        return Example(tuple(next(rest) for _ in example.xs), next(rest),
+                       tuple(tuple(None if t is None else next(rest) for t in s) for s in example.tangents))
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        out = []
+        usual = results(attack, rebuilt([x.copy() for x in arrays]))
+        for layout in subject.layouts:
+            inside = rebuilt([laid_out(x, layout) for x in arrays])
+            before = [x.tobytes() for _, x in flattened(inside)]
+            plain = usual if layout != "overlapping" else results(attack, copied(inside))
+            try:
+                found = results(attack, inside)
+            except RuntimeError:
+                if not view:
+                    raise
+                continue
+            for (name, x), old in zip(flattened(inside), before):
+                if x.tobytes() != old:
+                    raise Wrong(f"{name} ({layout}) was changed", x, np.frombuffer(old, x.dtype).reshape(x.shape))
+            for (what, order, wrt, a), (*_, b) in zip(found, plain):
+                size = np.max(np.abs(wide(b)), initial=0.0) if not attack.elementwise else np.abs(wide(b))
+                out.append(Sides(f"{what} for {layout} arrays is not that for contiguous ones", a, b, np.asarray(size), order, wrt, identical=True))
+        return out
+
+    agree(sides, arrays)
+
+
+@check("mutation", when=has_memory, most=8)
+def check_mutation(attack: Attack, example: Example) -> None:
+    """Neither value nor derivatives of any order write to arguments, cotangents or tangents, nor to what was returned before.
+
+    All bytes are compared. It does not apply where arrays of the framework cannot be written to. Raises CheckFailure for an array that was
+    changed.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_mutation
+    >>> check_mutation(symgrad.sigmoid).verdict
+    'passed'
+    """
+    own = copied(example)
+    before = [(name, x, x.copy()) for name, x in flattened(own)]
+    found = results(attack, own)
+    for name, x, old in before:
+        if x.tobytes() != old.tobytes():
+            raise Wrong(f"{name} was changed", x, old)
+    kept = [(what, order, wrt, x, x.copy()) for what, order, wrt, x in found]
+    results(attack, another(attack, copied(example)))
+    for what, order, wrt, x, old in kept:
+        if x.tobytes() != old.tobytes():
+            raise Wrong(f"{what} that was returned was changed by a later call", x, old, order=order, wrt=wrt)
+
+
+@check("aliasing", when=has_memory, most=8)
+def check_aliasing(attack: Attack, example: Example) -> None:
+    """The value shares no memory with an argument, unless it is claimed to be a view; gradients share none with anything a user holds.
+
+    That is the arguments, the value, the cotangent, and each other; but torch and autograd hand one cotangent to several arguments
+    themselves, so there the last two are left out. It does not apply where arrays of the framework cannot be written to. Raises CheckFailure
+    for arrays that share memory.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_aliasing
+    >>> check_aliasing(symgrad.relu).verdict
+    'passed'
+    """
+    subject, own = attack.subject, copied(example)
+    arguments = [(f"argument {i}", x) for i, x in enumerate(own.xs)]
+    leaves = [subject.leaf(x, bool(attack.order) and is_active(x)) for x in own.xs]
+    result = subject.call(leaves)
+    value = subject.array(result)
+    if not is_view(attack):
+        for name, x in arguments:
+            if np.shares_memory(value, x):
+                raise Wrong(f"the value shares memory with {name}; claim view=True where it should", value, order=0)
+    if not attack.order or value.dtype.kind not in "fcV":
+        return
+    held = [*arguments, ("the value", value)]
+    seed = own.cotangent.astype(value.dtype)
+    if subject.framework not in PASSED_ON:
+        held.append(("the cotangent", seed))
+    for i, c in _gradients(subject, own, result, leaves, seed):
+        for name, x in held:
+            if np.shares_memory(c, x):
+                raise Wrong(f"the gradient shares memory with {name}", c, order=1, wrt=(i,))
+        if subject.framework not in PASSED_ON:
+            held.append((f"the gradient by argument {i}", c))
+
+
+def _gradients(subject: Subject, example: Example, result: object, leaves: Sequence[object], seed: Array) -> list[tuple[int, Array]]:
+    """The gradients by number of the argument, from the value at hand where the framework's values know what they come from."""
+    places = [i for i, x in enumerate(example.xs) if is_active(x)]
+    try:
+        found = subject.grad([result], [leaves[i] for i in places], [subject.leaf(seed, False)], False)
+    except NotApplicable:
+        pulled = subject.gradient(example.xs, seed)
+        return [(i, c) for i, c in enumerate(pulled) if c is not None]
+    return [(i, subject.array(c)) for i, c in zip(places, found) if c is not None]
