@@ -98,7 +98,8 @@ class Failure(Shown):
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
-        rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), (("true" if wrong.exact else "expected") + at, digits(element(wrong.true, wrong.index))),
+        right = "true" if wrong.exact else "expected"
+        rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), (right + at, digits(element(wrong.true, wrong.index))),
                 ("error", "" if wrong.ulp is None else f"{wrong.ulp:.3g} ULP")]
         rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, wrong.ulp)) if value is not None]
         if rows:

@@ -29,7 +29,7 @@ WIDE = 110
 
 
 class Code:
-    """Values as source text. `imports` collects what it needs, `undefined` the names of what cannot be imported.
+    """Values as source text. `imports` collects the modules it needs, `names` those from modules, `undefined` what cannot be imported.
 
     >>> code = Code()
     >>> code.of(np.array([1.0, -0.0])), code.of(np.float32(0.1)), code.of(float("inf")), sorted(code.imports)
@@ -38,6 +38,7 @@ class Code:
 
     def __init__(self) -> None:
         self.imports: set[str] = set()
+        self.names: dict[str, set[str]] = {}
         self.undefined: list[str] = []
 
     def of(self, x: Any, name: str = "value") -> str:
@@ -73,7 +74,7 @@ class Code:
         if path is not None:
             module, qualified = path
             root = re.split(r"[.\[]", qualified)[0]
-            self.imports.add(f"from {module} import {root}")
+            self.names.setdefault(module, set()).add(root)
             return qualified
         if name not in self.undefined:
             self.undefined.append(name)
@@ -121,7 +122,7 @@ class Code:
 
         known = next((name for name in domains.__all__ if getattr(domains, name) is d), None)
         if known is not None:
-            self.imports.add(f"from symgrad.domains import {known}")
+            self.names.setdefault("symgrad.domains", set()).add(known)
             return known
         try:
             read = domain_of(written(d))
@@ -129,7 +130,7 @@ class Code:
                 return repr(written(d))
         except (TypeError, ValueError):
             pass
-        self.imports.add("from symgrad.domains import Domain, Interval")
+        self.names.setdefault("symgrad.domains", set()).update(("Domain", "Interval"))
         parts = ", ".join(f"Interval({self.of(i.low)}, {self.of(i.high)}, {i.open_low}, {i.open_high})" if i != Interval() else "Interval()"
                           for i in d.intervals)
         return f"Domain({d.name!r}, ({parts},), {self.of(d.excluded)}, {d.integer})"
@@ -150,7 +151,7 @@ class Code:
                 pass
         text = sympy.srepr(e)
         used = set(re.findall(r"[A-Za-z_]\w*", re.sub(r"'[^']*'|\"[^\"]*\"", "", text)))
-        self.imports.add(f"from sympy import {', '.join(sorted(name for name in used if hasattr(sympy, name)))}")
+        self.names.setdefault("sympy", set()).update(name for name in used if hasattr(sympy, name))
         return text
 
 
@@ -166,7 +167,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
         empty = field.default if field.default is not dataclasses.MISSING else {}
         if field.name in LEFT_OUT or value is empty or isinstance(value, (tuple, Mapping)) and not value:
             continue
-        if isinstance(value, bool) and value == empty or field.name == "framework" and own:
+        if field.name == "framework" and own or field.name == "complex" and value is False and subject.framework == "numpy":
             continue
         arguments.append(f"{field.name}={code.of(value, field.name)}")
     if attack.profile.name != "dev":
@@ -181,8 +182,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
     call = f"{name}({', '.join(arguments)})"
     if len(call) > WIDE:
         call = "\n".join([f"{name}(", *(f"    {a}," for a in arguments), ")"])
-    lines = [*sorted(code.imports - {"import symgrad.testing"}), "import symgrad.testing"]
-    lines = [*(x for x in lines if x.startswith("import")), *(x for x in lines if not x.startswith("import"))]
+    lines = [*sorted(code.imports), "import symgrad.testing", *(f"from {m} import {', '.join(sorted(code.names[m]))}" for m in sorted(code.names))]
     undefined = [f"# define {name} here; it cannot be imported" for name in code.undefined]
     return "\n".join([*lines, *undefined, "", call])
 

@@ -26,8 +26,10 @@ class NumpySubject(Subject):
     dtypes = ("float64", "float32", "float16")
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, claims, name)
         brings = claims.pullback is not None or claims.gradient is not None
+        if claims.complex is None and brings:  # what is written by hand is written for real numbers, unless it says otherwise
+            claims = claims.but(complex=False)
+        super().__init__(function, claims, name)
         self.orders = min(self.orders, 1) if brings else 0
         self.forward = claims.pushforward is not None
 

@@ -1,0 +1,246 @@
+"""NumPy functions under attack: with a gradient, a pullback, a pushforward, or nothing; what an attack finds out about a function by itself."""
+
+import functools
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+import symgrad.testing as testing
+from symgrad.testing.attack import Attack
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.naming import argument_names, import_path, name_of
+
+X = sympy.Symbol("x", real=True)
+
+
+def ricker(x):
+    return x * np.exp(-x)
+
+
+def slope(x):
+    return (1 - x) * np.exp(-x)
+
+
+def product(x, y):
+    return x * y * y
+
+
+def partials(x, y):
+    return y * y, 2 * x * y
+
+
+def scaled(x, factor):
+    return factor * np.sin(x)
+
+
+def scaled_slope(x, factor):
+    return factor * np.cos(x)
+
+
+def multiply(a, b):
+    return a @ b
+
+
+def multiply_back(g, a, b):
+    return g @ b.T, a.T @ g
+
+
+def multiply_forward(ts, a, b):
+    return ts[0] @ b + a @ ts[1]
+
+
+def multiply_formula(xp, a, b):
+    return xp.matmul(a, b)
+
+
+def attack(op, **claims):
+    return testing.check_op(op, raise_exception=False, **claims)
+
+
+def verdicts(report):
+    return {r.check: r.verdict for r in report.results}
+
+
+# What is right is not accused
+
+@pytest.mark.parametrize("op, claims", [
+    ((ricker, slope), {"formula": "x*exp(-x)", "domain": (-20, 20)}),
+    (ricker, {"formula": "x*exp(-x)", "domain": (-20, 20), "pullback": lambda g, x: g * slope(x), "pushforward": lambda ts, x: ts[0] * slope(x)}),
+    ((product, partials), {"formula": "x*y^2"}),
+    ((scaled, scaled_slope), {"formula": "3*sin(x)", "parameters": (3.0,), "domain": (-10, 10)}),
+    ((np.exp, np.exp), {"formula": sympy.exp(X)}),
+    (np.tanh, {"formula": "tanh(x)"}),
+    (multiply, {"formula": multiply_formula, "shapes": ((2, 3), (3, 2)), "pullback": multiply_back, "pushforward": multiply_forward}),
+], ids=["gradient", "pullback", "two arguments", "parameter", "ufunc", "value alone", "matrices"])
+def test_a_right_function_passes_every_check_that_applies(op, claims):
+    report = attack(op, **claims)
+    assert report.verdict == "passed", str(report)
+    assert verdicts(report)["value"] == "passed"
+
+
+# What is wrong is found
+
+@pytest.mark.parametrize("op, claims, check", [
+    ((ricker, np.cos), {"formula": "x*exp(-x)", "domain": (-20, 20)}, "pullback"),
+    ((ricker, lambda x: slope(x) * np.where(x < -1, 1 + 1e-6, 1)), {"formula": "x*exp(-x)", "domain": (-20, 20)}, "pullback"),
+    ((product, lambda x, y: (y * y, 2 * x * x)), {"formula": "x*y^2"}, "pullback"),
+    ((ricker, slope), {"formula": "x*exp(x)", "domain": (-20, 20)}, "value"),
+    (ricker, {"formula": "x*exp(-x)", "domain": (-20, 20), "pullback": lambda g, x: g * slope(x), "pushforward": lambda ts, x: ts[0] * slope(x) + 1},
+     "pushforward"),
+    (multiply, {"formula": multiply_formula, "shapes": ((2, 3), (3, 2)), "pullback": lambda g, a, b: (g @ b.T, (a.T @ g) * 1.001)}, "pullback"),
+], ids=["another function", "a millionth below -1", "swapped", "the value", "the pushforward", "matrices"])
+def test_a_wrong_function_is_caught_by_the_check_that_is_meant(op, claims, check):
+    assert verdicts(attack(op, **claims, checks=[check])) == {check: "failed"}
+
+
+# What a subject does
+
+def test_partial_derivatives_are_multiplied_by_the_cotangent_and_summed_over_what_was_broadcast():
+    subject = Attack((product, partials)).subject
+    x, y, g = np.array([[1.0], [2.0]]), np.array([3.0, 5.0, 7.0]), np.arange(6.0).reshape(2, 3)
+    dx, dy = subject.gradient([x, y], g)
+    assert dx.shape == x.shape and dy.shape == y.shape
+    assert np.array_equal(dx, (g * y * y).sum(1, keepdims=True)) and np.array_equal(dy, (g * 2 * x * y).sum(0))
+
+
+def test_a_constant_derivative_has_the_shape_of_its_argument():
+    assert Attack((lambda x: 3 * x, lambda x: 3.0)).subject.gradient([np.ones(4)], np.full(4, 2.0))[0].tolist() == [6.0] * 4
+
+
+def test_a_complex_derivative_is_conjugated():
+    (found,) = Attack((np.square, lambda z: 2 * z)).subject.gradient([np.array([1 + 2j])], np.array([1.0 + 0j]))
+    assert found.tolist() == [2 - 4j]
+
+
+def test_float32_stays_float32():
+    (found,) = Attack((ricker, slope)).subject.gradient([np.ones(2, np.float32)], np.ones(2))
+    assert found.dtype == np.float32
+
+
+def test_arguments_that_are_no_floats_have_no_gradient():
+    subject = Attack(lambda x, n: x * n, pullback=lambda g, x, n: g * n).subject
+    assert [None if c is None else c.tolist() for c in subject.gradient([np.ones(2), np.array([2, 3])], np.ones(2))] == [[2.0, 3.0], None]
+    with pytest.raises(TypeError, match="has 3 parts for 2 arguments; expected one array for each"):
+        Attack(product, pullback=lambda g, x, y: (g, g, g)).subject.gradient([np.ones(2), np.ones(2)], np.ones(2))
+
+
+def test_what_does_not_come_with_a_function_is_not_checked():
+    found = Attack(np.tanh)
+    assert found.order == 0 and not found.subject.forward
+    with pytest.raises(NotApplicable, match="no gradient comes with it"):
+        found.subject.gradient([np.ones(1)], np.ones(1))
+    with pytest.raises(NotApplicable, match="no pushforward comes with it"):
+        found.subject.tangent([np.ones(1)], [np.ones(1)])
+    given = Attack((ricker, slope))
+    assert given.order == 1
+    with pytest.raises(NotApplicable, match="the first derivative"):
+        given.subject.gradient([np.ones(1)], np.ones(1), [np.ones(1)])
+
+
+def test_one_of_several_values_is_chosen():
+    pair = lambda x: (np.sin(x), np.cos(x))
+    assert Attack(pair, output=1, framework="numpy").subject.value([np.zeros(2)]).tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="returns 2 values; say which one is meant, as in output=0"):
+        Attack(pair, framework="numpy").subject.value([np.zeros(2)])
+    with pytest.raises(TypeError, match="returned str"):
+        Attack(lambda x: "text", framework="numpy").subject.value([np.zeros(2)])
+
+
+# What an attack finds out
+
+@pytest.mark.parametrize("op, claims, framework, names, elementwise", [
+    (np.exp, {}, "numpy", ["x"], True),
+    (np.hypot, {}, "numpy", ["x1", "x2"], True),
+    ((np.hypot, partials), {"formula": "sqrt(a^2 + b^2)"}, "numpy", None, None),
+    (functools.partial(np.multiply, 2.0), {}, "numpy", ["x2"], True),
+    (functools.partial(scaled, factor=2.0), {}, "numpy", ["x"], True),
+    (lambda x: x * x, {}, "symgrad", ["x"], True),
+    (lambda x: x * x, {"pullback": lambda g, x: 2 * g * x}, "numpy", ["x"], True),
+    (lambda t: t * t, {"formula": "x^2"}, "symgrad", ["x"], True),
+    (symgrad.exp, {}, "symgrad", ["input"], True),
+    (lambda x: x - np.mean(x), {}, "numpy", ["x"], False),
+    (lambda x, a=2.0, n=3: a * np.sin(x), {"formula": "a*sin(x)"}, "numpy", ["x", "a"], True),
+    (lambda x, **options: np.sin(x), {}, "numpy", ["x"], True),
+    (lambda *xs: np.add(*xs), {"formula": "a + b"}, "numpy", ["a", "b"], True),
+    (lambda *xs: np.add(*xs), {}, "numpy", ["x0", "x1"], True),
+    (np.linalg.inv, {}, "numpy", ["a"], False),
+], ids=["exp", "hypot", "a pair", "partial", "partial by name", "a lambda", "with a pullback", "other names", "symgrad", "not elementwise",
+        "defaults", "options", "anything", "nothing", "inv"])
+def test_framework_names_and_kind_are_found(op, claims, framework, names, elementwise):
+    if names is None:
+        with pytest.raises(ValueError, match="the formula names a, b, but the arguments of hypot are x1, x2; name these in the formula"):
+            _ = Attack(op, **claims).names
+        return
+    found = Attack(op, **claims)
+    assert (found.subject.framework, found.names, found.elementwise) == (framework, names, elementwise)
+
+
+def test_shapes_are_those_that_the_function_takes():
+    assert Attack(np.linalg.inv).shapes == ((3, 3),)
+    assert Attack(lambda x: np.cross(x, x + 1) if x.shape == (4,) else math.sin(x), framework="numpy").shapes == ((),)
+    assert Attack(lambda x: np.add.reduce(x), framework="numpy").shapes == ((3, 4),)
+
+
+def test_a_function_knows_where_it_is_imported_from():
+    assert import_path(ricker) == (__name__, "ricker") and import_path(np.exp) == ("numpy", "exp") and import_path(symgrad.exp) == ("symgrad", "exp")
+    assert import_path(lambda x: x) is None and import_path(functools.partial(ricker)) is None
+
+    def local(x):
+        return x
+
+    assert import_path(local) is None
+    assert [name_of(f) for f in (ricker, functools.partial(ricker), local, np.exp)] == ["ricker", "ricker", "local", "exp"]
+
+
+def test_a_class_is_called_by_its_own_name_and_its_arguments_by_those_of_forward():
+    class Square(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, base, exponent=2):
+            return base * base
+
+    class Separate(symgrad.autograd.Function):
+        @staticmethod
+        def forward(left, right):
+            return left * right
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+    assert name_of(Square) == name_of(Square.apply) == "Square"
+    assert argument_names(Square.apply, None, 0) == ["base"] and argument_names(Separate.apply, None, 0) == ["left", "right"]
+
+
+def test_what_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match="checks ops, functions and classes with apply, not float"):
+        Attack(1.0)
+    with pytest.raises(TypeError, match="'gradent' is not something an op can claim"):
+        Attack(np.exp, gradent=np.exp)
+
+
+QUIET = """
+import sys
+import symgrad.testing
+import numpy as np
+early = [m for m in ("torch", "jax", "autograd", "sympy", "hypothesis", "pytest") if m in sys.modules]
+report = symgrad.testing.check_op((np.sin, np.cos), formula="sin(x)", domain=(-9, 9), checks=["value", "pullback"])
+print(early, report.verdict, [m for m in ("torch", "jax", "autograd") if m in sys.modules])
+"""
+
+
+def test_no_other_framework_is_imported_for_numpy():
+    out = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True).stdout
+    assert out == "[] passed []\n"
+
+
+def test_a_framework_that_is_not_installed_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    for framework in ("torch", "jax"):
+        with pytest.raises(ImportError, match=rf"ricker is a function of {framework}, which is not installed: pip install 'symgrad\[parity\]'"):
+            Attack(ricker, framework=framework)
