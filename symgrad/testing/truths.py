@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mpmath
@@ -31,34 +31,33 @@ Index = tuple[int, ...]
 class Truth(Protocol):
     """What is true of an op. Numbers are mpmath's; None stands where there is none.
 
-    `exact` says in words what is exact. The derivatives are those of `Subject.gradient` and `Subject.tangent`. With `surely` a zero is certain to
-    hundreds of digits, and not to about a hundred. Movements say how far a number moves, at most, when every input moves by its own size.
+    `exact` says in words what is exact. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is certain to about a
+    hundred digits.
     """
 
     exact: str
 
-    def value(self, xs: Arrays, surely: bool = False) -> np.ndarray:
+    def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
         ...
 
-    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents, surely: bool = False) -> list[np.ndarray | None]:
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """The gradient by each argument, as `Subject.gradient` has it; None for an argument that is not active."""
         ...
 
-    def tangent(self, xs: Arrays, ts: Tangents, surely: bool = False) -> np.ndarray:
+    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward of tangents."""
         ...
 
-    def value_moves(self, xs: Arrays, at: Index) -> Any:
-        """The movement of an element of the value."""
+    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """How far one number moves, at most, when every input moves by its own size.
+
+        It is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
+        """
         ...
 
-    def gradient_moves(self, xs: Arrays, i: int, at: Index, cotangent: np.ndarray, *tangents: Tangents) -> Any:
-        """The movement of an element of the gradient by argument i."""
-        ...
-
-    def tangent_moves(self, xs: Arrays, ts: Tangents, at: Index) -> Any:
-        """The movement of an element of the tangent."""
+    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, chosen as in `moves`, with so many digits that a zero is one for every float."""
         ...
 
 
@@ -71,99 +70,113 @@ def truth_of(attack: Attack) -> Truth | None:
         return None
     reader, said = found
     if attack.elementwise:
-        return ElementTruth(reader, f"{said}, read with {160} digits or more")
+        return ElementTruth(reader, f"{said}, read with 160 digits or more", lambda: _coming(attack))
     from symgrad.testing.truths_arrays import ArrayTruth
 
-    return ArrayTruth(reader, f"{said}, read with 100 digits or more")
+    return ArrayTruth(reader, f"{said}, read with 160 digits or more")
 
 
 class ElementTruth:
-    """The truth about an op that acts on elements: per element, whatever the shapes."""
+    """The truth about an op that acts on elements: per element, whatever the shapes.
 
-    def __init__(self, reader: Reader, exact: str):
-        self.points, self.exact = Points(reader), exact
+    `pool` gives the examples that are known to come, whose points are computed together.
+    """
 
-    def value(self, xs: Arrays, surely: bool = False) -> np.ndarray:
+    def __init__(self, reader: Reader, exact: str, pool: Callable[[], Sequence[Any]] = tuple):
+        self.points, self.exact, self.pool = Points(reader), exact, pool
+        self._pooled: tuple[int, list[Any]] = 0, []
+
+    def _others(self) -> list[Any]:
+        """The points of the examples that are known to come."""
+        examples = self.pool()
+        if len(examples) != self._pooled[0]:
+            self._pooled = len(examples), list(dict.fromkeys(p for e in examples for p in _points(e.xs)[0]))
+        return self._pooled[1]
+
+    def value(self, xs: Arrays) -> np.ndarray:
         """The value at every element."""
         points, shape = _points(xs)
-        return _array([_where_continuous(d, p, self, surely) for d, p in zip(self.points.derivative((0,) * len(xs), points, surely), points)], shape)
+        found = self.points.derivative((0,) * len(xs), points, others=self._others())
+        return _array([self._continued(d, p) for d, p in zip(found, points)], shape)
 
-    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents, surely: bool = False) -> list[np.ndarray | None]:
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over what was broadcast."""
-        points, shape = _points(xs)
-        out: list[np.ndarray | None] = []
-        for i, x in enumerate(xs):
-            if not is_active(x):
-                out.append(None)
-                continue
-            total = [mpmath.mpf(0)] * len(points)
-            for k, coefficients in self._terms(xs, shape, (i,), cotangent, *tangents):
-                total = [_plus(a, c, d) for a, c, d in zip(total, coefficients, self.points.derivative(k, points, surely))]
-            out.append(_summed(_array(total, shape), x.shape))
-        return out
+        return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
 
-    def tangent(self, xs: Arrays, ts: Tangents, surely: bool = False) -> np.ndarray:
+    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """Σ t ∂ₐf over all arguments a that have tangents."""
+        return self._total(xs, None, None, ts)
+
+    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over everything that goes into the element."""
+        active = [j for j, x in enumerate(xs) if is_active(x)]
+        parts = list(self._parts(xs, at, wrt, cotangent, *tangents))
+        total = mpmath.mpf(0)
+        with mpmath.workdps(60):
+            for k, point, coefficient in parts:
+                if len(parts) > 1:
+                    (d,) = self.points.derivative(k, [point])
+                    total += abs(coefficient * d) if d is not None else 0
+                for j in active:
+                    (d,) = self.points.derivative((*k[:j], k[j] + 1, *k[j + 1:]), [point])
+                    total += mpmath.inf if d is None else abs(coefficient * point[j] * d) if point[j] else 0
+        return total
+
+    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, with so many digits that a zero is one for every float."""
+        total = mpmath.mpf(0)
+        for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
+            (d,) = self.points.derivative(k, [point], surely=True)
+            if d is None:
+                return None
+            total += coefficient * d
+        return total
+
+    def changes_sign(self, order: int, xs: Sequence[float]) -> bool:
+        """Whether a derivative of a function of one number is zero at one of some numbers, or of different signs."""
+        return len({mpmath.sign(d) for d in self.points.derivative((order,), [(x,) for x in xs]) if d is not None} | {0}) != 2
+
+    def _continued(self, value: Any, point: tuple[Any, ...]) -> Any:
+        """No value at -0.0 where the function jumps: it may be the limit from that side."""
+        for i, x in enumerate(point):
+            if value is not None and isinstance(x, float) and x == 0 and math.copysign(1.0, x) < 0:
+                (near,) = self.points.derivative((0,) * len(point), [(*point[:i], -5e-324, *point[i + 1:])])
+                if near is None or abs(near - value) > 1e-100 * max(1, abs(value)):
+                    return None
+        return value
+
+    def _total(self, xs: Arrays, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> np.ndarray:
+        """Σ coefficient * derivative, at every point; None where a derivative is missing that is asked for."""
         points, shape = _points(xs)
-        total = [mpmath.mpf(0)] * len(points)
-        for k, coefficients in self._terms(xs, shape, (), np.ones(shape), ts):
-            total = [_plus(a, c, d) for a, c, d in zip(total, coefficients, self.points.derivative(k, points, surely))]
+        total: list[Any] = [mpmath.mpf(0)] * len(points)
+        for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
+            found = self.points.derivative(k, points, others=self._others())
+            with mpmath.workdps(60):
+                total = [a if not c else None if a is None or d is None else a + c * d for a, c, d in zip(total, coefficients, found)]
         return _array(total, shape)
 
-    def value_moves(self, xs: Arrays, at: Index) -> Any:
-        """Σ |x ∂f|."""
-        points, shape = _points(xs)
-        (point,) = [points[int(np.ravel_multi_index(at, shape))] if shape else points[0]]
-        return self._moves((0,) * len(xs), point, [i for i, x in enumerate(xs) if is_active(x)])
-
-    def gradient_moves(self, xs: Arrays, i: int, at: Index, cotangent: np.ndarray, *tangents: Tangents) -> Any:
-        """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over everything that goes into the element."""
-        points, shape = _points(xs)
-        places = np.broadcast_to(np.arange(xs[i].size).reshape(xs[i].shape), shape).ravel()
-        chosen = np.flatnonzero(places == (np.ravel_multi_index(at, xs[i].shape) if at else 0)).tolist()
-        return self._moved(xs, points, chosen, self._terms(xs, shape, (i,), cotangent, *tangents))
-
-    def tangent_moves(self, xs: Arrays, ts: Tangents, at: Index) -> Any:
-        """Σ |t ∂ₐf| + |t x ∂ₐ∂ₑf|."""
-        points, shape = _points(xs)
-        return self._moved(xs, points, [int(np.ravel_multi_index(at, shape)) if at else 0], self._terms(xs, shape, (), np.ones(shape), ts))
-
-    def _terms(self, xs: Arrays, shape: Index, fixed: Index, cotangent: np.ndarray, *tangents: Tangents) -> Iterator[tuple[Index, list[float]]]:
-        """The derivatives that a number is made of, with their coefficients at every point."""
+    def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
+        """The derivatives that numbers are made of, with their coefficients at every point."""
         given = [[a for a, t in enumerate(ts) if t is not None and is_active(xs[a])] for ts in tangents]
         for chosen in itertools.product(*given):
             k = [0] * len(xs)
-            for a in (*fixed, *chosen):
+            for a in ((*chosen, wrt) if wrt is not None else chosen):
                 k[a] += 1
-            factors = [cotangent, *(ts[a] for ts, a in zip(tangents, chosen))]
-            yield tuple(k), _products([np.broadcast_to(np.asarray(f, np.float64), shape) for f in factors])  # type: ignore[arg-type]
+            factors: list[Any] = [np.ones(()) if cotangent is None else cotangent, *(ts[a] for ts, a in zip(tangents, chosen))]
+            yield tuple(k), _products([np.broadcast_to(np.asarray(f, np.float64), shape) for f in factors])
 
-    def _moves(self, k: Index, point: tuple[Any, ...], active: Sequence[int]) -> Any:
-        total = mpmath.mpf(0)
-        for j in active:
-            (d,) = self.points.derivative((*k[:j], k[j] + 1, *k[j + 1:]), [point])
-            total += mpmath.inf if d is None else abs(mpmath.mpf(point[j]) * d) if point[j] else 0
-        return total
-
-    def _moved(self, xs: Arrays, points: Sequence[Any], chosen: Sequence[int], terms: Iterator[tuple[Index, list[Any]]]) -> Any:
-        active = [i for i, x in enumerate(xs) if is_active(x)]
-        total = mpmath.mpf(0)
-        for k, coefficients in terms:
-            for place in chosen:
-                (d,) = self.points.derivative(k, [points[place]])
-                if d is not None and coefficients[place]:
-                    total += abs(coefficients[place]) * (abs(d) + self._moves(k, points[place], active))
-        return total
+    def _parts(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[tuple[Index, Any, Any]]:
+        """The terms of one number: a derivative, a point, and a coefficient that is not 0."""
+        points, shape = _points(xs)
+        of = shape if wrt is None else xs[wrt].shape
+        places = np.broadcast_to(np.arange(math.prod(of)).reshape(of), shape).ravel()
+        chosen = np.flatnonzero(places == (np.ravel_multi_index(at, of) if of else 0)).tolist()
+        for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
+            yield from ((k, points[place], coefficients[place]) for place in chosen if coefficients[place])
 
 
-def _where_continuous(value: Any, point: tuple[Any, ...], truth: ElementTruth, surely: bool) -> Any:
-    """No value at -0.0 where the function jumps: it may be the limit from that side."""
-    for i, x in enumerate(point):
-        if value is not None and isinstance(x, float) and x == 0 and math.copysign(1.0, x) < 0:
-            near = truth.points.derivative((0,) * len(point), [(*point[:i], -5e-324, *point[i + 1:])], surely)[0]
-            if near is None or abs(near - value) > 1e-100 * max(1, abs(value)):
-                return None
-    return value
+def _coming(attack: Attack) -> list[Any]:
+    return [e for kind in ("points", "low") for e in attack._drawn.get(kind, [])]
 
 
 def _points(xs: Arrays) -> tuple[list[tuple[Any, ...]], Index]:
@@ -184,15 +197,6 @@ def _products(factors: Sequence[np.ndarray]) -> list[Any]:
     with mpmath.workdps(60):
         rows = [f.ravel().tolist() for f in factors]
         return [math.prod(map(mpmath.mpf, row[1:]), start=mpmath.mpf(row[0])) for row in zip(*rows)]
-
-
-def _plus(total: Any, coefficient: Any, d: Any) -> Any:
-    if not coefficient:
-        return total
-    if total is None or d is None:
-        return None
-    with mpmath.workdps(60):
-        return total + coefficient * d
 
 
 def _summed(x: np.ndarray, shape: Index) -> np.ndarray:

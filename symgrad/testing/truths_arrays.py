@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.carriers import precise
 from symgrad.testing.subjects.base import is_active
-from symgrad.testing.truths_points import number
+from symgrad.testing.truths_quotients import number
 from symgrad.testing.truths_reading import Reader, working
 
 __all__ = ["ArrayTruth"]
@@ -37,7 +37,7 @@ class ArrayTruth:
 
     # The numbers
 
-    def value(self, xs: Arrays, surely: bool = False) -> np.ndarray:
+    def value(self, xs: Arrays) -> np.ndarray:
         """The value, with as many digits as agree."""
         key = tuple((x.shape, x.dtype.name, x.tobytes()) for x in xs)
         if key not in self._values:
@@ -50,17 +50,45 @@ class ArrayTruth:
                     break
         return self._values[key]
 
-    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents, surely: bool = False) -> list[np.ndarray | None]:
-        """The derivatives of <g, f> by every element, and along the tangents."""
-        return self._gradient(xs, [precise.lift_value(x) for x in xs], precise.lift_value(cotangent), [_lifted(ts) for ts in tangents], surely)
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
+        """The derivatives of <g, f> by some elements, other ones at every point, and along the tangents; None for the other elements."""
+        return self._gradient(xs, [precise.lift_value(x) for x in xs], precise.lift_value(cotangent), [_lifted(ts) for ts in tangents])
 
-    def tangent(self, xs: Arrays, ts: Tangents, surely: bool = False) -> np.ndarray:
+    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The derivative of the value along the tangents."""
-        cells = [precise.lift_value(x) for x in xs]
-        found = self._along(xs, cells, [_lifted(ts)], lambda y: y.view(np.ndarray), surely, {})
-        return found
+        return self._along(xs, [precise.lift_value(x) for x in xs], [_lifted(ts)], _plain, False, {})
 
-    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], surely: bool,
+    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents, by moving each by 10⁻¹⁰ of itself."""
+        cells, g = [precise.lift_value(x) for x in xs], None if cotangent is None else precise.lift_value(cotangent)
+        directions = [_lifted(ts) for ts in tangents]
+        with working(DIGITS):
+            base, total, part = self._number(xs, cells, at, wrt, g, directions), mpmath.mpf(0), mpmath.mpf(10) ** -10
+            if base is None:
+                return mpmath.inf
+            for changed in _each_moved([cells, g, directions], [is_active(x) for x in xs], 1 + part):
+                found = self._number(xs, changed[0], at, wrt, *changed[1:])
+                if found is None or not mpmath.isfinite(found):
+                    return mpmath.inf
+                total += abs(found - base) / part
+        return total
+
+    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, with so many digits that a zero is one for every float."""
+        return self._number(xs, [precise.lift_value(x) for x in xs], at, wrt, None if cotangent is None else precise.lift_value(cotangent),
+                            [_lifted(ts) for ts in tangents], True)
+
+    def _number(self, xs: Arrays, cells: Sequence[Any], at: Index, wrt: int | None, g: Any, tangents: Sequence[Any], surely: bool = False) -> Any:
+        if wrt is not None:
+            place = int(np.ravel_multi_index(at, xs[wrt].shape)) if at else 0
+            found = self._gradient(xs, cells, g, tangents, surely, (wrt, place))[wrt]
+            assert found is not None
+            return found.ravel()[place]
+        if tangents:
+            return self._along(xs, cells, [tangents[0]], _plain, surely, {})[at]
+        return number(self.reader(xs, cells, MOST if surely else DIGITS)[at].item())
+
+    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], surely: bool = False,
                   only: tuple[int, int] | None = None) -> list[np.ndarray | None]:
         def paired(y: Any) -> np.ndarray:
             one = np.empty((), object)
@@ -129,44 +157,9 @@ class ArrayTruth:
             size = max(size, context.one)
         return context.ldexp(context.one, int(context.mag(size)) - bits)
 
-    # Movements
 
-    def value_moves(self, xs: Arrays, at: Index) -> Any:
-        """Σ |x ∂f|."""
-        cells = [precise.lift_value(x) for x in xs]
-        return self._moves(xs, cells, [], lambda c, g, ts: self.reader(xs, c[:len(xs)], DIGITS)[at].item())
-
-    def gradient_moves(self, xs: Arrays, i: int, at: Index, cotangent: np.ndarray, *tangents: Tangents) -> Any:
-        """How far an element of the gradient moves when the arguments, the cotangent and the tangents move."""
-        place = int(np.ravel_multi_index(at, xs[i].shape)) if at else 0
-
-        def entry(c: Sequence[Any], g: Any, ts: Sequence[Any]) -> Any:
-            found = self._gradient(xs, c, g, ts, False, (i, place))[i]
-            assert found is not None
-            return found.ravel()[place]
-
-        return self._moves(xs, [precise.lift_value(x) for x in xs], [precise.lift_value(cotangent), *(_lifted(ts) for ts in tangents)], entry)
-
-    def tangent_moves(self, xs: Arrays, ts: Tangents, at: Index) -> Any:
-        """How far an element of the tangent moves when the arguments and the tangents move."""
-        def entry(c: Sequence[Any], g: Any, moved: Sequence[Any]) -> Any:
-            return self._along(xs, c, [moved[0]], lambda y: y.view(np.ndarray), False, {})[at]
-
-        return self._moves(xs, [precise.lift_value(x) for x in xs], [None, _lifted(ts)], entry)
-
-    def _moves(self, xs: Arrays, cells: Sequence[Any], rest: Sequence[Any], entry: Callable[..., Any]) -> Any:
-        """Σ |input ∂ number / ∂ input|, by moving every input by 10⁻¹⁰ of itself."""
-        g, tangents = (rest[0] if rest else None), list(rest[1:])
-        with working(DIGITS):
-            base, total, step = entry(cells, g, tangents), mpmath.mpf(0), mpmath.mpf(10) ** -10
-            if base is None:
-                return mpmath.inf
-            for changed in _each_moved([list(cells), g, tangents], [is_active(x) for x in xs], 1 + step):
-                moved = entry(*changed)
-                if moved is None or not mpmath.isfinite(number(moved)):
-                    return mpmath.inf
-                total += abs(number(moved) - number(base)) / step
-        return total
+def _plain(y: Any) -> np.ndarray:
+    return np.asarray(y.view(np.ndarray))
 
 
 def _lifted(ts: Tangents) -> list[Any]:

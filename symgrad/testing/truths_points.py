@@ -1,7 +1,7 @@
 """Derivatives of a function of numbers at points, as difference quotients with as many digits as it takes to be certain of them.
 
 With a step of h = 10⁻³² and 160 digits, (f(x + h) - f(x))/h has 32 right digits, and so have higher quotients. A derivative is believed where the
-quotients to each side, taken with different steps and different working precisions, agree to 20 digits; where they do not, smaller
+quotients to all sides, taken with different steps and different working precisions, agree to 20 digits; where they do not, smaller
 steps and more digits are tried, and if they still do not, there is no derivative: a kink, a jump, a pole or the end of the domain.
 """
 
@@ -9,65 +9,37 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
+from symgrad.testing.truths_quotients import (
+    DIGITS,
+    MORE,
+    PROVISIONAL,
+    RUNGS,
+    UNDECIDED,
+    Index,
+    Point,
+    decided,
+    moved,
+    quotient,
+    scaling,
+    sides,
+    step,
+    terms,
+)
 from symgrad.testing.truths_reading import Reader, working
 
 __all__ = ["Points"]
 
-Point = tuple[Any, ...]
-Index = tuple[int, ...]
-DIGITS, MORE = 160, 30  # digits of one side, and how many more the other has
-BITS = 107  # 32 digits: how much smaller than x a step is
-MOST, FINEST = 1700, 1330  # digits of the last attempt, and the bits of its step
 SMALL, TINY = 1e-6, 1e-40  # what is smaller may be on the scale of a function, or nearly 0; for sure nearly 0 for a function that is smooth at 0
 TERMS = 4  # of an expansion around 0
 FAR = 20_000  # bits
-AGREED, EXTRAPOLATED, FLAT = (mpmath.mpf(10) ** -n for n in (20, 26, 140))
-NOTHING = mpmath.mpf("1e-390")  # below every float by far
-NARROW = 5 / 16  # how much smaller steps are to the other side
-UNDECIDED, PROVISIONAL = object(), object()  # which is a zero that may be a lack of digits
-
-
-def _exponent(x: Any) -> int:
-    return math.frexp(x)[1] if x else 0
-
-
-def _spread(point: Point) -> int:
-    """How many digits lie between the smallest and the largest of the numbers and 1, in steps of forty."""
-    sizes = [math.log10(abs(x)) for x in point if x]
-    return 40 * math.ceil((max(*sizes, 0.0) - min(*sizes, 0.0)) / 40) if sizes else 0
-
-
-class Rung(NamedTuple):
-    """One attempt: with how many digits, for a point and an order, and with which binary exponent of the step, for a number of it."""
-
-    digits: Callable[[Point, int], int]
-    step: Callable[[Any], int]
-
-
-RUNGS = {
-    "wide": Rung(lambda point, order: DIGITS + 40 * max(order - 3, 0), lambda x: max(_exponent(x), 0) - BITS),
-    "relative": Rung(lambda point, order: DIGITS + 40 * max(order - 3, 0), lambda x: _exponent(x) - BITS),
-    "precise": Rung(lambda point, order: DIGITS + (order + 1) * _spread(point), lambda x: _exponent(x) - BITS),
-    "finest": Rung(lambda point, order: MOST + _spread(point), lambda x: max(_exponent(x), 0) - FINEST),
-    "coarse": Rung(lambda point, order: DIGITS, lambda x: max(_exponent(x), 1) - 3),
-}
-
-
-def _less(k: tuple[int, ...], i: int) -> tuple[int, ...]:
-    return (*k[:i], k[i] - 1, *k[i + 1:])
-
-
-def number(x: Any) -> Any:
-    """A many-digit number as the rest of the world knows it."""
-    return mpmath.mp.make_mpf(x._mpf_) if hasattr(x, "_mpf_") else mpmath.mpf(x)
+FLAT = 465  # bits: 140 digits
 
 
 class Points:
@@ -82,49 +54,44 @@ class Points:
         self._found: dict[tuple, dict[Point, Any]] = {}
         self._polynomial: set[tuple] = set()  # where a derivative vanishes not only at a point but around it
 
-    def derivative(self, k: tuple[int, ...], points: Sequence[Point], surely: bool = False) -> list[Any]:
+    def derivative(self, k: Index, points: Sequence[Point], surely: bool = False, others: Sequence[Point] = ()) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where there is none.
 
-        An infinite one is beyond all floats. A zero is certain to about a hundred digits, and beyond all floats only with `surely`.
+        An infinite one is beyond all floats. A zero is certain to about a hundred digits, and beyond all floats only with `surely`. If a point
+        is new, the `others` are made known as well: many at once cost less.
         """
         found = self._found.setdefault((k, surely), {})
-        missing = [p for p in dict.fromkeys(points) if p not in found]
-        if missing:
-            found |= self._derive(k, missing, surely)
+        if any(p not in found for p in points):
+            found |= self._derive(k, [p for p in dict.fromkeys((*points, *others)) if p not in found], surely)
         return [found[p] for p in points]
 
-    def _derive(self, k: tuple[int, ...], points: list[Point], surely: bool) -> dict[Point, Any]:
+    def _derive(self, k: Index, points: list[Point], surely: bool) -> dict[Point, Any]:
         out: dict[Point, Any] = {}
         for i, n in enumerate(k):  # there is no derivative where one of a lower order is missing
             if n:
-                out |= {p: None for p, d in zip(points, self.derivative(_less(k, i), points)) if d is None}
-        left = [p for p in points if p not in out]
+                lower = self.derivative((*k[:i], n - 1, *k[i + 1:]), points)
+                out |= {p: None for p, d in zip(points, lower) if d is None}
         if any(k):
-            out |= self._beyond(left)
-        for name in ("taylor", "wide", "relative", "precise", "finest"):
-            left = [p for p in left if p not in out]
-            chosen = [p for p in left if self._fits(name, k, p, surely)]
-            if not chosen:
-                continue
-            if name == "taylor":
+            out |= self._beyond([p for p in points if p not in out])
+        for rung in ("taylor", "wide", "relative", "precise", "finest"):
+            chosen = [p for p in points if p not in out and self._fits(rung, k, p, surely)]
+            if rung == "taylor":
                 out |= {p: d for p in chosen for d in [self._expanded(k, p)] if d is not None}
-                continue
-            found = self._attempt(name, k, chosen, surely)
-            zeros = [p for p, d in found.items() if d is PROVISIONAL]
-            out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
-            if zeros and not surely:
-                flat = self._flat(k, zeros)
+            elif chosen:
+                found = self._attempt(rung, k, chosen, surely)
+                out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
+                flat = [] if surely else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
                 self._polynomial |= {(k, p) for p in flat}
                 out |= dict.fromkeys(flat, mpmath.mpf(0))
         return dict.fromkeys(points) | out
 
-    def _fits(self, name: str, k: tuple[int, ...], p: Point, surely: bool) -> bool:
+    def _fits(self, rung: str, k: Index, p: Point, surely: bool) -> bool:
         """Whether a rung is for a point."""
-        if name == "taylor":
+        if rung == "taylor":
             return any(k) and not surely and any(0 < abs(x) < TINY for x in p)
-        if name == "wide":
-            return any(x and abs(x) < SMALL for x, n in zip(p, k) if n)
-        return name != "precise" or any(x and abs(x) < SMALL for x in p) or _spread(p) > 40
+        if rung == "wide":
+            return any(n and 0 < abs(x) < SMALL for x, n in zip(p, k))
+        return rung != "precise" or RUNGS[rung].digits(p, sum(k)) < RUNGS["finest"].digits(p, sum(k))
 
     def _beyond(self, points: list[Point]) -> dict[Point, Any]:
         """Where a value is so far beyond all floats that its derivatives are, too, or so small."""
@@ -132,9 +99,9 @@ class Points:
         for _, p, value in self._evaluated("relative", [(0, (0,) * len(p), p) for p in points], 1):
             if value and precise.context.isfinite(value) and abs(precise.context.mag(value)) > FAR:
                 out[p] = mpmath.inf if precise.context.mag(value) > 0 else mpmath.mpf(0)
-        return {p: out[p] for p in points if p in out}
+        return out
 
-    def _expanded(self, k: tuple[int, ...], p: Point) -> Any:
+    def _expanded(self, k: Index, p: Point) -> Any:
         """By the powers of the numbers that are nearly 0, of a function that is smooth there: a few derivatives at 0 serve them all."""
         tiny = [i for i, x in enumerate(p) if 0 < abs(x) < TINY]
         centre = tuple(0.0 if i in tiny else x for i, x in enumerate(p))
@@ -151,93 +118,64 @@ class Points:
                     if d is None or not mpmath.isfinite(d):
                         return None
                     total += d * math.prod((mpmath.mpf(p[i]) ** n / math.factorial(n) for i, n in zip(tiny, powers)), start=mpmath.mpf(1))
-                if largest ** (degree + 1) < abs(total) * EXTRAPOLATED or not degree and (k, centre) in self._polynomial:
+                if largest ** (degree + 1) < abs(total) * mpmath.mpf("1e-26") or not degree and (k, centre) in self._polynomial:
                     break
         return total
 
-    def _flat(self, k: tuple[int, ...], points: list[Point]) -> list[Point]:
+    def _flat(self, k: Index, points: list[Point]) -> list[Point]:
         """Those of the points around which the function is a polynomial of a lower degree, to 140 digits."""
         if not any(k):
-            return [p for p in points if not self._fits("precise", k, p, False)]
-        kept: list[Point] = []
+            return [p for p in points if not any(0 < abs(x) < SMALL for x in p)]
+        kept: dict[Point, None] = {}
+        mag = precise.context.mag
         for side in (1, -1):
-            weights = _weights(k, (side,) * len(k))
+            weighted = terms(k, (side,) * len(k))
             left = [p for p in points if p not in kept]
-            rows: dict[Point, list[Any]] = {p: [] for p in left}
-            for _, p, value in self._evaluated("coarse", [(0, offset, p) for offset, _ in weights for p in left], 0):
-                rows[p].append(value)
-            with working(DIGITS):
-                kept += [p for p, row in rows.items() if abs(_sum(weights, row)) <= max(map(abs, row)) * FLAT]
-        return kept
+            for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
+                with working(DIGITS):
+                    if mag(quotient(weighted, row, (1, 0))) <= max(map(mag, row)) - FLAT:
+                        kept[p] = None
+        return list(kept)
 
-    def _attempt(self, name: str, k: tuple[int, ...], points: list[Point], surely: bool) -> dict[Point, Any]:
-        """The derivative at each point as far as one rung gets: a number, None where there is none for certain, UNDECIDED or PROVISIONAL."""
-        moved = [i for i, n in enumerate(k) if n]
-        signs = itertools.product((1, -1), repeat=len(moved)) if sum(k) == 2 else [(1,) * len(moved), (-1,) * len(moved)]
-        sides = [tuple(some[moved.index(i)] if i in moved else 1 for i in range(len(k))) for some in signs]
-        weights = [_weights(k, side) for side in sides]
-        requests = [(int(i > 0), offset, p) for i, terms in enumerate(weights) for offset, _ in terms for p in points]
-        rows: dict[Point, list[Any]] = {p: [] for p in points}
-        for _, p, value in self._evaluated(name, requests, sum(k)):
-            rows[p].append(value)
-        out, count = {}, len(weights[0])
-        with working(max(RUNGS[name].digits(p, sum(k)) for p in points) + MORE):
+    def _attempt(self, rung: str, k: Index, points: list[Point], surely: bool) -> dict[Point, Any]:
+        """What one rung says of the derivative at each point, as `decided` has it."""
+        directions = sides(k)
+        weighted = [terms(k, side) for side in directions]
+        wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
+        rows, count, out = self._rows(rung, wanted, points, sum(k)), len(weighted[0]), {}
+        with working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
-                estimates = []
-                for i, terms in enumerate(weights):
-                    size = math.prod((self._step(name, p[j], sides[i][j]) * sides[i][j]) ** k[j] for j in moved)
-                    estimates.append(_sum(terms, row[i * count:(i + 1) * count]) / size)
-                out[p] = self._decided(name, k, estimates, row[0], surely)
+                estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
+                out[p] = decided(rung, k, estimates, row[0], surely)
         return out
 
-    def _decided(self, name: str, k: tuple[int, ...], estimates: list[Any], value: Any, surely: bool) -> Any:
-        isfinite = precise.context.isfinite
-        if not any(k) and not isfinite(value):
-            return number(value) if precise.context.isinf(value) else None
-        if not all(map(isfinite, estimates)):
-            if precise.context.isinf(value):
-                return mpmath.inf
-            return UNDECIDED if name == "wide" else None
-        first, last = estimates[0], estimates[-1]
-        size = max(map(abs, estimates))
-        if size == 0:
-            return mpmath.mpf(0) if name == "finest" else PROVISIONAL
-        if all(abs(e - first) <= size * AGREED for e in estimates):
-            return number((first * NARROW + last) / (1 + NARROW) if any(k) else last)
-        if size < NOTHING and name == "finest":
-            return mpmath.mpf(0)
-        if any(k) and name != "wide" and abs(first * NARROW + last) <= size * EXTRAPOLATED:  # each is only its own step, as that of cos at 0
-            return mpmath.mpf(0) if name == "finest" or not surely else UNDECIDED
-        return UNDECIDED
+    def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:
+        """The values around each point that a quotient is made of, in order."""
+        rows: dict[Point, list[Any]] = {p: [] for p in points}
+        for _, p, value in self._evaluated(rung, [(side, offset, p) for side, offset in wanted for p in points], order):
+            rows[p].append(value)
+        return rows
 
-    def _step(self, name: str, x: Any, sign: int) -> Any:
-        h = precise.context.ldexp(precise.context.one, RUNGS[name].step(x))
-        return h if sign > 0 else h * NARROW
-
-    def _evaluated(self, name: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
+    def _evaluated(self, rung: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
         """The function at points moved by so many steps, with the digits that a quotient of that order takes; all of one precision at once."""
-        rung = RUNGS[name]
-        keyed = [(rung.digits(p, order) + MORE * side, offset, p) for side, offset, p in requests]
-        known = self._evaluations.setdefault(name, {})
-        missing: dict[int, dict[tuple, None]] = {}
-        for key in keyed:
+        count = {p: RUNGS[rung].digits(p, order) for _, _, p in requests}
+        keyed = [(count[p] + MORE * side, offset, p) for side, offset, p in requests]
+        known = self._evaluations.setdefault(rung, {})
+        missing: dict[int, list[tuple]] = {}
+        for key in dict.fromkeys(keyed):
             if key not in known:
-                missing.setdefault(key[0], {})[key] = None
+                missing.setdefault(key[0], []).append(key)
         for digits, keys in missing.items():
-            with working(digits):
-                known |= zip(keys, self._read(name, [key[1:] for key in keys], digits))
-        for key in keyed:
-            yield key[1], key[2], known[key]
+            known |= zip(keys, self._read(rung, [key[1:] for key in keys], digits))
+        return ((key[1], key[2], known[key]) for key in keyed)
 
-    def _read(self, name: str, requests: Sequence[tuple[tuple[int, ...], Point]], digits: int) -> list[Any]:
+    def _read(self, rung: str, requests: Sequence[tuple[Index, Point]], digits: int) -> list[Any]:
         cells, floats = [], []
         for i in range(len(requests[0][0])):
             plain = np.array([p[i] for _, p in requests])
             moves = [offset[i] for offset, _ in requests]
             if any(moves):
-                mpf = precise.context.mpf
-                cells.append(precise.Digits.fill([mpf(x) + n * self._step(name, x, n) if n else mpf(x) for x, n in zip(plain.tolist(), moves)],
-                                                 plain.shape))
+                cells.append(precise.Digits.fill([moved(x, n, step(rung, x, n)) for x, n in zip(plain.tolist(), moves)], plain.shape))
                 floats.append(np.where(moves, np.nextafter(plain, np.copysign(np.inf, moves)), plain))
             else:
                 cells.append(precise.lift_value(plain))
@@ -248,21 +186,7 @@ class Points:
         except (ArithmeticError, ValueError, mpmath.libmp.NoConvergence):
             if len(requests) == 1:
                 return [precise.context.nan]
-            return [self._read(name, [request], digits)[0] for request in requests]
-
-
-@cache
-def _weights(k: tuple[int, ...], side: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """The offsets and weights of Σ (-1)^(k - j) C(k, j) f(x + j h), over all j up to k."""
-    return tuple((tuple(s * j for s, j in zip(side, js)), math.prod((-1) ** (n - j) * math.comb(n, j) for n, j in zip(k, js)))
-                 for js in itertools.product(*(range(n + 1) for n in k)))
-
-
-def _sum(weights: Sequence[tuple[Any, int]], values: Sequence[Any]) -> Any:
-    total = precise.context.zero
-    for (_, weight), value in zip(weights, values):
-        total += weight * value
-    return total
+            return [self._read(rung, [request], digits)[0] for request in requests]
 
 
 def _real(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mpmath
@@ -15,42 +15,42 @@ from symgrad.testing.tolerances import finfo
 __all__ = ["compare"]
 
 MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may be infinite by itself
+NEXT = (0.875, 1.0, 1.125)  # around a point, as parts of it
+Index = tuple[int, ...]
 
 
-def compare(attack: Attack, what: str, got: Any, true: np.ndarray, order: int, *, moves: Callable[[tuple[int, ...]], Any], surely: Callable[[], Any],
-            xs: Sequence[np.ndarray] = (), wrt: tuple[int, ...] = (), exact: str = "") -> None:
+def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[np.ndarray], i: int | None = None,
+            cotangent: np.ndarray | None = None, *tangents: Sequence[np.ndarray | None], wrt: Index = ()) -> None:
     """Raise Wrong if an element is farther from the true one than is allowed; None among the true ones is not compared.
 
-    An error counts in ULP of the true number, or of how far it `moves` when every input moves by its own size, where that is more. Beyond the range
-    of the dtype nothing but the direction is asked for.
+    They are the value at xs, with tangents its tangent, and with an argument i gradients by it. An error counts in ULP of the true number, or of
+    how far it moves when every input moves by its own size, where that is more. Beyond the range of the dtype only the direction is asked for.
     """
-    if got is None:
-        got = np.zeros(true.shape)
-    got = np.asarray(got)
+    order = len(tangents) + (i is not None)
+    told: dict[str, Any] = {"order": order, "wrt": wrt, "exact": attack.truth.exact}
+    got = np.zeros(true.shape) if got is None else np.asarray(got)
     if got.shape != true.shape:
-        raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, order=order, wrt=wrt, exact=exact)
+        raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, **told)
+    if got.dtype.kind == "c":
+        raise Wrong(f"{what} is complex", got, **told)
     if got.dtype.kind in "biu":
         for at in np.ndindex(true.shape):
             if true[at] is not None and true[at] != int(got[at]):
-                raise Wrong(f"{what} is wrong", got[at], true[at], index=tuple(map(int, at)), order=order, wrt=wrt, exact=exact)
+                raise Wrong(f"{what} is wrong", got[at], true[at], index=at, **told)
         return
-    if got.dtype.kind == "c":
-        raise Wrong(f"{what} is complex", got, order=order, wrt=wrt, exact=exact)
     kind, bar = finfo(got.dtype), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
-    for at in map(tuple, np.argwhere(~_close(numbers, true, kind, bar))):
-        if true[at] is None:
-            continue
+    for at in (tuple(map(int, row)) for row in np.argwhere(~_close(numbers, true, kind, bar))):
         value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
-        if order and len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
-            continue  # what is made of several numbers with few digits has few digits
-        if truth == 0 and value:
-            truth = surely()[at]
-            if truth is None:
-                continue
-        error = _error(attack, value, truth, kind, order, bar, moves, at, point)
+        if truth is None or order and len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
+            continue  # where there is no truth; and what is made of several numbers with few digits has few digits
+        measure = _Measure(attack, got.dtype, order, bar, point, lambda at=at: attack.truth.moves(xs, at, i, cotangent, *tangents))  # type: ignore[misc]
+        error = measure(value, truth)
+        if not error <= bar and truth == 0:
+            truth = attack.truth.surely(xs, at, i, cotangent, *tangents)
+            error = 0.0 if truth is None else measure(value, truth)
         if not error <= bar:
-            raise Wrong(f"{what} is wrong", got[at], truth, index=tuple(map(int, at)), order=order, ulp=error, wrt=wrt, exact=exact)
+            raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
 
 
 def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.ndarray:
@@ -62,38 +62,51 @@ def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.n
                       | (numbers == 0) & (plain == 0) & (true == 0))
 
 
-def _point(attack: Attack, xs: Sequence[np.ndarray], at: tuple[int, ...], shape: tuple[int, ...]) -> list[float]:
-    if not attack.elementwise or not xs or np.broadcast_shapes(*(x.shape for x in xs)) != shape:
+def _point(attack: Attack, xs: Sequence[np.ndarray], at: Index, shape: Index) -> list[float]:
+    """The arguments that an element is made of, if it is made of single numbers."""
+    if not attack.elementwise or np.broadcast_shapes(*(x.shape for x in xs)) != shape:
         return []
     return [float(np.broadcast_to(x, shape)[at]) for x in xs if x.dtype.kind in "fV"]
 
 
-def _ulps(error: Any, size: Any, kind: Any) -> float:
-    size = max(abs(size), mpmath.mpf(float(kind.smallest_normal)))
-    return float(abs(error) / mpmath.ldexp(mpmath.mpf(float(kind.eps)), int(mpmath.mag(size)) - 1)) if mpmath.isfinite(size) else 0.0
-
-
-def _error(attack: Attack, value: float, true: Any, kind: Any, order: int, bar: float, moves: Callable[[tuple[int, ...]], Any],
-           at: tuple[int, ...], point: Sequence[float]) -> float:
+class _Measure:
     """The error of one number in ULP; infinite for one that is wrong in another way.
 
-    Where an error is claimed, it is meant: an op of one argument may be measured by the movement of the truth only where that passes through zero
+    An error that is claimed is meant: there an op of one argument is measured by the movement of the truth only where that passes through zero
     next to the point.
     """
-    largest, tiny = float(kind.max), float(kind.smallest_normal)
-    if abs(true) > largest:
-        away = not abs(value) < largest / MARGIN and (order > 0 or value * mpmath.sign(true) > 0)
-        return 0.0 if away else np.inf
-    in_range = all(1 / largest < abs(mpmath.mpf(v)) ** order < largest for v in point if v)
-    if 0 < abs(true) < tiny:
-        return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
-    if not np.isfinite(value):
-        overflow = order > 0 and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0
-        return 0.0 if overflow or order > 1 and len(point) > 1 and not in_range else np.inf
-    with mpmath.workdps(60):
-        error = mpmath.mpf(value) - true
-        plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else _ulps(error, true, kind)
-        if plain <= bar:
-            return plain
-        moved = moves(at)
-        return _ulps(error, max(abs(true), moved), kind) if mpmath.isfinite(moved) and (moved or true) else plain
+
+    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], moves: Callable[[], Any]):
+        self.attack, self.order, self.bar, self.point, self.moves = attack, order, bar, point, moves
+        self.name, kind = np.dtype(dtype).name, finfo(dtype)
+        self.epsilon, self.tiny, self.largest = (mpmath.mpf(float(x)) for x in (kind.eps, kind.smallest_normal, kind.max))
+
+    def __call__(self, value: float, true: Any) -> float:
+        """The error of a value."""
+        order, point, tiny, largest = self.order, self.point, self.tiny, self.largest
+        if abs(true) > largest:
+            away = not abs(value) < largest / MARGIN and (order > 0 or value * mpmath.sign(true) > 0)
+            return 0.0 if away else np.inf
+        in_range = all(1 / largest < abs(mpmath.mpf(x)) ** order < largest for x in point if x)
+        if 0 < abs(true) < tiny:
+            return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
+        if not np.isfinite(value):
+            overflow = order > 0 and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0
+            return 0.0 if overflow or order > 1 and len(point) > 1 and not in_range else np.inf
+        with mpmath.workdps(60):
+            error = mpmath.mpf(value) - true
+            plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else self._ulps(error, true)
+            if plain <= self.bar or self._is_strict():
+                return plain
+            moved = self.moves()
+            return self._ulps(error, max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
+
+    def _ulps(self, error: Any, size: Any) -> float:
+        return float(abs(error) / mpmath.ldexp(self.epsilon, int(mpmath.mag(max(abs(size), self.tiny))) - 1))
+
+    def _is_strict(self) -> bool:
+        claimed = self.attack.claims.ulp
+        if claimed is None or isinstance(claimed, Mapping) and self.name not in claimed or len(self.attack.names) != 1 or len(self.point) != 1:
+            return False
+        around = [x * part for part in NEXT for x in self.point if x * part in self.attack.domains[0]]
+        return not self.attack.truth.changes_sign(self.order, around)

@@ -1,0 +1,127 @@
+"""Difference quotients with many digits: how long the steps are, where the function is evaluated for them, and what two of them say together.
+
+Steps are powers of two, those to the left a quarter of those to the right, so that moved points are exact and nothing is rounded when a quotient is
+formed but the differences.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import mpmath
+from mpmath.libmp import from_man_exp
+
+from symgrad.carriers import precise
+
+__all__ = ["DIGITS", "EXTRAPOLATED", "MORE", "PROVISIONAL", "RUNGS", "UNDECIDED", "Index", "Point", "decided", "moved", "number", "quotient", "scaling",
+           "sides", "spread", "step", "terms"]
+
+Point = tuple[Any, ...]
+Index = tuple[int, ...]
+DIGITS, MORE = 160, 30  # digits to the right, and how many more to the left
+NARROW = 2  # bits by which steps to the left are smaller
+AGREED, EXTRAPOLATED = 67, 87  # bits: twenty digits, and twenty-six
+NOTHING = -1300  # a number of fewer bits is below every float by far
+UNDECIDED, PROVISIONAL = object(), object()  # the latter is a zero that may be a lack of digits
+make = precise.context.make_mpf
+mag = precise.context.mag
+
+
+def exponent(x: Any) -> int:
+    """The binary exponent of a number, 0 for 0."""
+    return math.frexp(x)[1] if x else 0
+
+
+def spread(point: Point) -> int:
+    """How many digits lie between the smallest and the largest of the numbers and 1, in steps of forty."""
+    bits = [exponent(x) for x in point if x]
+    return 40 * math.ceil((max(*bits, 0) - min(*bits, 0)) * 0.30103 / 40) if bits else 0
+
+
+class Rung(NamedTuple):
+    """One attempt: with how many digits, for a point and an order, and with which binary exponent of the step, for a number of it."""
+
+    digits: Callable[[Point, int], int]
+    step: Callable[[Any], int]
+
+
+def _plain(point: Point, order: int) -> int:
+    return DIGITS + 40 * max(order - 3, 0)
+
+
+RUNGS = {
+    "coarse": Rung(lambda point, order: DIGITS, lambda x: max(exponent(x), 1) - 3),
+    "wide": Rung(_plain, lambda x: max(exponent(x), 0) - 107),
+    "relative": Rung(_plain, lambda x: exponent(x) - 107),
+    "precise": Rung(lambda point, order: 480 + (order + 1) * spread(point), lambda x: exponent(x) - 320),
+    "finest": Rung(lambda point, order: 1700 + spread(point), lambda x: max(exponent(x), 0) - 1330),
+}
+
+
+def step(rung: str, x: Any, side: int) -> int:
+    """The binary exponent of the step."""
+    return RUNGS[rung].step(x) - NARROW * (side < 0)
+
+
+def moved(x: Any, n: int, bits: int) -> Any:
+    """x + n 2**bits, exact."""
+    mantissa, power = math.frexp(x)
+    whole, power = int(mantissa * 2**53), power - 53
+    if power >= bits or not whole:
+        return make(from_man_exp((whole << (power - bits) if whole else 0) + n, bits))
+    return make(from_man_exp(whole + (n << (bits - power)), power))
+
+
+def sides(k: Index) -> list[Index]:
+    """The directions in which quotients are taken: both, and for mixed derivatives of the second order all four."""
+    places = [i for i, n in enumerate(k) if n]
+    signs = itertools.product((1, -1), repeat=len(places)) if sum(k) == 2 else [(1,) * len(places), (-1,) * len(places)]
+    return [tuple(dict(zip(places, some)).get(i, 1) for i in range(len(k))) for some in signs]
+
+
+@cache
+def terms(k: Index, side: Index) -> tuple[tuple[Index, int], ...]:
+    """The offsets and weights of Σ (-1)^(k - j) C(k, j) f(x + j h), over all j up to k."""
+    return tuple((tuple(s * j for s, j in zip(side, js)), math.prod((-1) ** (n - j) * math.comb(n, j) for n, j in zip(k, js)))
+                 for js in itertools.product(*(range(n + 1) for n in k)))
+
+
+def quotient(weighted: Sequence[tuple[Index, int]], values: Sequence[Any], scale: tuple[int, int]) -> Any:
+    """The sum of weighted values, divided by a product of steps, as `scaling` has it."""
+    total = precise.context.zero
+    for (_, weight), value in zip(weighted, values):
+        total = total + value if weight == 1 else total - value if weight == -1 else total + weight * value
+    return precise.context.ldexp(total if scale[0] > 0 else -total, scale[1])
+
+
+def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
+    """The sign of a product of steps, and by how many bits it divides."""
+    return math.prod(s**n for s, n in zip(side, k)), -sum(n * step(rung, x, s) for x, n, s in zip(p, k, side) if n)
+
+
+def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: bool) -> Any:
+    """What quotients to all sides say together: a number, None where there is none for certain, UNDECIDED or PROVISIONAL."""
+    if not all(map(precise.context.isfinite, estimates)):
+        if not any(k):
+            return number(value) if precise.context.isinf(value) else None
+        return mpmath.inf if precise.context.isinf(value) else UNDECIDED if rung == "wide" else None
+    first, last = estimates[0], estimates[-1]
+    size = max(map(mag, estimates))
+    if not any(estimates):
+        return mpmath.mpf(0) if rung == "finest" else PROVISIONAL
+    if all(mag(e - first) <= size - AGREED for e in estimates[1:]):
+        return number((first + 4 * last) / 5 if any(k) else last)
+    if rung == "finest" and size < NOTHING:
+        return mpmath.mpf(0)
+    if any(k) and rung != "wide" and mag(first + 4 * last) <= size - EXTRAPOLATED:  # each is only its own step, as that of cos at 0
+        return mpmath.mpf(0) if rung == "finest" or not surely else UNDECIDED
+    return UNDECIDED
+
+
+def number(x: Any) -> Any:
+    """A many-digit number as the rest of the world knows it."""
+    return mpmath.mp.make_mpf(x._mpf_) if hasattr(x, "_mpf_") else mpmath.mpf(x)
