@@ -202,8 +202,11 @@ def _size(example: Example) -> tuple[int, int]:
 
 
 def _mapped(example: Example, change: Callable[[np.ndarray], np.ndarray]) -> Example:
-    return Example(tuple(map(change, example.xs)), change(example.cotangent),
-                   tuple(tuple(None if t is None else change(t) for t in s) for s in example.tangents))
+    def array(a: np.ndarray) -> np.ndarray:
+        return np.asarray(change(a))  # an element of an array is no array
+
+    return Example(tuple(map(array, example.xs)), array(example.cotangent),
+                   tuple(tuple(None if t is None else array(t) for t in s) for s in example.tangents))
 
 
 def _singles(example: Example) -> Iterator[Example]:
