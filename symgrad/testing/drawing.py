@@ -6,6 +6,7 @@ an op adds is the shape of its value. One byte stands for an element (see `symgr
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import threading
@@ -20,6 +21,7 @@ from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size,
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_table import table
 from symgrad.testing.strategies.tangents import readable
+from symgrad.testing.subjects.base import is_active
 
 if TYPE_CHECKING:
     from symgrad.testing.attack import Attack
@@ -109,7 +111,7 @@ def finished(attack: Attack, draft: Draft) -> Example:
     """An example of a draft: with a cotangent of the value's shape, and tangents."""
     xs = tuple(x.copy() for x in draft.xs)
     dtype = np.complex128 if any(x.dtype.kind == "c" for x in xs) else np.float64
-    sets = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 1), dtype) if x.dtype.kind in "fcV" else None for i, x in enumerate(xs))
+    sets = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 1), dtype) if is_active(x) else None for i, x in enumerate(xs))
                  for k in range(3))
     return Example(xs, readable(_value_shape(attack, xs), draft.cotangent, dtype), sets)
 
@@ -235,26 +237,16 @@ def edge_examples(attack: Attack, kind: str) -> Sequence[Example]:
     return [finished(attack, draft) for draft in edge_drafts(attack, plan_of(attack, kind))]
 
 
-_SHARED: dict[tuple[Plan, int, int], list[Draft]] = {}
-ROOM = 64
-
-
 def drawn(attack: Attack, kind: str) -> list[Example]:
     """As many random examples as the profile says, the same ones for the same seed; none of a kind that has only special ones."""
     if kind in ("special", "empty"):
         return []
-    plan, count = plan_of(attack, kind), attack.profile.examples
-    key = plan, attack.seed, count
-    if key not in _SHARED:
-        found = _search(plan, attack.seed, count)
-        while len(_SHARED) >= ROOM:
-            _SHARED.pop(next(iter(_SHARED)))
-        _SHARED[key] = found
-    return [finished(attack, draft) for draft in _SHARED[key]]
+    return [finished(attack, draft) for draft in _search(plan_of(attack, kind), attack.seed, attack.profile.examples)]
 
 
+@functools.lru_cache(maxsize=64)
 def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
-    """Drafts that hypothesis draws, many at a time: one by one they would take ten times as long."""
+    """Drafts, shared by ops with equal plans, that hypothesis draws, many at a time: one by one they would take ten times as long."""
     hypothesis = hypothesis_needed()
     size = plan.size
     block = max(1, min(count, BLOCK // size))

@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.checking.foreign.domains import domain_of
 from symgrad.domains import REAL, Domain
+from symgrad.dtypes import numpy_dtype
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
 from symgrad.testing.strategies.numbers_table import PAGE, PAGES, table
@@ -70,7 +71,7 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: arrays(domain, found, dtype))
     found, grid, count = domain_of(domain), grid_of(dtype), math.prod(shape)
-    entries, kind = table(found, grid.dtype.name), bool if found.name == "BOOLEAN" else grid.dtype if not is_complex(dtype) else np.dtype(dtype)
+    entries, kind = table(found, grid.dtype.name), bool if found.name == "BOOLEAN" else numpy_dtype(dtype)
     size = code_size(count)
     parts = st.binary(min_size=size, max_size=size)
     keys = st.integers(0, KEYS - 1) if count > CODED else st.just(0)
@@ -100,7 +101,7 @@ def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any 
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: tied_arrays(domain, count, found, dtype))
     size = math.prod(shape)
-    apart = st.binary(min_size=size, max_size=size).map(lambda code: np.frombuffer(code, np.uint8).reshape(shape) % 3 == 1)
+    apart = st.binary(min_size=size, max_size=size).map(lambda code: np.frombuffer(code, np.uint8).reshape(shape) % 2 == 1)
 
     def tie(first: np.ndarray, others: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
         return (first, *(np.where(mask, other, first) for mask, other in others))

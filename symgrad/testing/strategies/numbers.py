@@ -44,7 +44,7 @@ def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
     st = hypothesis_needed().strategies
     found, grid = domain_of(domain), grid_of(dtype)
     entries = table(found, grid.dtype.name)
-    real = st.tuples(st.integers(0, PAGE - 1), st.integers(0, PAGES - 1)).map(lambda k: float(entries[k[1], k[0]]))
+    real = st.integers(0, PAGES * PAGE - 1).map(lambda k: float(entries[k // PAGE, k % PAGE]))
     if not found.integer:
         real = st.one_of(real, *(_floats(found, grid, part) for part in parts_of(found, grid)))
     return st.builds(complex, real, st.just(0.0) | numbers(REAL, grid.dtype)) if is_complex(dtype) else real

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.domains import Domain, Interval
+from symgrad.dtypes import numpy_dtype
 
 __all__ = ["Grid", "grid_of", "is_complex"]
 
@@ -73,7 +74,7 @@ class Grid(NamedTuple):
 
 
 def grid_of(dtype: Any) -> Grid:
-    """The grid of a floating-point type by name; of complex numbers, that of their parts.
+    """The grid of a floating-point type, in any form that symgrad takes; of complex numbers, that of their parts.
 
     Raises TypeError for other types.
 
@@ -82,7 +83,7 @@ def grid_of(dtype: Any) -> Grid:
     """
     import ml_dtypes
 
-    found = np.dtype(ml_dtypes.bfloat16) if str(dtype) == "bfloat16" else np.dtype(dtype)
+    found = numpy_dtype(dtype)
     if found.kind == "c":
         found = np.dtype(f"f{found.itemsize // 2}")
     try:
@@ -94,4 +95,4 @@ def grid_of(dtype: Any) -> Grid:
 
 def is_complex(dtype: Any) -> bool:
     """Whether a type is one of complex numbers."""
-    return str(dtype) != "bfloat16" and np.dtype(dtype).kind == "c"
+    return bool(numpy_dtype(dtype).kind == "c")

@@ -21,7 +21,7 @@ def shapes(max_dims: int = 3, max_side: int = 3, *, min_dims: int = 0, min_side:
     (1, 1)
     """
     st = hypothesis_needed().strategies
-    return st.lists(st.integers(min_side, max_side), min_size=min_dims, max_size=max_dims).map(tuple)
+    return st.integers(min_dims, max_dims).flatmap(lambda dims: st.tuples(*[st.integers(min_side, max_side)] * dims))
 
 
 def broadcastable_shapes(count: int = 2, max_dims: int = 3, max_side: int = 3, *, min_side: int = 1) -> Any:
@@ -39,6 +39,6 @@ def broadcastable_shapes(count: int = 2, max_dims: int = 3, max_side: int = 3, *
 
     def one(common: Shape) -> Any:
         sides = st.tuples(*(st.sampled_from((1, side)) for side in common))
-        return st.tuples(st.integers(0, len(common)), sides).map(lambda drawn: drawn[1][len(common) - drawn[0]:])
+        return st.tuples(st.integers(0, 2 * len(common)), sides).map(lambda drawn: drawn[1][max(len(common) - drawn[0], 0):])
 
     return shapes(max_dims, max_side, min_side=min_side).flatmap(lambda common: st.tuples(*[one(common)] * count))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.dtypes import numpy_dtype
 from symgrad.testing.strategies.needed import hypothesis_needed
 
 __all__ = ["READABLE", "readable", "tangents"]
@@ -25,7 +26,8 @@ def readable(shape: tuple[int, ...], key: int = 0, dtype: Any = "float64") -> np
     """
     count = math.prod(shape)
     real = _mixed(count, key)
-    if np.dtype(dtype).kind == "c":
+    dtype = numpy_dtype(dtype)
+    if dtype.kind == "c":
         return (real + 1j * _mixed(count, key + 7919)).astype(dtype).reshape(shape)
     return real.astype(dtype).reshape(shape)
 
@@ -52,14 +54,14 @@ def tangents(shape: Any = (), dtype: Any = "float64") -> Any:
     st = hypothesis_needed().strategies
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: tangents(found, dtype))
-    count = math.prod(shape)
+    count, dtype = math.prod(shape), numpy_dtype(dtype)
 
     def array(codes: bytes) -> np.ndarray:
         place = np.frombuffer(codes, np.uint8)
         out = READABLE[place[:count] % READABLE.size]
-        if np.dtype(dtype).kind == "c":
+        if dtype.kind == "c":
             out = out + 1j * np.array([0.0, *READABLE])[place[count:] % (READABLE.size + 1)]
         return out.astype(dtype).reshape(shape)
 
-    size = count * (2 if np.dtype(dtype).kind == "c" else 1)
+    size = count * (2 if dtype.kind == "c" else 1)
     return st.binary(min_size=size, max_size=size).map(array)
