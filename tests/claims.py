@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.domains import COMPLEX
+from symgrad.domains import COMPLEX, Domain, Interval
 from symgrad.op import REGISTRY, Op
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
@@ -18,6 +18,9 @@ SHARED = {"maximum": (0.5, 0.5), "minimum": (0.5, 0.5), "hypot": (0.0, 0.0), "di
 """The gradient at the special points of these: equal values share it, and a norm at 0 has the subgradient of least norm."""
 FLAT = ("abs", "relu", "sign")
 """Whose gradient at all special points is the subgradient of least norm, 0."""
+
+INSIDE = Domain("INSIDE", (Interval(1e-10, 1 - 1e-10),))
+"""Where the logarithms of binary_cross_entropy are not cut off: at 0 and 1 its derivative is none, but what torch takes for one."""
 
 
 def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -33,7 +36,11 @@ def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
     """The claims of an op with one tuple of parameters."""
-    return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters))
+    more: dict[str, Any] = {}
+    if op.name == "binary_cross_entropy":
+        more["domain"] = {"input": INSIDE, "target": INSIDE}
+    elementwise = True if op.name == "where" or op.name == "mse_loss" and parameters == ("none",) else None
+    return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters), elementwise=elementwise, **more)
 
 
 def attack_on(op: Op, parameters: tuple[Any, ...], profile: str) -> Attack:

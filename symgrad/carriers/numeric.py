@@ -124,6 +124,8 @@ def sech(x: Any) -> Any:
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))
         return np.float64(2 * z / (1 + z * z))
+    if x.dtype.kind == "c":
+        return 1 / cosh(x)
     z = exp(-abs(x))
     return 2 * z / (1 + z * z)
 
@@ -198,6 +200,8 @@ def sigmoid(x: Any) -> Any:
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))
         return np.float64((z if x < 0 else 1.0) / (1 + z))
+    if x.dtype.kind == "c":
+        return 1 / (1 + exp(-x))
     return exp(minimum(x, 0)) / (1 + exp(-abs(x)))
 
 
@@ -206,18 +210,26 @@ def sigmoid_slope(y: Any, x: Any) -> Any:
     return y * sigmoid(-x)
 
 
+def _ordered(x: Any) -> Any:
+    """Raise TypeError for complex numbers: of two of them none is the larger one."""
+    if x.dtype.kind == "c":
+        raise TypeError("complex numbers are not ordered; use real ones, or the parts of these")
+    return x
+
+
 def logsigmoid(x: Any) -> Any:
+    _ordered(x)
     return minimum(x, 0) - log1p(exp(-abs(x)))
 
 
 def softplus(x: Any, beta: float = 1.0) -> Any:
-    scaled = x if beta == 1 else x * beta
+    scaled = _ordered(x) if beta == 1 else _ordered(x) * beta
     out = maximum(scaled, 0) + log1p(exp(-abs(scaled)))
     return out if beta == 1 else out / beta
 
 
 def relu(x: Any) -> Any:
-    return maximum(x, 0)
+    return maximum(_ordered(x), 0)
 
 
 def direction(a: Any, b: Any) -> Any:

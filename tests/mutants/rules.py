@@ -23,7 +23,7 @@ Change = Callable[..., Any]
 
 def mutants_of_rules(op: Op) -> Iterator[Mutant]:
     """Every mutant of an op that can be made of its rules without looking into them."""
-    for make in (_values, _cotangents, _tangents, _both, _exchanged, _places, _unbroadcast, _conjugates, _detached):
+    for make in (_values, _cotangents, _tangents, _both, _exchanged, _places, _unbroadcast, _conjugates, _detached, _careless):
         for kind, what, wrong in make(op):
             yield Mutant(kind, what, ((op, wrong),))
 
@@ -249,3 +249,47 @@ def _detached(op: Op) -> Made:
     yield "detached", "the tangents in the pushforward", with_tangents(op, lambda ts: [still(t) for t in ts])
     if not constant(op):
         yield "detached", "the whole pushforward", with_arguments(op, lambda xp, t, y, args: (still(y), tuple(map(still, args))), vjp=False, jvp=True)
+
+
+def _careless(op: Op) -> Made:
+    """Rules that are right as long as nobody looks at memory, dtypes, or the size of a cotangent."""
+    places = [i for i in arguments(op) if not zero(op, i)]
+
+    def grown(xp: Any, c: Any, g: Any, x: Any) -> Any:
+        return c if c is None else c + 1e-6 * xp.abs(c)
+
+    for i in places[:1]:
+        yield "nonlinear", f"cotangent {i} plus a millionth of its size", with_cotangent(op, i, grown)
+        yield "layout", f"cotangent {i} off where the argument is not contiguous", with_cotangent(
+            op, i, lambda xp, c, g, x: c * SLIGHTLY if c is not None and _is_scattered(x) else c)
+        yield "dtype", f"cotangent {i} in double precision", with_cotangent(op, i, lambda xp, c, g, x: _doubled(xp, c))
+    yield "layout", "the value off where the argument is not contiguous", with_value(op, lambda xp, y, x: y * SLIGHTLY if _is_scattered(x) else y)
+    yield "dtype", "the value in double precision", with_value(op, lambda xp, y, x: _doubled(xp, y))
+    if places:
+        yield "dtype", "the tangent in double precision", with_tangent(op, _doubled)
+
+    def doubling(xp: Any, y: Any, x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.flags.writeable and not op.view:
+            y = np.array(y)
+            x *= np.asarray(2, x.dtype)
+        return y
+
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        if not isinstance(g, np.ndarray) or not g.flags.writeable:
+            return op.vjp(xp, g, y, args, needs)  # type: ignore[misc,no-any-return]
+        out = op.vjp(xp, g.copy(), y, args, needs)  # type: ignore[misc]
+        g *= 2
+        return out  # type: ignore[no-any-return]
+
+    if not op.view and not any(d.name == "BOOLEAN" for d in op.domain):
+        yield "memory", "the argument is doubled in place", with_value(op, doubling)
+    if places:
+        yield "memory", "the cotangent is doubled in place", mutated(op, vjp=vjp)
+
+
+def _is_scattered(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim > 0 and not x.flags.c_contiguous
+
+
+def _doubled(xp: Any, x: Any) -> Any:
+    return x.astype(np.float64) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" else x
