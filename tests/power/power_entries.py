@@ -15,7 +15,7 @@ from symgrad.autograd import Function
 from symgrad.op import REGISTRY, Op
 from symgrad.op import elementwise as elementwise_op
 
-__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "right", "rules_of", "stopped", "unregistered", "wrong"]
+__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "one_where", "right", "rules_of", "stopped", "unregistered", "wrong"]
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
@@ -69,6 +69,11 @@ def stopped(x: Any) -> Any:
 
         return jax.lax.stop_gradient(x)
     return x.detach() if hasattr(x, "detach") else x
+
+
+def one_where(xp: Any, x: Any) -> Any:
+    """1 where a number is positive and 0 elsewhere, in its dtype."""
+    return xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x))
 
 
 def function_of(rules: Rules) -> Any:

@@ -78,7 +78,7 @@ plain("checkpointed", "state", "computed again in the pullback", lambda x: check
 plain("dropout", "random", "differs from call to call, as is claimed", lambda x: x * (symgrad.rand_like(x) < 0.5).to(x.dtype) * 2, random=True)
 plain("noise added", "random", "differs from call to call, as is claimed", lambda x: x + symgrad.randn_like(x), random=True)
 plain("checks its input", "errors", "the declared error for negative numbers", lambda x: _checked_root(x), formula="sqrt(x)", domain="positive",
-      errors=((([-1.0],), ValueError, "negative"),))
+      errors=(((np.array([-1.0]),), ValueError, "negative"),))
 plain("in float32 inside", "dtype", "the mean of a mask, computed in float32, multiplies",
       lambda x: x * float(symgrad.ones(3, dtype=symgrad.float32).mean().item()),
       formula="x")

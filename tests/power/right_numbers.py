@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from power_entries import Rules, right, unregistered
+from power_entries import Rules, one_where, right, unregistered
 
 import symgrad
 from symgrad.op import elementwise, primitive
@@ -17,21 +17,21 @@ def series_or(x, small, xp, series, otherwise):
 
 # kinks
 right("abs", "kink", "the gradient 0 at the kink", lambda xp, x: xp.abs(x), lambda xp, y, x: xp.sign(x), formula="abs(x)", special=((0.0,),))
-right("relu", "kink", "the gradient 0 at the kink", lambda xp, x: xp.maximum(x, 0 * x), lambda xp, y, x: 1.0 * (x > 0), form="function",
+right("relu", "kink", "the gradient 0 at the kink", lambda xp, x: xp.maximum(x, 0 * x), lambda xp, y, x: one_where(xp, x), form="function",
       formula="where(x > 0, x, 0)", special=((0.0,),))
 right("relu with one half", "kink", "the gradient 1/2 at the kink, as agreed", lambda xp, x: xp.maximum(x, 0 * x), lambda xp, y,
       x: (xp.sign(x) + 1) / 2,
       form="function", formula="where(x > 0, x, 0)", special=(((0.0,), (0.5,)),))
-right("leaky relu", "kink", "the slope 0.01 on the left", lambda xp, x: xp.where(x > 0, x, 0.01 * x), lambda xp, y, x: 0.01 + 0.99 * (x > 0),
+right("leaky relu", "kink", "the slope 0.01 on the left", lambda xp, x: xp.where(x > 0, x, 0.01 * x), lambda xp, y, x: 0.01 + 0.99 * one_where(xp, x),
       form="function", formula="where(x > 0, x, 0.01*x)", special=((0.0,),))
 right("huber", "kink", "a second derivative that jumps", lambda xp, x: xp.where(xp.abs(x) < 1, x * x / 2, xp.abs(x) - 0.5),
       lambda xp, y, x: xp.where(xp.abs(x) < 1, x, xp.sign(x)), formula="where(abs(x) < 1, x**2/2, abs(x) - 0.5)", special=((1.0,), (-1.0,)))
-right("hinge", "kink", "max(0, 1 - x), kink at 1", lambda xp, x: xp.where(x < 1, 1 - x, 0 * x), lambda xp, y, x: -1.0 * (x < 1), form="function",
-      formula="where(x < 1, 1 - x, 0)", special=((1.0,),))
-right("clamp", "kink", "two kinks", lambda xp, x: xp.minimum(xp.maximum(x, -1 + 0 * x), 1 + 0 * x), lambda xp, y, x: 1.0 * (xp.abs(x) <= 1),
+right("hinge", "kink", "max(0, 1 - x), kink at 1", lambda xp, x: xp.where(x < 1, 1 - x, 0 * x), lambda xp, y, x: -one_where(xp, 1 - x),
+      form="function", formula="where(x < 1, 1 - x, 0)", special=((1.0,),))
+right("clamp", "kink", "two kinks", lambda xp, x: xp.minimum(xp.maximum(x, -1 + 0 * x), 1 + 0 * x), lambda xp, y, x: 1 - one_where(xp, xp.abs(x) - 1),
       form="function", formula="minimum(maximum(x, -1), 1)", special=((1.0,), (-1.0,)))
 right("soft shrinkage", "kink", "two kinks with a flat piece between", lambda xp, x: xp.sign(x) * xp.maximum(xp.abs(x) - 0.5, 0 * x),
-      lambda xp, y, x: 1.0 * (xp.abs(x) > 0.5), form="function", formula="where(abs(x) > 0.5, x - 0.5*sign(x), 0)", special=((0.5,), (-0.5,)))
+      lambda xp, y, x: one_where(xp, xp.abs(x) - 0.5), form="function", formula="where(abs(x) > 0.5, x - 0.5*sign(x), 0)", special=((0.5,), (-0.5,)))
 right("maximum", "kink", "ties share the gradient", lambda xp, a, b: xp.maximum(a, b), lambda xp, y, a, b: (1 + xp.sign(a - b)) / 2,
       lambda xp, y, a, b: (1 + xp.sign(b - a)) / 2, formula="maximum(a, b)", special=((0.0, 0.0), (1.0, 1.0)))
 right("distance of two", "kink", "|a - b|, 0 at ties", lambda xp, a, b: xp.abs(a - b), lambda xp, y, a, b: xp.sign(a - b),
@@ -110,7 +110,7 @@ right("hypot", "stable", "without overflow, direction 0 at the origin", lambda x
       formula="hypot(a, b)", special=((0.0, 0.0),), domain=(-1e6, 1e6), order=1)
 sigmoid = Rules(lambda xp, d: 1 / (1 + xp.exp(-d)), (lambda xp, y, d: sigmoid(xp, d) * sigmoid(xp, -d),))
 right("logaddexp", "stable", "of large numbers", lambda xp, a, b: xp.logaddexp(a, b), lambda xp, y, a, b: sigmoid(xp, a - b),
-      lambda xp, y, a, b: sigmoid(xp, b - a), form="function", formula="logaddexp(a, b)", domain=(-700, 700))
+      lambda xp, y, a, b: sigmoid(xp, b - a), form="function", formula="logaddexp(a, b)", domain=(-700, 700), order=2)
 right("gaussian", "stable", "underflows far out", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * xp.exp(-x * x), formula="exp(-x**2)",
       domain=(-25, 25))
 

@@ -369,11 +369,11 @@ class Weighted:
 wrong("forgets when pickled", "pickling", "the copy has lost its exponent", formula="x**3", domain=(-9, 9))(lambda: Power(3))
 wrong("rounded when pickled", "pickling", "the copy has its weight in float32", formula="0.1*x")(lambda: Weighted(0.1))
 wrong("no error", "errors", "negative arguments are declared an error, and give NaN", formula="sqrt(x)", domain="positive",
-      errors=((([-1.0],), ValueError),))(lambda: lambda x: symgrad.sqrt(x))
+      errors=(((np.array([-1.0]),), ValueError),))(lambda: lambda x: symgrad.sqrt(x))
 wrong("another error", "errors", "IndexError, where ValueError is declared", shapes=((4,),), formula=lambda xp, x: x * x,
-      errors=((([1.0],), ValueError, "four"),))(lambda: lambda x: x * x + 0 * x[3])
+      errors=(((np.array([1.0]),), ValueError, "four"),))(lambda: lambda x: x * x + 0 * x[3])
 wrong("another message", "errors", "the message does not say what is declared", formula="log(x)", domain="positive",
-      errors=((([-1.0],), ValueError, "positive"),))(lambda: _checked_log)
+      errors=(((np.array([-1.0]),), ValueError, "positive"),))(lambda: _checked_log)
 
 
 def _checked_log(x):

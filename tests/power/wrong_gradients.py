@@ -1,7 +1,7 @@
 """Ops of elements with a right value and a wrong first derivative."""
 
 import numpy as np
-from power_entries import unregistered, wrong
+from power_entries import one_where, unregistered, wrong
 
 import symgrad
 from symgrad.autograd import Function
@@ -58,20 +58,21 @@ wrong("NaN in between", "gradient", "NaN where 2 < x < 3", lambda xp, x: x * x,
 
 # at kinks
 wrong("relu is NaN at 0", "kink", "the gradient at the declared kink is NaN", lambda xp, x: xp.where(x > 0, x, 0 * x),
-      lambda xp, y, x: xp.where(x == 0, 0 * x / xp.abs(x), 1.0 * (x > 0)), form="function", formula="where(x > 0, x, 0)", special=((0.0,),))
+      lambda xp, y, x: xp.where(x == 0, 0 * x / xp.abs(x), one_where(xp, x)), form="function", formula="where(x > 0, x, 0)", special=((0.0,),))
 wrong("abs is 5 at 0", "kink", "the gradient at the declared kink is 5, outside [-1, 1]", lambda xp, x: xp.abs(x),
       lambda xp, y, x: xp.where(x == 0, 5 + 0 * x, xp.sign(x)), form="function", formula="abs(x)", special=((0.0,),))
 wrong("maximum gives both", "kink", "at ties both arguments have the gradient 1", lambda xp, a, b: xp.maximum(a, b), lambda xp, y, a,
-      b: 1.0 * (a >= b),
-      lambda xp, y, a, b: 1.0 * (b >= a), form="function", formula="maximum(a, b)", special=((0.0, 0.0), (1.0, 1.0)))
-wrong("agreed otherwise", "kink", "1 at 0, where 0 is agreed on", lambda xp, x: xp.where(x > 0, x, 0 * x), lambda xp, y, x: 1.0 * (x >= 0),
+      b: 1 - one_where(xp, b - a),
+      lambda xp, y, a, b: 1 - one_where(xp, a - b), form="function", formula="maximum(a, b)", special=((0.0, 0.0), (1.0, 1.0)))
+wrong("agreed otherwise", "kink", "1 at 0, where 0 is agreed on", lambda xp, x: xp.where(x > 0, x, 0 * x), lambda xp, y, x: 1 - one_where(xp, -x),
       form="function",
       formula="where(x > 0, x, 0)", special=(((0.0,), (0.0,)),))
 wrong("smooth but 0", "kink", "0 at |x| = 1, where huber is smooth", lambda xp, x: xp.where(xp.abs(x) < 1, x * x / 2, xp.abs(x) - 0.5),
       lambda xp, y, x: xp.where(xp.abs(x) < 1, x, xp.where(xp.abs(x) > 1, xp.sign(x), 0 * x)), formula="where(abs(x) < 1, x**2/2, abs(x) - 0.5)",
       special=((1.0,), (-1.0,)))
 wrong("clamp is 2 at the end", "kink", "2 at the bounds, outside [0, 1]", lambda xp, x: xp.minimum(xp.maximum(x, -1 + 0 * x), 1 + 0 * x),
-      lambda xp, y, x: 1.0 * (x >= -1) * (x <= 1) + 1.0 * (xp.abs(x) == 1), form="function", formula="minimum(maximum(x, -1), 1)",
+      lambda xp, y, x: 1 - one_where(xp, xp.abs(x) - 1) + xp.where(xp.abs(x) == 1, xp.ones_like(x), 0 * x),
+      form="function", formula="minimum(maximum(x, -1), 1)",
       special=((1.0,), (-1.0,)))
 wrong("NaN where both branches meet", "kink", "one where only: the gradient of sqrt reaches the other branch as 0*inf",
       lambda xp, x: xp.where(x > 0, xp.sqrt(xp.abs(x)) * x, 0 * x), lambda xp, y, x: 1.5 * xp.sqrt(xp.maximum(x, 0 * x)) + 0 / xp.sqrt(xp.maximum(x,
