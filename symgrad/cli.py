@@ -359,9 +359,6 @@ def _latex(report: Report) -> str:
     return "\n".join([*lines, f"% {report.verdict}: {report.reason}"])
 
 
-# symgrad ghostwrite
-
-
 def _ghostwrite(options: argparse.Namespace) -> int:
     from symgrad.testing.ghostwriting import write
 

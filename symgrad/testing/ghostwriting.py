@@ -159,7 +159,7 @@ def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
             raise ValueError(f"cannot read the formula: {error}") from None
         return given, "what it should be"
     own = getattr(thing, "op", None)
-    text = str(thing.expr) if hasattr(thing, "expr") else _rule(own) if isinstance(own, Op) else None
+    text = _rule(own, thing) if isinstance(own, Op) else None
     if text is not None and len(text) <= LONGEST and _read(text, None):
         return text, "what it should be; this is its own rule, as it is written now"
     known = set(_signature(thing.forward if inspect.isclass(thing) and hasattr(thing, "forward") else thing)) - {"ctx"}
@@ -169,18 +169,20 @@ def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
     return None, f"what it should be, of {', '.join(sorted(known)) or 'its arguments'}; without it, derivatives are compared with finite differences"
 
 
-def _rule(op: Op) -> str | None:
-    """The forward rule of an op that acts on elements, read with SymPy's symbols."""
+def _rule(op: Op, thing: Any) -> str | None:
+    """What an op from a formula was made of, or the forward rule of one that acts on elements, of the names of its arguments."""
     if op.kind != "elementwise" or op.parameters or op.arity is None:
         return None
     import sympy
 
     from symgrad.carriers import symbolic
 
+    symbols = [sympy.Symbol(n, real=True) for n in op.argument_names]
     try:
-        return str(op.forward(symbolic, *(sympy.Symbol(n, real=True) for n in op.argument_names)))
+        formula = thing.expr.xreplace(dict(zip(thing.symbols, symbols))) if hasattr(thing, "expr") else op.forward(symbolic, *symbols)
     except Exception:  # a rule that is not for symbols
         return None
+    return re.sub(r"\b(Abs|Max|Min)\(", lambda m: {"Abs": "abs(", "Max": "maximum(", "Min": "minimum("}[m[1]], str(formula))
 
 
 def _read(text: str, names: set[str] | None) -> bool:
@@ -248,10 +250,11 @@ def _where(formula: str) -> Iterator[tuple[str, str]]:
         except ParseError:  # a part of it is a constant, and not finite
             return False
 
+    sets = {g: {x for x in POINTS if x in domain_of(g)} for g in GUESSES}
     base = next((p for p in map(lambda x: dict.fromkeys(parsed.names, x), (0.25, 1.5, -0.25, -1.5)) if finite(p)), None)
     for name in parsed.names:
         good = set() if base is None else {x for x in POINTS if finite(base | {name: x})}
-        yield name, next((g for g in GUESSES if good and {x for x in POINTS if x in domain_of(g)} <= good), "real")
+        yield name, max((g for g, points in sets.items() if points <= good), key=lambda g: len(sets[g]), default="real")
 
 
 def _written(domain: Domain) -> str | None:

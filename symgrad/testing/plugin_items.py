@@ -60,6 +60,8 @@ class OpUnderTest:
             taken = attack.claims.dtypes or attack.subject.dtypes
             some = tuple(name for name in taken if name in self.options.dtypes)
             attack = Attack(self.op, self.claims.but(dtypes=some), profile=self.options.profile, seed=self.options.seed)
+        for part in ("domains", "elementwise", "shapes", "truth"):  # so that claims that do not fit are told here
+            getattr(attack, part)
         return attack
 
     def place(self) -> tuple[Path | None, int | None]:

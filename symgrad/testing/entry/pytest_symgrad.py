@@ -51,11 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
     """A marked function or class becomes one test for each check."""
+    thing = obj.__func__ if isinstance(obj, staticmethod) else obj
     try:
-        marked = MARK in obj.__dict__
+        marked = MARK in thing.__dict__
     except Exception:  # a module may hold anything
         return None
-    return _plugin(collector.config).marked(collector, name, obj) if marked else None
+    return _plugin(collector.config).marked(collector, name, thing) if marked else None
 
 
 class _Listener:

@@ -1,0 +1,388 @@
+"""The plugin of pytest: a marked op, or one named on the command line, is a test for each check."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+
+import symgrad
+import symgrad.scanning
+import symgrad.testing.plugin
+from symgrad.testing import check_op
+from symgrad.testing.checks import CHECKS
+
+pytest_plugins = "pytester"
+
+MARKED = """
+import symgrad
+from symgrad.testing import op
+
+@op(formula="x*exp(-x)", domain="-5..5")
+def ricker(x):
+    return x * symgrad.exp(-x)
+"""
+WRONG = MARKED.replace("symgrad.exp(-x)", "symgrad.exp(-x) * 1.001")
+TWO = "--symgrad-checks=linearity,value"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _everything_is_imported() -> None:
+    """A run inside a test forgets the modules it imported: none of ours may be among them."""
+    symgrad.accuracy(symgrad.exp, (0.0, 1.0), order=0, points=1, seconds=0.1, progress=False)
+    check_op(lambda x: x * 2.0, formula="3*x", checks=["linearity", "value"], raise_exception=False)
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester):
+    """Run pytest on the files that are there, in this process."""
+    return lambda *arguments: pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
+
+
+@pytest.fixture
+def module(pytester: pytest.Pytester, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """Write a module that is no test file; its name, which no other test has."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def write(text: str) -> str:
+        name = "module_" + "".join(c if c.isalnum() else "_" for c in request.node.name)
+        pytester.makepyfile(**{name: text})
+        return name
+
+    return write
+
+
+def ids(result: pytest.RunResult) -> list[str]:
+    return [line.split(" ")[0] for line in result.outlines if "::" in line and line.split(" ")[1:2] in (["PASSED"], ["FAILED"], ["SKIPPED"])]
+
+
+# Marked
+
+
+def test_a_marked_function_is_a_test_for_each_check(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED + "def test_other(): pass")
+    result = run("-v", TWO)
+    first, second = sorted(("linearity", "value"), key=list(CHECKS).index)
+    assert ids(result) == [f"test_ops.py::ricker[{first}]", f"test_ops.py::ricker[{second}]", "test_ops.py::test_other"]
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["symgrad: 1 op, 2 checks, 0 failed (profile dev, seed 0)"])
+
+
+def test_without_options_there_is_every_check(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED)
+    result = run("--collect-only", "-q")
+    assert [line for line in result.outlines if "::" in line] == [f"test_ops.py::ricker[{name}]" for name in CHECKS]
+
+
+def test_a_wrong_op_fails_with_the_report_and_no_traceback(pytester, run) -> None:
+    pytester.makepyfile(test_ops=WRONG)
+    result = run(TWO)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([
+        "*_ ricker[[]value[]] _*", "ricker: value: *", "*true *", "*symgrad.testing.check_value(*",
+        "symgrad: 1 op, 2 checks, 1 failed (profile dev, seed 0)", "FAILED test_ops.py::ricker[[]value[]] - ricker: value: *"])
+    result.stdout.no_fnmatch_line("*symgrad/testing/*")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_one_check_is_run_by_its_id(pytester, run) -> None:
+    pytester.makepyfile(test_ops=WRONG)
+    run("test_ops.py::ricker[linearity]").assert_outcomes(passed=1)
+    run("test_ops.py::ricker", TWO).assert_outcomes(passed=1, failed=1)
+    run("-k", "value and ricker").assert_outcomes(failed=1, deselected=len(CHECKS) - 1)
+    run("-m", "not symgrad", "--strict-markers").assert_outcomes(deselected=len(CHECKS))
+
+
+def test_an_imported_op_is_tested_once(pytester, run, module) -> None:
+    name = module(MARKED)
+    pytester.makepyfile(test_ops=f"from {name} import ricker\nagain = ricker\nimport {name}")
+    result = run("-v", TWO)
+    assert sorted(ids(result)) == ["test_ops.py::ricker[linearity]", "test_ops.py::ricker[value]"]
+
+
+def test_a_class_is_tested_by_its_apply(pytester, run) -> None:
+    pytester.makepyfile(test_ops="""
+        import symgrad
+        from symgrad.testing import op
+
+        @op(formula="x**2")
+        class Square(symgrad.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 3 * g * ctx.saved_tensors[0]
+        """)
+    run("--symgrad-checks=value,pullback").assert_outcomes(passed=1, failed=1)
+
+
+def test_a_static_method_of_a_test_class_is_an_op_and_a_method_is_an_error(pytester, run) -> None:
+    pytester.makepyfile(test_ops="""
+        from symgrad.testing import op
+
+        class TestOps:
+            @staticmethod
+            @op(formula="2*x")
+            def twice(x):
+                return x * 2.0
+        """)
+    result = run("-v", TWO)
+    assert set(ids(result)) == {"test_ops.py::TestOps::twice[linearity]", "test_ops.py::TestOps::twice[value]"}
+    pytester.makepyfile(test_ops="from symgrad.testing import op\nclass TestOps:\n    @op\n    def twice(self, x):\n        return x")
+    result = run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*twice is marked by symgrad.testing.op inside a class; mark functions of a module, or static methods"])
+
+
+def test_what_does_not_apply_is_skipped_with_the_reason_where_the_op_is(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', 'domain="-5..5", without={"value": "it is Tuesday"}'))
+    result = run(TWO, "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines([
+        "symgrad: 1 op, 2 checks, 0 failed, 1 not applicable (profile dev, seed 0)", "SKIPPED * test_ops.py:4: it is Tuesday"])
+
+
+def test_nothing_is_drawn_while_tests_are_collected(pytester, run, monkeypatch) -> None:
+    def never(*args: object, **options: object) -> None:
+        raise AssertionError("an attack is made")
+
+    monkeypatch.setattr(symgrad.testing.plugin_items, "Attack", never)
+    pytester.makepyfile(test_ops=MARKED)
+    assert run("--collect-only").ret == pytest.ExitCode.OK
+
+
+def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch) -> None:
+    made, real = [], symgrad.testing.plugin_items.Attack
+
+    def attack(op: object, *args: object, **options: object) -> object:
+        made.append(op)
+        return real(op, *args, **options)
+
+    monkeypatch.setattr(symgrad.testing.plugin_items, "Attack", attack)
+    pytester.makepyfile(test_ops=MARKED)
+    run(TWO).assert_outcomes(passed=2)
+    assert len(made) == 1
+
+
+def test_claims_that_do_not_fit_are_told_in_one_line(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED.replace('"-5..5"', '{"y": "real"}'))
+    result = run(TWO)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["ricker: it cannot be attacked: TypeError: *y*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+# Named on the command line
+
+
+OWN = MARKED + """
+from symgrad import sin
+
+bump = symgrad.elementwise("plugin_bump", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * y)
+other_name = bump
+soft = symgrad.op_from_sympy("plugin_soft", "x/(1 + abs(x))", check=False)
+
+def unmarked(x):
+    return x * 2.0
+
+number = 1.0
+"""
+
+
+def test_the_ops_of_a_module(pytester, run, module) -> None:
+    name = module(OWN)
+    result = run("-v", "--symgrad-checks=linearity", "--symgrad-ops", name)
+    assert ids(result) == [f"symgrad::{name}::{op}::linearity" for op in ("ricker", "bump", "soft")]
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["collecting ... collected 3 items", "symgrad: 3 ops, 3 checks, 0 failed (profile dev, seed 0)"])
+
+
+def test_ops_by_name(pytester, run, module) -> None:
+    name = module(OWN)
+    result = run("-v", "--symgrad-checks=linearity", "--symgrad-ops", f"{name}:unmarked,{name}:bump", "--symgrad-ops", f"{name}:bump")
+    assert ids(result) == [f"symgrad::{name}::{op}::linearity" for op in ("unmarked", "bump")]
+
+
+def test_they_are_tested_beside_the_tests_of_files(pytester, run, module) -> None:
+    name = module(OWN)
+    pytester.makepyfile(test_other="def test_other(): pass")
+    run("--symgrad-checks=linearity", "--symgrad-ops", f"{name}:ricker").assert_outcomes(passed=2)
+    run("--symgrad-checks=linearity", "--symgrad-ops", f"{name}:ricker", "-k", "ricker").assert_outcomes(passed=1, deselected=1)
+
+
+# Options
+
+
+def test_the_profile_the_seed_and_the_order(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED)
+    pytester.makeini("[pytest]\nsymgrad_profile = ci")
+    line = "symgrad: 1 op, 1 check, 0 failed (profile {}, seed {})"
+    run("--symgrad-checks=linearity").stdout.fnmatch_lines([line.format("ci", 0)])
+    run("--symgrad-checks=linearity", "--symgrad-profile=dev", "--symgrad-seed=7").stdout.fnmatch_lines([line.format("dev", 7)])
+    result = run("--symgrad-checks=linearity,pullback", "--symgrad-profile=dev", "--symgrad-orders=0", "-rs")
+    result.assert_outcomes(skipped=2)
+
+
+def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytester, run, monkeypatch) -> None:
+    drawn, real = [], symgrad.testing.plugin_items.run
+
+    def noted(check: object, attack: symgrad.testing.attack.Attack) -> object:
+        drawn.append([x.tobytes() for example in attack.examples("points") for x in example.xs])
+        return real(check, attack)
+
+    monkeypatch.setattr(symgrad.testing.plugin_items, "run", noted)
+    pytester.makepyfile(test_ops=MARKED)
+    for options in ((), ("--hypothesis-seed=5",), ("--symgrad-seed=1",)):
+        run("--symgrad-checks=linearity", *options).assert_outcomes(passed=1)
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_dtypes_and_the_tolerance_reach_the_claims(pytester, run, monkeypatch) -> None:
+    seen, real = [], symgrad.testing.plugin_items.run
+
+    def noted(check: object, attack: symgrad.testing.attack.Attack) -> object:
+        seen.append((attack.claims.dtypes, attack.claims.ulp))
+        return real(check, attack)
+
+    monkeypatch.setattr(symgrad.testing.plugin_items, "run", noted)
+    pytester.makepyfile(test_ops=MARKED + MARKED.replace("ricker", "second").replace('domain="-5..5"', 'ulp=7, dtypes=("float16", "float32")'))
+    run("--symgrad-checks=linearity", "--symgrad-dtypes=float32,float64", "--symgrad-ulp=12.5").assert_outcomes(passed=2)
+    assert seen == [(("float64", "float32"), 12.5), (("float32",), 7)]
+
+
+def test_the_scan_is_one_more_test(pytester, run) -> None:
+    pytester.makepyfile(test_ops="""
+        import symgrad
+        from symgrad.testing import op
+
+        @op(domain="0..30")
+        def good(x):
+            return symgrad.sech(x) ** 2
+
+        @op(domain="0..30")
+        def bad(x):
+            return 1 - symgrad.tanh(x) ** 2
+
+        @op(shapes=[(3,)])
+        def whole(x):
+            return x.sum()
+        """)
+    result = run("-v", "--symgrad-checks=linearity", "--symgrad-accuracy", "--symgrad-orders=1", "-k", "accuracy", "-rs")
+    result.assert_outcomes(passed=1, failed=1, skipped=1, deselected=3)
+    result.stdout.fnmatch_lines(["test_ops.py::good[[]accuracy[]] PASSED*", "bad: accuracy: *loses digits at *", "Worst error by region",
+                                 "SKIPPED * the scan is of functions of single numbers"])
+
+
+def test_the_list_of_checks(run) -> None:
+    result = run("--symgrad-list")
+    assert result.ret == 0 and [line.split()[0] for line in result.outlines] == list(CHECKS)
+
+
+BAD = {
+    "--symgrad-ops=no.such_module": "*there is no module 'no'; go to the folder it is in, or install it",
+    "--symgrad-ops=json": "*json has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: --symgrad-ops json:FUNCTION",
+    "--symgrad-ops=json:no_such": "*json has no 'no_such'; in it there are: *dumps*",
+    "--symgrad-ops=json:__name__": "*json:__name__ is of type str; name a function, or a class with apply",
+    "--symgrad-ops=__import__('os')": "*is not the name of a module; write MODULE or MODULE:NAME as Python imports it*",
+    "--symgrad-ops=if": "*'if' is not the name of a module*",
+    "--symgrad-ops=broken_module": "*importing broken_module raised ZeroDivisionError: *; python -c 'import broken_module' shows where",
+    "--symgrad-checks=valeu": "*there is no check 'valeu'; those are *value*",
+    "--symgrad-checks=,": "*no check is named; those are *value*",
+    "--symgrad-profile=slow": "*--symgrad-profile is 'slow'; expected one of dev, ci, thorough",
+    "--symgrad-orders=4": "*--symgrad-orders is '4'; expected the highest order of derivatives to look at: 0, 1, 2 or 3",
+    "--symgrad-dtypes=float64,int": "*--symgrad-dtypes is 'float64,int'; expected names among float64, *",
+    "--symgrad-ulp=-1": "*--symgrad-ulp is '-1'; expected a positive number*",
+    "--symgrad-ulp=few": "*--symgrad-ulp is 'few'; expected a positive number*",
+    "--symgrad-seed=x": "*--symgrad-seed is 'x'; expected a whole number, such as 0",
+    "--symgrad-report=no/such/folder/file.json": "*no/such/folder/file.json cannot be written; name a file in a folder that exists",
+}
+
+
+@pytest.mark.parametrize("option", BAD)
+def test_bad_input_is_a_usage_error_that_names_the_remedy(pytester, run, monkeypatch, option: str) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    pytester.makepyfile(broken_module="1 / 0")
+    result = run(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {BAD[option]}"])
+    assert "Traceback" not in result.stderr.str() + result.stdout.str()
+
+
+def test_a_bad_profile_in_the_ini_file_is_one_too(pytester, run) -> None:
+    pytester.makeini("[pytest]\nsymgrad_profile = slow")
+    result = run()
+    result.stderr.fnmatch_lines(["ERROR: the ini option symgrad_profile is 'slow'; expected one of dev, ci, thorough"])
+
+
+# Reports
+
+
+def test_the_report_and_junit_say_what_every_check_said(pytester, run) -> None:
+    pytester.makepyfile(test_ops=WRONG + "def test_other(): pass")
+    run(TWO, "--symgrad-report=said.json", "--junitxml=said.xml", "--symgrad-seed=3")
+    data = json.loads(Path("said.json").read_text())
+    (op,) = data["ops"]
+    assert (data["schema"], data["symgrad"], data["profile"], data["order"], data["seed"]) == (1, symgrad.__version__, "dev", 3, 3)
+    assert data["total"] == {"ops": 1, "checks": 2, "passed": 1, "failed": 1, "not_applicable": 0}
+    assert (op["id"], op["op"], op["verdict"]) == ("test_ops.py::ricker", "ricker", "failed")
+    said = {check["check"]: check for check in op["checks"]}
+    assert said["linearity"]["verdict"] == "passed" and said["linearity"]["examples"] >= 20
+    assert said["value"]["verdict"] == "failed" and said["value"]["ulp"] > 1e11 and said["value"]["report"].startswith("ricker: value: ")
+    cases = {case.get("name"): case for case in xml.etree.ElementTree.parse("said.xml").iter("testcase")}
+    properties = {p.get("name"): p.get("value") for p in cases["ricker[value]"].iter("property")}
+    assert properties["symgrad.op"] == "ricker" and properties["symgrad.check"] == "value" and properties["symgrad.verdict"] == "failed"
+    assert float(properties["symgrad.ulp"]) > 1e11 and cases["ricker[value]"].find("failure") is not None
+    assert not list(cases["test_other"].iter("property"))
+
+
+def test_several_processes_say_the_same_as_one(pytester, run) -> None:
+    pytester.makepyfile(test_ops=WRONG, test_more=MARKED)
+    run(TWO, "--symgrad-report=one.json")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=two.json", "-n", "1")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["symgrad: 2 ops, 4 checks, 1 failed (profile dev, seed 0)", "symgrad: the report is in two.json"])
+    one, two = (json.loads(Path(name).read_text()) for name in ("one.json", "two.json"))
+    for data in (one, two):
+        for check in (check for op in data["ops"] for check in op["checks"]):
+            del check["seconds"]
+    assert one == two
+
+
+# What it costs
+
+
+IDLE = """
+import sys
+before = set(sys.modules)
+import pytest_symgrad
+
+def test_nothing_is_imported():
+    assert not {"symgrad", "sympy", "numpy"} & set(sys.modules), sorted(sys.modules)
+"""
+
+
+def test_a_run_without_ops_imports_nothing(pytester) -> None:
+    """In a process of its own, with this plugin and no other."""
+    pytester.makepyfile(test_idle=IDLE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_symgrad"]
+    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": "", "PYTHONPATH": str(Path(symgrad.__file__).parent / "testing" / "entry")}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert found.returncode == 0 and "1 passed" in found.stdout, found.stdout + found.stderr
+
+
+def test_it_can_be_left_out(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED + "def test_other(): pass")
+    run("-p", "no:symgrad").assert_outcomes(passed=1)
+
+
+def test_the_entry_knows_the_mark() -> None:
+    import pytest_symgrad
+
+    from symgrad.testing.claims import MARK
+
+    assert pytest_symgrad.MARK == MARK
