@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from symgrad.domains import REAL, UNIT_OPEN, Domain
+from symgrad.domains import BOOLEAN, REAL, UNIT_OPEN, Domain
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
@@ -131,7 +131,7 @@ def _value_shape(attack: Attack, xs: Sequence[np.ndarray]) -> Shape:
 
 def typed(x: np.ndarray, domain: Domain) -> np.ndarray:
     """Truth values as such."""
-    return x.astype(bool) if domain.name == "BOOLEAN" else x
+    return x.real.astype(bool) if domain == BOOLEAN else x
 
 
 def strategy_of(attack: Attack, kind: str) -> Any:
@@ -166,7 +166,8 @@ def decoded(plan: Plan, code: bytes) -> Draft:
     if plan.shapes is not None:
         xs = [arranged(x, WAYS[way % len(WAYS)], d) for x, d in zip(xs, plan.domains)]
     else:
-        xs = _tied(xs, TIES[way % len(TIES)], plan.domains)
+        how = TIES[way % len(TIES)]
+        xs = _tied(xs, "equal" if how == "next" and plan.kind == "low" else how, plan.domains)
     return Draft(tuple(map(typed, xs, plan.domains)), code[-1], code[-2])
 
 
@@ -190,7 +191,7 @@ def _coded(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: 
 
 
 def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
-    """Real parts in the domain, any imaginary parts; on the imaginary axis only near 0, and beside it farther off, where there may be cuts."""
+    """Real parts in the domain, any imaginary parts; on both axes, in conjugate pairs, or anywhere. Truth values stay what they are."""
     out = []
     for x, code, n, d in zip(real, codes, plan.counts, plan.domains):
         upright = axis == "imaginary" and 0.0 in d
@@ -201,8 +202,13 @@ def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axi
         elif axis == "conjugate":
             half = x.size // 2
             x, part = (np.concatenate([v.ravel()[:x.size - half], sign * v.ravel()[:half]]).reshape(x.shape) for v, sign in ((x, 1), (part, -1)))
-        out.append(x + 1j * np.where((x == 0) & (np.abs(part) >= 1), part / 16, part))
+        out.append(typed(x, d) if d == BOOLEAN else off_cuts(x, part))
     return out
+
+
+def off_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
+    """Complex numbers, which on the imaginary axis are nearer to 0 than ±i: farther off, functions such as atan have cuts."""
+    return real + 1j * np.where((real == 0) & (np.abs(imaginary) >= 1), imaginary / 16, imaginary)
 
 
 def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.domains import Domain
-from symgrad.testing.drawing import EMPTY, SIZES, Draft, Plan, special_points, typed
+from symgrad.testing.drawing import EMPTY, SIZES, Draft, Plan, off_cuts, special_points, typed
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
 from symgrad.testing.strategies.numbers_table import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 
@@ -26,6 +26,7 @@ TIED = 16
 TAMES = 1e-5, 1e3  # the sizes of numbers that do not make others overflow or vanish
 BROADCAST = (((2, 1), (3,), ()), ((3,), (2, 3), (1,)), ((), (2,), (2,)), ((1, 1), (2, 3), (3,)), ((2, 3), (), (1, 3)), ((0,), (1,), ()),
              ((2, 0), (1, 1), (0,)), ((1,), (), (1, 1)), ((2, 1, 2), (3, 1), (2,)))
+IMAGINARY = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0, 0.0)
 Point = tuple[float, ...]
 
 
@@ -80,17 +81,21 @@ def _vectors(attack: Attack, plan: Plan) -> Iterator[list[np.ndarray]]:
 
 
 def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
-    """The edges of an argument: those of the formula first, then those of the domain, the ones nearest to 0 first where it has many."""
+    """The edges of an argument: those of the formula, zeros, then what is hardest to read, as the neighbours of an end are.
+
+    Of a domain with many holes, those around the two that are nearest to 0.
+    """
     smallest, largest = SIZES["points"]
     domain = plan.domains[i]
     _, least, most = within(domain, max(smallest, plan.smallest), largest)
     found = edge_numbers(domain, "float64", least)
     if len(found) > OWN[0]:
         ends = (*domain.excluded, *(e for part in domain.intervals for e in (part.low, part.high) if math.isfinite(e)))
-        nearest = tuple(sorted(ends, key=abs)[:4])
+        nearest = tuple(sorted(ends, key=abs)[:2])
         close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), "float64", least)
         found = tuple(x for x in close if x in domain)
-    return list({(x, math.copysign(1.0, x)): x for x in (*further, *found) if x in domain and abs(x) <= most}.values())
+    order = (*further, *(x for x in found if x == 0), *reversed(found))
+    return list({(x, math.copysign(1.0, x)): x for x in order if x in domain and abs(x) <= most}.values())
 
 
 def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
@@ -142,7 +147,7 @@ def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
         if tied:
             yield tied
         return
-    parts = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0)
+    parts = IMAGINARY[:-1]
     plane = [tuple(complex(x or 0.25, parts[(k + 3 * i) % len(parts)]) if x or 0.25 in d else complex(x, 0.25)
                    for i, (x, d) in enumerate(zip(p, plan.domains))) for k, p in enumerate(base)]
     yield plane[:5] + [tuple(z.conjugate() for z in p) for p in plane[:5]]
@@ -177,11 +182,11 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
         for i, (d, shape) in enumerate(zip(plan.domains, plan.shapes)):
             entries = plan.table(i)
             k = np.arange(math.prod(shape)) + 31 * turn + 17 * i
-            columns = (k % HEAD) if how == "mixed" else HEAD + (7 * k) % 13
+            columns = (5 * k % HEAD) if how == "mixed" else HEAD + (7 * k) % 13
             x = arranged(entries[(5 * k) % PAGES, columns].reshape(shape), how, d)
-            if complexes and how in ("", "mixed"):
-                x = x + 1j * np.resize([0.5, -1.5, 0.25, -0.75, 2.0, 0.0, 1.25], shape)
-            xs.append(x.astype(complex) if complexes else typed(x, d))
+            if complexes:
+                x = off_cuts(x, np.resize(IMAGINARY if how in ("", "mixed") else [0.0], shape))
+            xs.append(typed(x, d))
         yield xs
 
 

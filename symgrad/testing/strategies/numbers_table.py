@@ -132,6 +132,7 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     out[:, HEAD:3 * HEAD] = grid.inside(near, parts, domain, np.tile(part, 2))
     last, which = share[:, 3 * HEAD:], np.arange(HEAD) % len(parts)
     out[:, 3 * HEAD:] = grid.inside(_wild(whole, grid, last, head, (smallest, largest), near[:, :HEAD]), parts, domain, which)
+    out = np.where((out != 0) & (np.abs(out) < smallest), np.tile(head, PAGE // HEAD), out)
     if left:
         out[:, 3 * HEAD::2] = np.resize(left, (PAGES, HEAD // 2))
     out.flags.writeable = False
@@ -145,7 +146,8 @@ def _near(head: np.ndarray, share: np.ndarray, low: np.ndarray, high: np.ndarray
     ordinary = (sizes == 0) | (sizes > 0.1) & (sizes < 100)
     gap = np.minimum(np.maximum(sizes, 1.0), high / 2 - low / 2)
     with np.errstate(over="ignore"):
-        return np.where(ordinary, head + (share - 0.5) * gap, head * np.power(10.0, 6.0 * share - 3.0))
+        out = np.where(ordinary, head + (share - 0.5) * gap, head * np.power(10.0, 6.0 * share - 3.0))
+        return np.where(ordinary & ((out < low) | (out > high)), head - (share - 0.5) * gap, out)
 
 
 def _wild(domain: Domain, grid: Grid, share: np.ndarray, head: np.ndarray, sizes: tuple[float, float], instead: np.ndarray) -> np.ndarray:

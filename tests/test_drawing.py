@@ -1,0 +1,381 @@
+"""The examples an op is attacked with: inside the domains, with every edge, the same for a seed, and simple when they are shrunk."""
+
+import functools
+import math
+import os
+import random
+import subprocess
+import sys
+
+import hypothesis
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symgrad
+from symgrad.checking.foreign.domains import domain_of
+from symgrad.domains import BOOLEAN, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
+from symgrad.op import REGISTRY
+from symgrad.testing import drawing, edges
+from symgrad.testing.attack import Attack
+from symgrad.testing.claims import Claims
+from symgrad.testing.drawing import KINDS, Draft, drawn, edge_examples, special_points, strategy_of
+from symgrad.testing.failure import NotApplicable
+
+OPS = ["sin", "log", "pow", "tan", "maximum", "add_quotient", "where", "mm", "amax", "cat", "clamp_number"]
+ON_ELEMENTS = [name for name in OPS if REGISTRY[name].kind == "elementwise"]
+
+
+@functools.cache
+def attack_on(name):
+    """One attack for all tests."""
+    return Attack(REGISTRY[name])
+
+
+def domain(attack, i):
+    """The domain of an argument."""
+    return attack.domains[min(i, len(attack.domains) - 1)]
+
+
+def columns(examples):
+    """The points of examples of an elementwise op, one tuple each."""
+    return [point for e in examples for point in zip(*(x.ravel().tolist() for x in np.broadcast_arrays(*e.xs)))]
+
+
+def same(a, b):
+    """Whether two examples are equal, bit for bit."""
+    left, right = ([*e.xs, e.cotangent, *(t for s in e.tangents for t in s if t is not None)] for e in (a, b))
+    return [(x.shape, x.dtype, x.tobytes()) for x in left] == [(x.shape, x.dtype, x.tobytes()) for x in right]
+
+
+def found(attack, kind, condition, seed=0):
+    """The simplest example with a property."""
+    settings = hypothesis.settings(max_examples=300, database=None, suppress_health_check=list(hypothesis.HealthCheck))
+    return hypothesis.find(strategy_of(attack, kind), condition, settings=settings, random=random.Random(seed))
+
+
+# What holds of every example
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", OPS)
+def test_examples_fit_the_op(name, kind):
+    """Numbers in the domains; a cotangent of the value's shape; a tangent for each argument that is active; readable ones, far from 0."""
+    attack = attack_on(name)
+    try:
+        examples = attack.examples(kind)
+    except NotApplicable:
+        assert not attack.elementwise and kind in ("broadcast", "scalars", "empty")
+        return
+    for example in examples:
+        value = attack.subject.value([x.copy() for x in example.xs])
+        assert example.cotangent.shape == value.shape and len(example.tangents) == 3
+        for i, x in enumerate(example.xs):
+            inside = domain(attack, i)
+            assert (x.dtype == bool) == (inside is BOOLEAN) and all(v in inside for v in x.real.ravel().tolist())
+            for tangent in (s[i] for s in example.tangents):
+                assert tangent is None if x.dtype == bool else tangent.shape == x.shape and np.all(np.abs(tangent) >= 0.5)
+        assert np.all(np.abs(example.cotangent) >= 0.5)
+        assert attack.elementwise or kind == "special" or tuple(x.shape for x in example.xs) == attack.shapes
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_there_are_as_many_random_examples_as_the_profile_says(name):
+    """And they differ."""
+    examples = drawn(attack_on(name), "points")
+    assert len(examples) == 20 and not any(same(a, b) for a in examples for b in examples if a is not b)
+
+
+def test_shapes_of_each_kind():
+    """Points have numbers, vectors and matrices; a broadcast has arguments of several shapes, empty ones too; and so on."""
+    attack = attack_on("maximum")
+    shapes = {kind: {tuple(x.shape for x in e.xs) for e in attack.examples(kind)} for kind in KINDS}
+    for kind in ("points", "low", "complex"):
+        assert {((),) * 2, ((1,),) * 2, ((4,),) * 2, ((2, 3),) * 2} <= shapes[kind] and all(a == b for a, b in shapes[kind])
+    assert shapes["scalars"] == shapes["special"] == {((), ())}
+    assert all(0 in np.broadcast_shapes(*pair) for pair in shapes["empty"]) and ((0,), (1,)) in shapes["empty"]
+    broadcast = shapes["broadcast"]
+    assert any(a != b for a, b in broadcast) and {((2, 1), (3,)), ((0,), (1,))} <= broadcast
+    assert any(() in pair for pair in broadcast) and any(len(a) > len(b) > 0 for a, b in broadcast)
+
+
+def test_an_op_cannot_change_what_another_is_given():
+    """Examples are shared by ops, their arrays are not."""
+    first, second = Attack(REGISTRY["sin"]), Attack(REGISTRY["cos"])
+    before = second.examples("points")
+    for x in first.examples("points"):
+        x.xs[0][...] = 7.0
+    assert all(same(a, b) for a, b in zip(before, Attack(REGISTRY["cos"]).examples("points")))
+    assert not any(np.shares_memory(a.xs[0], b.xs[0]) for a in before for b in first.examples("points"))
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("name", ON_ELEMENTS)
+def test_ordinary_numbers_are_on_all_sides_of_one(name):
+    """Where the domain is; in the examples that are always there and in those drawn."""
+    attack = attack_on(name)
+    for examples in (edge_examples(attack, "points"), drawn(attack, "points")):
+        for i, numbers in enumerate(zip(*columns(examples))):
+            for low, high in ((-10, -1), (-1, 0), (0, 1), (1, 10)):
+                if (low + high) / 2 + 0.1 in domain(attack, i):
+                    assert sum(low < x < high for x in numbers) >= 2
+
+
+@pytest.mark.parametrize("name", ["sin", "log", "atanh", "reciprocal", "acosh"])
+def test_every_edge_is_always_there(name):
+    """The zeros, the ends and holes of the domain by powers of two and by the next float, the tails."""
+    attack = attack_on(name)
+    numbers = [x for (x,) in columns(edge_examples(attack, "points"))]
+    wanted = {"sin": [0.0, -0.0, 5e-324, -5e-324, 1e300, -1e300, 40.7], "log": [5e-324, 2.0**-26, 1e-300, 1e300], "reciprocal": [5e-324, -5e-324],
+              "atanh": [1 - 2.0**-53, -1 + 2.0**-53, 1 - 2.0**-26, 1 - 2.0**-4, 0.0, -0.0], "acosh": [1 + 2.0**-52, 1 + 2.0**-26, 1e300]}[name]
+    for x in wanted:
+        assert any(x == y and math.copysign(1, x) == math.copysign(1, y) for y in numbers), x
+    assert len(numbers) < 120
+
+
+def test_a_formulas_kinks_and_poles_are_edges():
+    """With the floats next to them, in the argument where they are."""
+    attack = Attack(lambda x, y: symgrad.abs(x - 3) / (y - 2.5), Claims(formula="abs(x - 3)/(y - 2.5)", domain={"y": "(2.5, inf)"}))
+    points = columns(edge_examples(attack, "points"))
+    for x in (3.0, math.nextafter(3, 4), math.nextafter(3, 2), 3 + 2.0**-26 * 3):
+        assert any(p[0] == x for p in points)
+    for y in (math.nextafter(2.5, 3), 2.5 + 2.5 * 2.0**-26):
+        assert any(p[1] == y for p in points)
+
+
+def test_special_points_are_edges():
+    """Also those that only the op itself names."""
+    numbers = [x for (x,) in columns(edge_examples(attack_on("clamp_below"), "points"))]
+    assert {0.25, math.nextafter(0.25, 1), math.nextafter(0.25, 0)} <= set(numbers)
+
+
+def test_a_domain_with_many_holes_has_the_nearest_first():
+    """Of forty poles, what is next to the first of them is looked at."""
+    poles = tuple((k + 0.5) * math.pi for k in range(-20, 20))
+    attack = Attack(REGISTRY["tan"], Claims(domain=Domain("without poles", excluded=poles)))
+    numbers = [x for (x,) in columns(edge_examples(attack, "points"))]
+    assert len(numbers) < 120
+    for pole in (math.pi / 2, -math.pi / 2):
+        assert {math.nextafter(pole, 9), math.nextafter(pole, -9)} <= set(numbers)
+
+
+def test_several_arguments():
+    """Each argument's edges beside ordinary numbers, edges combined, and ties, of which some are no edges; tame points apart from the others."""
+    examples = edge_examples(attack_on("maximum"), "points")
+    points = columns(examples)
+
+    def extreme(x):
+        return x != 0 and not 1e-5 <= abs(x) <= 1e3
+
+    assert any(extreme(x) and 0.1 < abs(y) < 10 for x, y in points) and any(extreme(y) and 0.1 < abs(x) < 10 for x, y in points)
+    assert sum(extreme(x) and extreme(y) for x, y in points) >= 10 and len({p for p in points if p[0] == p[1]}) >= 10
+    for example in examples:
+        wild = [any(map(extreme, p)) for p in columns([example])]
+        assert all(wild) or not any(wild)
+
+
+def test_ties_are_drawn():
+    """Equal arguments, arguments equal in places, and neighbours."""
+    pairs = [e.xs for e in Attack(REGISTRY["maximum"], profile="ci").examples("points")[-60:]]
+    assert any(np.array_equal(x, y) and x.size > 1 and len(set(x.ravel().tolist())) > 1 for x, y in pairs)
+    assert any((x == y).any() and not (x == y).all() for x, y in pairs)
+    assert any(np.array_equal(np.nextafter(x, np.inf), y) for x, y in pairs)
+
+
+def test_numbers_of_low_precision_are_exact_in_every_type():
+    """And of a moderate size."""
+    for name in ("sin", "pow", "mm", "tan"):
+        for example in attack_on(name).examples("low"):
+            for x in example.xs:
+                assert x.dtype == np.float64 and np.all((x == 0) | (np.abs(x) >= 2.0**-6) & (np.abs(x) <= 64))
+                for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
+                    assert np.array_equal(x.astype(dtype).astype(np.float64), x)
+
+
+def test_complex_numbers_of_each_kind():
+    """On both axes, off them, in conjugate pairs; of a moderate size; never on the imaginary axis beyond ±i, where cuts are."""
+    for name in ("sin", "atan", "mm"):
+        examples = attack_on(name).examples("complex")
+        numbers = np.concatenate([x.ravel() for e in examples for x in e.xs])
+        assert numbers.dtype == complex and np.all(np.abs(numbers) < 20)
+        assert not np.any((numbers.real == 0) & (np.abs(numbers.imag) >= 1))
+        assert np.any((numbers.real == 0) & (numbers.imag != 0)) or name == "mm"
+        assert np.any((numbers.imag == 0) & (numbers.real != 0)) and np.any((numbers.real != 0) & (numbers.imag != 0))
+        pairs = [e for e in examples for x in [e.xs[0].ravel()] if {z for z in x if z.imag > 0} & {z.conjugate() for z in x if z.imag < 0}]
+        assert pairs and all(e.cotangent.dtype == complex and e.tangents[0][0].dtype == complex for e in examples)
+    assert np.all(np.concatenate([e.xs[0].ravel() for e in attack_on("log").examples("complex")]).real > 0)
+
+
+def test_special_points():
+    """Those claimed and those of the op; a pair brings the gradient agreed on; arrays are filled."""
+    attack = Attack(REGISTRY["maximum"], Claims(special=((2.0, 2.0), ((3.0, 3.0), (0.5, 0.5)))))
+    assert special_points(attack) == [((2.0, 2.0), None), ((3.0, 3.0), (0.5, 0.5)), ((0.0, 0.0), None), ((1.0, 1.0), None)]
+    assert [tuple(map(float, e.xs)) for e in attack.examples("special")] == [(2.0, 2.0), (3.0, 3.0), (0.0, 0.0), (1.0, 1.0)]
+    one = Attack(symgrad.abs, Claims(special=(5.0, (6.0,), (0.0, 0.25), ((7.0,), (1.0,)))))
+    assert special_points(one)[:4] == [((5.0,), None), ((6.0,), None), ((0.0,), 0.25), ((7.0,), (1.0,))]
+    arrays = Attack(symgrad.sum, Claims(special=(0.0,), shapes=((2, 2),)))
+    assert np.array_equal(arrays.examples("special")[0].xs[0], np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="has 3 numbers, the op has 2 arguments"):
+        Attack(REGISTRY["maximum"], Claims(special=((1.0, 1.0, 1.0),))).examples("special")
+    with pytest.raises(NotApplicable, match="no special points"):
+        strategy_of(attack_on("sin"), "special")
+
+
+def test_arrays_in_every_arrangement():
+    """Ties, equal rows, zeros, sorted both ways, all equal, sizes mixed; both times, always and drawn."""
+    attack = Attack(REGISTRY["cumprod"], profile="ci")
+    for examples in (edge_examples(attack, "points"), drawn(attack, "points")):
+        xs = [e.xs[0] for e in examples]
+        flats = [x.ravel() for x in xs]
+        assert any(len(set(f.tolist())) == f.size for f in flats) and any((f == f[0]).all() for f in flats)
+        assert any((x[0] == x).all() and x[0, 0] != x[0, 1] for x in xs) and any((f == 0).sum() * 2 >= f.size for f in flats)
+        for sign in (1, -1):
+            assert any((np.diff(sign * f) >= 0).all() and f[0] != f[-1] for f in flats)
+        assert any((f[1::2] == f[::2]).all() and len(set(f.tolist())) > 2 for f in flats)
+        sizes = [np.abs(f[f != 0]) for f in flats]
+        assert any(s.size and s.max() / s.min() > 1e3 for s in sizes) and all((s >= 1e-6).all() and (s <= 300).all() for s in sizes)
+
+
+def test_conditions_and_whole_numbers():
+    """Truth values are bool, a domain of whole numbers gives whole numbers."""
+    assert {x.dtype.kind for e in attack_on("where").examples("points") for x in e.xs[:1]} == {"b"}
+    attack = Attack(symgrad.sin, Claims(domain="integer"))
+    numbers = [x for (x,) in columns(attack.examples("points"))]
+    assert all(x.is_integer() for x in numbers) and len(set(numbers)) > 15
+
+
+def test_large_arrays():
+    """Arrays with more elements than bytes are drawn for; hypothesis has not enough bytes for these."""
+    attack = Attack(symgrad.sum, Claims(shapes=((120, 100),)))
+    examples = attack.examples("points")
+    assert len(examples) >= 28 and all(e.xs[0].shape == (120, 100) for e in examples)
+    assert sum(len(set(e.xs[0].ravel().tolist())) > 1000 for e in examples[-20:]) > 10
+
+
+def test_an_op_that_raises_is_given_a_cotangent_of_no_shape():
+    """The checks say what is wrong with it."""
+    def broken(x):
+        raise RuntimeError("broken")
+
+    attack = Attack(broken, Claims(shapes=((2,),), formula="x"))
+    assert all(e.cotangent.shape == () and e.xs[0].shape == (2,) for e in attack.examples("points"))
+
+
+def test_a_framework_without_subnormals_is_given_none():
+    """As XLA is, which takes them for zero."""
+    attack = Attack(REGISTRY["sin"])
+    attack.subject.subnormals = False
+    numbers = np.array([x for (x,) in columns([*edge_examples(attack, "points"), *drawn(attack, "points")])])
+    assert not np.any((numbers != 0) & (np.abs(numbers) < 2.2250738585072014e-308)) and 2.2250738585072014e-308 in numbers
+
+
+def test_another_kind_is_refused():
+    """With the kinds there are."""
+    with pytest.raises(ValueError, match="no examples of the kind 'dots'; those are points, broadcast"):
+        attack_on("sin").examples("dots")
+    with pytest.raises(NotApplicable, match="no number of the type"):
+        Attack(symgrad.sin, Claims(domain=(1.001, 1.002))).examples("low")
+
+
+# Drawing
+
+
+def test_a_strategy_gives_what_is_drawn():
+    """The bytes of a draft stand for the same example, in a search as in the list."""
+    attack = attack_on("pow")
+    plan = drawing.plan_of(attack, "points")
+    simplest = drawing.decoded(plan, bytes(plan.size))
+    assert [x.tolist() for x in simplest.xs] == [1.0, 0.0] and simplest[1:] == (0, 0)
+    assert same(found(attack, "points", lambda e: True), drawing.finished(attack, simplest))
+    assert same(drawn(attack, "points")[0], drawing.finished(attack, simplest))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_fails_shrinks_to_something_simple(seed):
+    """One number, small and whole, with 1 for the cotangent and the tangents."""
+    example = found(attack_on("sin"), "points", lambda e: (e.xs[0] < -1).any(), seed)
+    assert example.xs[0].shape == () and example.xs[0] == -2.0 and example.cotangent == 1.0 and all(s == (1.0,) for s in example.tangents)
+    example = found(attack_on("maximum"), "points", lambda e: ((e.xs[0] == e.xs[1]) & (e.xs[0] > 0)).any(), seed)
+    assert [x.tolist() for x in example.xs] == [1.0, 1.0] and example.cotangent == 1.0
+    example = found(attack_on("mm"), "points", lambda e: (e.xs[1] > 1).any(), seed)
+    assert np.count_nonzero(example.xs[0]) == 0 and np.count_nonzero(example.xs[1]) == 1 and example.xs[1].max() in (1.5, 2.0)
+    example = found(attack_on("maximum"), "broadcast", lambda e: e.xs[0].shape != e.xs[1].shape and 0 not in e.cotangent.shape, seed)
+    assert all(x.size <= 6 and not x.any() for x in example.xs)
+
+
+def test_a_seed_gives_the_same_examples_in_every_process():
+    """Whatever the hashes of that process are; another seed gives others."""
+    program = ("import hashlib, symgrad; from symgrad.op import REGISTRY; from symgrad.testing.attack import Attack\n"
+               "d = hashlib.sha256()\n"
+               "for name in ('pow', 'mm'):\n"
+               "    for kind in ('points', 'low', 'complex'):\n"
+               "        for e in Attack(REGISTRY[name], seed=5).examples(kind):\n"
+               "            for x in (*e.xs, e.cotangent, *e.tangents[2]): d.update(x.tobytes())\n"
+               "print(d.hexdigest())")
+    run = [subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True,
+                          check=True).stdout for seed in ("1", "2")]
+    assert run[0] == run[1] and len(run[0]) == 65
+    first, again, other = (drawing._search.__wrapped__(drawing.plan_of(attack_on("sin"), "points"), seed, 20) for seed in (1, 1, 2))
+    assert all(np.array_equal(a.xs, b.xs) for a, b in zip(first, again)) and not all(np.array_equal(a.xs, b.xs) for a, b in zip(first, other))
+
+
+@hypothesis.settings(max_examples=3, deadline=None, database=None)
+@given(st.integers(0, 3))
+def test_examples_are_drawn_inside_a_users_own_test(seed):
+    """In another thread, and the same ones as outside."""
+    plan = drawing.plan_of(attack_on("sin"), "points")
+    assert hypothesis.currently_in_test_context()
+    inside = drawing._search.__wrapped__(plan, seed, 5)
+    assert len(inside) == 5 and all(isinstance(d, Draft) for d in inside)
+
+
+def test_what_is_raised_in_a_search_is_raised_to_the_user():
+    """From the other thread too."""
+    def broken():
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        drawing.outside(broken)
+    raised = []
+
+    @hypothesis.settings(max_examples=1, database=None)
+    @given(st.just(0))
+    def inside(_):
+        try:
+            drawing.outside(broken)
+        except KeyError as error:
+            raised.append(error)
+
+    inside()
+    assert raised
+
+
+def test_ops_with_equal_domains_share_what_is_drawn():
+    """Hypothesis is asked once."""
+    drawing._search.cache_clear()
+    for name in ("sin", "cos", "atan"):
+        Attack(REGISTRY[name]).examples("points")
+    assert drawing._search.cache_info().misses == 1
+
+
+def test_combinations_of_edges():
+    """All of them where they are few, otherwise so many, spread over every edge."""
+    assert sorted(edges._combined([[1.0, 2.0], [3.0, 4.0]])) == [(1.0, 3.0), (1.0, 4.0), (2.0, 3.0), (2.0, 4.0)]
+    own = [[float(k) for k in range(30)], [float(k) for k in range(40)]]
+    some = edges._combined(own)
+    assert 60 <= len(set(some)) == len(some) <= edges.COMBINED
+    assert len({a for a, _ in some}) > 20 and len({b for _, b in some}) > 25
+
+
+def test_domains_of_all_kinds():
+    """Claimed in every form."""
+    for given_domain in ("(0, 1]", (2, 3), domain_of("positive"), "nonzero", "{-1, 1}"):
+        attack = Attack(symgrad.sin, Claims(domain=given_domain))
+        for kind in ("points", "low", "complex", "scalars"):
+            for example in attack.examples(kind):
+                assert all(x in domain_of(given_domain) for x in example.xs[0].real.ravel().tolist())
+    assert {d.name for d in (REAL, NONZERO, POSITIVE, UNIT_OPEN)} == {"REAL", "NONZERO", "POSITIVE", "UNIT_OPEN"}
