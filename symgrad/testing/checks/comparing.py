@@ -11,12 +11,12 @@ from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import Array, Arrays
 from symgrad.testing.tolerances import finfo
 
-__all__ = ["ROUNDINGS", "Sides", "agree", "moderate", "moved", "same_bits", "wide"]
+__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "moderate", "moved", "same_bits", "wide"]
 
 ROUNDINGS = 16  # allowed, in units of the sum of the absolute values of the terms
-SPREADS = 8  # allowed, in units of what the difference varies by when the inputs move by their last places
-PROBES = 64
-REACH = (4.0, 64.0, 4096.0, 2.0**20)  # last places that the inputs move by, in each quarter of the probes
+SPREADS = 16  # allowed, in units of what the difference varies by when the inputs move by their last places
+PROBES = 32
+REACH = (4.0, 256.0, 2.0**20, 64.0)  # last places that the numbers move by, in each quarter of the probes
 TINY = 2.0**-1074
 MODERATE = (1e100, 1e50, 1e30)
 
@@ -47,10 +47,12 @@ def epsilon(arrays: Arrays) -> float:
     return max((float(finfo(x.dtype).eps) for x in arrays if x.dtype.kind in "fcV"), default=2.0**-52)
 
 
-def moved(x: Array, k: int) -> Array:
-    """The array with each number moved by some of its last places, the more the higher k is: up in size for an even k, down for an odd one.
+def moved(x: Array, k: int, size: Any = 0.0) -> Array:
+    """The array with each number moved by some of its last places: up in size for an even k, down for an odd one.
 
-    Equal numbers move alike, so that ties stay ties; and all go to one side, so that at a kink nothing jumps between two calls on the same side.
+    In the last quarter of the probes they are the places of a `size`, if that is larger: a small number that is added to a large one must move by
+    what is lost in the sum. Equal numbers move alike, so that ties stay ties; and all go to one side, so that at a kink nothing jumps
+    between two calls on the same side.
 
     >>> a, b, c = moved(np.array([1.0, 1.0, 2.0]), 0)
     >>> bool(a == b > 1.0 and c > 2.0)
@@ -58,11 +60,24 @@ def moved(x: Array, k: int) -> Array:
     """
     if x.dtype.kind not in "fcV":
         return x
-    numbers = np.ascontiguousarray(wide(x)).reshape(x.shape).view(np.float64) if x.ndim else wide(x).reshape(1).view(np.float64)
-    mixed = (numbers.view(np.uint64) ^ np.uint64(k * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0xBF58476D1CE4E5B9)
-    parts = (1.0 + (mixed >> np.uint64(32)).astype(np.float64)) * 2.0**-32
-    out = numbers + numbers * (parts * (REACH[min(4 * k // PROBES, 3)] * float(finfo(x.dtype).eps) * (-1.0 if k % 2 else 1.0)))
-    return (out.view(np.complex128) if x.dtype.kind == "c" else out).reshape(x.shape).astype(x.dtype)
+    numbers = np.ascontiguousarray(wide(x)).reshape(-1)
+    parts = numbers.view(np.float64)
+    quarter = 4 * k // PROBES
+    mixed = (parts.view(np.uint64) ^ np.uint64(k * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0xBF58476D1CE4E5B9)
+    places = 1.0 + (REACH[quarter] - 1.0) * (mixed >> np.uint64(32)).astype(np.float64) * 2.0**-32  # at least one: none stays where it was
+    length = np.abs(parts)
+    if quarter == 3:
+        length = np.maximum(length, np.repeat(np.broadcast_to(size, x.shape).ravel(), parts.size // max(numbers.size, 1)))
+    out = parts + np.copysign(length, parts) * (places * (float(finfo(x.dtype).eps) * (-1.0 if k % 2 else 1.0)))
+    return np.where(np.isfinite(parts), out, parts).view(numbers.dtype).reshape(x.shape).astype(x.dtype)
+
+
+def sizes(arrays: Sequence[Array]) -> Any:
+    """The largest size of the numbers in one place of some arrays, or in all of them where their shapes differ; at least 1."""
+    each = [np.where(np.isfinite(a), a, 0.0) for a in (np.abs(wide(x)) for x in arrays if x.dtype.kind in "fcV")]
+    if len({a.shape for a in each}) > 1:
+        each = [np.max(a, initial=0.0) for a in each]
+    return np.maximum(1.0, np.max(each, axis=0, initial=0.0)) if each else 1.0
 
 
 def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Array:
@@ -84,7 +99,7 @@ def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Arra
     """Raise `Wrong` where two sides differ by more than 16 roundings of their terms, and by more than rounding can explain.
 
     `sides(arrays)` computes them. Where cancellation leaves more than the 16 roundings, they are computed again with every number in
-    `arrays` moved by a few last places: a difference of rounding then varies as much as it is large, one of a mistake stays.
+    `arrays` moved by some of its last places: a difference of rounding then varies as much as it is large, one of a mistake stays.
     """
     found = sides(arrays)
     unit = epsilon(arrays)
@@ -109,31 +124,38 @@ def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Arra
 
 def _unexplained(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], found: list[Sides],
                  suspects: list[tuple[int, Array]]) -> list[tuple[int, Array]]:
-    """Those of the differences that are larger than what they vary by when the numbers move by their last places."""
-    low = {(n, side): np.full(far.shape, np.inf) for n, far in suspects for side in (0, 1)}
-    high = {key: -x for key, x in low.items()}
+    """Those of the differences that are larger than what they, or one of their sides, vary by when the numbers move by their last places."""
+    size = sizes(arrays)
+    seen: dict[tuple[int, str, int], list[Array]] = {}
     for k in range(PROBES):
         try:
-            again = sides([moved(x, k) for x in arrays])
+            again = sides([moved(x, k, size) for x in arrays])
         except Exception:  # the op refuses what lies outside its domain
             continue
         for n, far in suspects:
-            difference = wide(again[n].left) - wide(again[n].right)
-            difference = np.abs(difference) if difference.dtype.kind == "c" else difference
-            if difference.shape == far.shape:
-                low[n, k % 2] = np.fmin(low[n, k % 2], difference)
-                high[n, k % 2] = np.fmax(high[n, k % 2], difference)
-        if k % 16 == 15:
-            left = []
-            for n, far in suspects:
-                spread = np.fmax(*(np.where(high[n, s] >= low[n, s], high[n, s] - low[n, s], 0.0) for s in (0, 1)))
-                far = far & ~(np.abs(wide(found[n].left) - wide(found[n].right)) <= SPREADS * spread)
-                if far.any():
-                    left.append((n, far))
-            suspects = left
+            left, right = wide(again[n].left), wide(again[n].right)
+            if left.shape == far.shape == right.shape:
+                seen.setdefault((n, "difference", k % 2), []).append(left - right)
+                if 4 * k < PROBES:  # farther off they vary by more than rounding
+                    seen.setdefault((n, "left", k % 2), []).append(left)
+                    seen.setdefault((n, "right", k % 2), []).append(right)
+        if k % 8 == 7:
+            suspects = [(n, far & ~(np.abs(wide(found[n].left) - wide(found[n].right)) <= SPREADS * _spread(n, far, seen))) for n, far in suspects]
+            suspects = [(n, far) for n, far in suspects if far.any()]
             if not suspects:
                 break
     return suspects
+
+
+def _spread(n: int, far: Array, seen: dict[tuple[int, str, int], list[Array]]) -> Array:
+    """How far apart the numbers on one side of a point lie at most, in each part of complex ones."""
+    out = np.zeros(far.shape)
+    for (number, _, _), rows in seen.items():
+        if number == n:
+            for part in (np.real, np.imag) if rows[0].dtype.kind == "c" else (np.asarray,):
+                each = np.array([part(row) for row in rows])
+                out = np.fmax(out, np.fmax.reduce(each) - np.fmin.reduce(each))
+    return out
 
 
 def _wrong(sides: Sides, far: Array, exact: str) -> Wrong:

@@ -8,7 +8,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.comparing import Sides, agree, moved, wide
+from symgrad.testing.checks.comparing import PROBES, Sides, agree, moved, wide
 from symgrad.testing.drawing import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Subject, is_active
@@ -76,7 +76,7 @@ def another(attack: Attack, example: Example, kind: str = "points") -> Example:
     for other in attack.examples(kind):
         if [x.shape for x in other.xs] == [x.shape for x in example.xs] and any(a.tobytes() != b.tobytes() for a, b in zip(other.xs, example.xs)):
             return other
-    return example._replace(xs=tuple(moved(x, 62) for x in example.xs))
+    return example._replace(xs=tuple(moved(x, 2 * PROBES // 3) for x in example.xs))
 
 
 def holds_layouts(attack: Attack) -> str:

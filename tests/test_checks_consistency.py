@@ -1,0 +1,203 @@
+"""Checks of an op against itself: what each of them catches, what it leaves alone, and when it does not apply."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.autograd import Function
+from symgrad.op import REGISTRY
+from symgrad.testing import CheckFailure, check_adjoint, check_linearity, check_symmetry
+from symgrad.testing.checks.comparing import Sides, agree, moderate, moved, same_bits
+from symgrad.testing.failure import Wrong
+
+
+def cube(x):
+    return x**3
+
+
+def slope(g, x):
+    return 3 * x**2 * g
+
+
+WRONG_TANGENTS = {
+    "by one part in a million": lambda ts, x: 3.000003 * x**2 * ts[0],
+    "below -1": lambda ts, x: np.where(x < -1, 2.9, 3.0) * x**2 * ts[0],
+    "in the sign": lambda ts, x: -3 * x**2 * ts[0],
+    "not there": lambda ts, x: np.zeros_like(x),
+    "in one number": lambda ts, x: 3 * x**2 * ts[0] + (x == 1.0),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_TANGENTS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_pushforward_that_is_not_the_pullbacks(wrong, seed):
+    with pytest.raises(CheckFailure, match="⟨g, jvp"):
+        check_adjoint(cube, pullback=slope, pushforward=WRONG_TANGENTS[wrong], seed=seed, shrink=False)
+
+
+def test_an_op_on_arrays_whose_pushforward_forgets_an_element():
+    with pytest.raises(CheckFailure, match="⟨g, jvp"):
+        check_adjoint(np.sum, pullback=lambda g, x: np.full(x.shape, g), pushforward=lambda ts, x: ts[0].ravel()[1:].sum(), shapes=((2, 3),))
+
+
+def test_a_gradient_that_is_none_counts_as_zero():
+    with pytest.raises(CheckFailure, match="⟨g, jvp"):
+        check_adjoint(lambda x, y: x + 1e-6 * np.sin(y), pullback=lambda g, x, y: (g, None),
+                      pushforward=lambda ts, x, y: ts[0] + 1e-6 * np.cos(y) * ts[1])
+    assert check_adjoint(lambda x, y: x + 0 * y, pullback=lambda g, x, y: (g, None), pushforward=lambda ts, x, y: ts[0]).verdict == "passed"
+
+
+RIGHT = {
+    "a sum whose derivative cancels everywhere": lambda x: symgrad.sin(x) ** 2 + symgrad.cos(x) ** 2,
+    "a derivative that vanishes at 1": lambda x: x * symgrad.exp(-x),
+    "a difference of large numbers": lambda x: (x + 1e8) ** 2 - x**2,
+    "saturation": lambda x: symgrad.log(1 + symgrad.exp(x)) - symgrad.tanh(20 * x),
+    "kinks": lambda x: symgrad.relu(x - 1) + symgrad.abs(x) + symgrad.clamp(x, -1, 1),
+    "a step": lambda x: symgrad.floor(x) * x,
+    "two arguments that cancel": lambda x, y: (x - y) * (x + y) - x * x + y * y,
+    "ties": lambda x, y: symgrad.maximum(x, y) - symgrad.minimum(x, y),
+    "not dependent on one argument": lambda x, y: x * x + 0 * y,
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_but_difficult_functions(name):
+    claims = {"elementwise": True}
+    assert check_adjoint(RIGHT[name], **claims).verdict == "passed"
+    assert check_linearity(RIGHT[name], **claims).verdict == "passed"
+    assert check_symmetry(RIGHT[name], **claims)
+
+
+@pytest.mark.parametrize("name", ["log_softmax", "prod", "std", "sort_elements", "where"])
+def test_ops_on_arrays(name):
+    for body in (check_adjoint, check_linearity, check_symmetry):
+        assert body(REGISTRY[name])
+
+
+NOT_LINEAR = {
+    "clipped": lambda g, x: np.clip(3 * x**2 * g, -1e6, 1e6),
+    "the size of the cotangent": lambda g, x: 3 * x**2 * np.abs(g),
+    "with a term of its own": lambda g, x: 3 * x**2 * g + 1e-9,
+    "quadratic": lambda g, x: 3 * x**2 * g * (1 + 1e-6 * g),
+    "rounded": lambda g, x: (3 * x**2 * g).astype(np.float32).astype(np.float64),
+}
+
+
+@pytest.mark.parametrize("name", NOT_LINEAR)
+def test_pullbacks_that_are_not_linear(name):
+    with pytest.raises(CheckFailure, match="vjp"):
+        check_linearity(cube, pullback=NOT_LINEAR[name])
+
+
+def test_a_pullback_that_is_linear_but_for_zero():
+    with pytest.raises(CheckFailure, match="vjp"):
+        check_linearity(cube, pullback=lambda g, x: np.where(np.all(g == 0), 1.0, 3 * x**2 * g))
+
+
+def test_infinite_derivatives_are_no_matter_of_linearity():
+    assert check_linearity(symgrad.sqrt) and check_linearity(symgrad.log) and check_linearity(lambda x: symgrad.abs(x) ** 0.5)
+
+
+class Moment(Function):
+    """x y², with a gradient by y that is wrong by one part in a million."""
+
+    factor = 1.000001
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y * y
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y * y, 2 * Moment.factor * g * x * y
+
+
+class Spin(Function):
+    """A vector field of two elements that is the gradient of nothing."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).sum() / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x + 1e-6 * symgrad.stack([x[1], -x[0]]))
+
+
+def test_a_hessian_that_is_not_symmetric(monkeypatch):
+    with pytest.raises(CheckFailure, match="⟨s, H t⟩"):
+        check_symmetry(Moment, elementwise=True, shrink=False)
+    monkeypatch.setattr(Moment, "factor", 1.0)
+    assert check_symmetry(Moment, elementwise=True).verdict == "passed"
+    with pytest.raises(CheckFailure, match="⟨s, H t⟩"):
+        check_symmetry(Spin, shapes=((2,),), shrink=False)
+
+
+def test_when_they_do_not_apply():
+    assert check_symmetry(symgrad.sin).reason == "of one number there is only one second derivative"
+    assert check_symmetry(cube, pullback=slope).reason == "it has no second derivative"
+    assert check_adjoint(cube, pullback=slope).reason == "it has no pushforward"
+    for body in (check_adjoint, check_linearity, check_symmetry):
+        assert body(np.floor).verdict == "not applicable" and body(REGISTRY["argmax"]).verdict == "not applicable"
+
+
+def test_numbers_move_by_their_last_places():
+    x = np.array([1.0, 1.0, -3.0, 0.0, np.inf, 5e-324])
+    for k in range(32):
+        y = moved(x, k)
+        assert y[0] == y[1] and y[3] == 0 and y[4] == np.inf and (y[0] > 1) == (k % 2 == 0) and (y[2] < -3) == (k % 2 == 0)
+    z = np.array([[1 + 2j], [3 - 1j]])
+    assert moved(z, 2).shape == (2, 1) and np.all(moved(z, 2).real > z.real) and np.all(np.abs(moved(z, 31) - z) < 1e-9 * np.abs(z))
+    assert moved(np.array(2.0, np.float32), 0).dtype == np.float32 and moved(np.array(2.0), 0).shape == ()
+    assert moved(np.arange(3), 0) is not None and moved(np.array([True]), 1).dtype == bool
+
+
+def test_only_rounding_is_explained_by_rounding():
+    def sides(mistake):
+        def both(arrays):
+            (x,) = arrays
+            noisy = (x + 1e6) - 1e6
+            return [Sides("it", noisy + mistake, x, np.abs(x))]
+
+        return both
+
+    x = np.array([0.1234567, 1.0])
+    agree(sides(0.0), [x])  # 1e-11 off, and that varies as much
+    for mistake in (1e-8, 1.0, np.array([0.0, 1e-8])):
+        with pytest.raises(Wrong, match="it"):
+            agree(sides(mistake), [x])
+
+
+def test_a_jump_between_two_sides_of_a_point_is_not_rounding():
+    def both(arrays):
+        (x,) = arrays
+        return [Sides("it", np.where(x == 3, 1.0, 0.0), np.zeros(1), np.ones(1))]
+
+    with pytest.raises(Wrong):
+        agree(both, [np.array([3.0])])
+
+
+def test_places_that_are_not_finite():
+    def both(left, identical):
+        return lambda arrays: [Sides("it", np.array([left]), np.array([1.0]), np.array([1.0]), identical=identical)]
+
+    agree(both(np.inf, False), [np.ones(1)])
+    for left in (np.inf, np.nan):
+        with pytest.raises(Wrong):
+            agree(both(left, True), [np.ones(1)])
+    assert moderate([np.array([0.0, 1e-200, 1.0])], (3,), 1, True).tolist() == [True, False, True]
+    assert not moderate([np.array([0.0, 1e-200, 1.0])], (3,), 1, False).any()
+
+
+def test_bits():
+    same_bits("it", np.array([np.nan, 1.0]), np.array([np.nan, 1.0]))
+    same_bits("it", None, None)
+    for a, b in (([1.0], [np.nextafter(1.0, 2)]), ([0.0], [-0.0]), ([1.0], [[1.0]]), ([1.0], [1])):
+        with pytest.raises(Wrong):
+            same_bits("it", np.array(a), np.array(b))
+    with pytest.raises(Wrong):
+        same_bits("it", None, np.zeros(1))
