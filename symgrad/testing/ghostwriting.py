@@ -131,13 +131,8 @@ def _literal(value: Any) -> bool:
 
 
 def _names(thing: Any, formula: str | None) -> list[str]:
-    """The names of the tensor arguments; those of `forward` for a Function, where the formula has the same."""
-    named = Attack(thing, Claims(formula=formula)).names
-    if inspect.isclass(thing) and formula is not None:
-        signature = _signature(getattr(thing, "forward", None))
-        own = [n for n in signature if n != "ctx"]
-        return own if sorted(own) == sorted(named) else named
-    return named
+    """The names of the tensor arguments."""
+    return Attack(thing, Claims(formula=formula)).names
 
 
 def _signature(function: Any) -> list[str]:

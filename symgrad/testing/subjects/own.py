@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -107,7 +109,13 @@ class OpSubject(SymgradSubject):
         self.forward = op.differentiable
 
     def import_path(self) -> tuple[str, str] | None:
-        """The registry knows it by name."""
+        """A built-in op is known to the registry by name, one of a user's to the module that declares it."""
+        from symgrad.extending import BUILT_IN
         from symgrad.op import REGISTRY
 
-        return ("symgrad.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
+        if self.op.name in BUILT_IN:
+            return ("symgrad.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
+        places = [(module, name) for module, loaded in list(sys.modules.items()) if module != "__main__" and isinstance(loaded, ModuleType)
+                  for name, thing in list(vars(loaded).items())
+                  if type(thing).__name__ in ("function", "FormulaOp") and getattr(thing, "op", None) is self.op]
+        return min(places, key=lambda place: "test" in place[0], default=None)
