@@ -36,6 +36,7 @@ MOST = 6  # elements of an argument of an elementwise op
 # The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
+FLUSHED = 2.0**-1000  # the smallest size where subnormal numbers are taken for zero: products with what is near 1 are still normal
 TIES = ("", "", "", "equal", "some", "next")
 WAYS = ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]
 AXES = ("", "", "real", "imaginary", "conjugate")
@@ -102,7 +103,7 @@ def plan_of(attack: Attack, kind: str) -> Plan:
         raise NotApplicable("it takes arrays of its own shapes")
     count = len(attack.names) if attack.elementwise else len(attack.shapes)
     domains = attack.domains or [REAL]
-    smallest = 0.0 if getattr(attack.subject, "subnormals", True) else float(np.finfo(np.float64).smallest_normal)
+    smallest = 0.0 if getattr(attack.subject, "subnormals", True) else FLUSHED
     return Plan(kind, tuple(domains[min(i, len(domains) - 1)] for i in range(count)),
                 None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest)
 

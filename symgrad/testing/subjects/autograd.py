@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active
+from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active, real_unless_claimed
 
 __all__ = ["AutogradSubject"]
 
@@ -20,7 +20,7 @@ class AutogradSubject(Subject):
     framework = "autograd"
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, claims, name)
+        super().__init__(function, real_unless_claimed(claims), name)
         self.autograd = extra("autograd", name)
         self.tuple = extra("autograd.builtins", name).tuple
 

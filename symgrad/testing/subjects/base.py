@@ -13,7 +13,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path
 
-__all__ = ["Array", "Arrays", "Subject", "extra", "is_active"]
+__all__ = ["Array", "Arrays", "Subject", "extra", "is_active", "real_unless_claimed"]
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # torch's words, and symgrad's
 Array = np.ndarray
@@ -34,17 +34,23 @@ def extra(module: str, op: str) -> Any:
         raise ImportError(f"symgrad.testing: {op} is a function of {name}, which is not installed: pip install 'symgrad[parity]'") from error
 
 
+def real_unless_claimed(claims: Claims) -> Claims:
+    """The claims of an op of another framework: what people write a derivative for is real numbers, unless they say otherwise."""
+    return claims.but(complex=False) if claims.complex is None else claims
+
+
 class Subject:
     """An op that is attacked. Subclasses say what it is in their framework; the checks use nothing else.
 
     `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
     views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch;
-    `subnormals` whether it keeps numbers below the smallest normal one.
+    `subnormals` whether it keeps numbers below the smallest normal one, `pickled` whether a function of it can be pickled at all.
     """
 
     framework = "numpy"
     memory = True
     subnormals = True
+    pickled = True
     batches = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
     layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active
+from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active, real_unless_claimed
 
 __all__ = ["JaxSubject"]
 
@@ -26,12 +26,13 @@ class JaxSubject(Subject):
     framework = "jax"
     memory = False  # arrays of JAX cannot be written to
     subnormals = False  # XLA takes them for zero
+    pickled = False  # what JAX wraps is not what its name stands for
     batches = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ()
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, claims, name)
+        super().__init__(function, real_unless_claimed(claims), name)
         self.jax = extra("jax", name)
         self.numpy = self.jax.numpy
         self._compiled: dict[Any, Any] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active, real_unless_claimed
 
 __all__ = ["NumpySubject"]
 
@@ -27,9 +27,7 @@ class NumpySubject(Subject):
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
         brings = claims.pullback is not None or claims.gradient is not None
-        if claims.complex is None and brings:  # what is written by hand is written for real numbers, unless it says otherwise
-            claims = claims.but(complex=False)
-        super().__init__(function, claims, name)
+        super().__init__(function, real_unless_claimed(claims), name)
         self.orders = min(self.orders, 1) if brings else 0
         self.forward = claims.pushforward is not None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import ONCE, Array, Arrays, Subject, extra, is_active
+from symgrad.testing.subjects.base import ONCE, Array, Arrays, Subject, extra, is_active, real_unless_claimed
 
 __all__ = ["TorchSubject"]
 
@@ -31,7 +31,7 @@ class TorchSubject(Subject):
     layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no memory that is only read
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, claims, name)
+        super().__init__(function, real_unless_claimed(claims), name)
         self.torch = extra("torch", name)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:

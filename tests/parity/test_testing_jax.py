@@ -1,0 +1,181 @@
+"""JAX under attack: functions with rules of their own, right and wrong, in 64 bits, by the same checks and with the same reports as symgrad's own."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+from symgrad.testing import CHECKS, CheckFailure, check_op
+from symgrad.testing.attack import Attack
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.naming import import_path
+
+
+@jax.custom_vjp
+def cube(x):
+    return x**3
+
+
+cube.defvjp(lambda x: (cube(x), x), lambda x, g: (3 * x**2 * g,))
+
+
+@jax.custom_jvp
+def product(x, y):
+    return x * y * y
+
+
+product.defjvps(lambda t, ans, x, y: t * y * y, lambda t, ans, x, y: 2 * t * x * y)
+
+
+@jax.custom_vjp
+def slightly(x):
+    return jnp.sin(x)
+
+
+slightly.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x) * jnp.where(x < -1, 1.000001, 1.0),))
+
+
+def by_vjp(forward, backward):
+    function = jax.custom_vjp(lambda x: forward(x))
+    function.defvjp(lambda x: (forward(x), x), lambda x, g: (backward(x, g),))
+    return function
+
+
+def by_jvp(forward, tangent):
+    function = jax.custom_jvp(lambda x: forward(x))
+    function.defjvps(lambda t, ans, x: tangent(x, t))
+    return function
+
+
+def back(function):
+    """What is computed in NumPy, by a call back."""
+    return lambda x: jax.pure_callback(lambda v: function(np.asarray(v)).astype(v.dtype), jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+SIX = by_jvp(lambda x: 6 * x, lambda x, t: 7 * t)
+THREE = by_jvp(lambda x: 3 * x * x, lambda x, t: SIX(x) * t)
+WRONG = {
+    "scaled gradient": (by_vjp(lambda x: x**3, lambda x, g: 3.001 * x * x * g), {"formula": "x^3"}, "pullback"),
+    "a millionth below -1": (slightly, {"formula": "sin(x)", "domain": (-50, 50)}, "pullback"),
+    "value": (lambda x: jnp.sin(x) + 1e-6, {"formula": "sin(x)", "domain": (-50, 50)}, "value"),
+    "jvp": (by_jvp(lambda x: x**3, lambda x, t: 3 * x * t), {"formula": "x^3"}, "pushforward"),
+    "stopped second": (by_vjp(lambda x: x**3, lambda x, g: 3 * jax.lax.stop_gradient(x) ** 2 * g), {"formula": "x^3"}, "second"),
+    "third": (by_jvp(lambda x: x**3, lambda x, t: THREE(x) * t), {"formula": "x^3"}, "third"),
+    "nonlinear": (by_vjp(lambda x: x**3, lambda x, g: 3 * x * x * g * jnp.where(g > 1, 2.0, 1.0)), {"formula": "x^3"}, "linearity"),
+    "float32": (lambda x: x.astype("float32"), {"formula": "x"}, "structure"),
+    "broadcast": (lambda x, y: x * y + (1e-3 if x.shape != y.shape else 0), {"formula": "x*y"}, "broadcasting"),
+    "scalars": (lambda x: jnp.sin(x) if x.ndim else jnp.sin(x) + 1, {"elementwise": True}, "scalars"),
+    "conjugate": (by_vjp(lambda x: x**2, lambda x, g: 2 * jnp.conj(x) * g), {"formula": "x^2", "complex": True}, "complex"),
+}
+
+
+def verdict(report, check):
+    return {r.check: r.verdict for r in report.results}[check]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_op_is_caught_by_the_check_that_is_meant(name):
+    op, claims, check = WRONG[name]
+    report = check_op(op, **claims, checks=[check], raise_exception=False, shrink=False)
+    assert verdict(report, check) == "failed", str(report)
+
+
+ALL = ("value", "pullback", "pushforward", "second", "adjoint", "linearity", "scalars", "determinism", "threads", "mutation", "pickling")
+NUMBERS = ("value", "pullback", "pushforward")
+RIGHT = {
+    "custom_vjp": (cube, {"formula": "x^3"}),
+    "custom_jvp": (product, {"formula": "x*y^2", "order": 1}),
+    "exp": (jnp.exp, {"formula": "exp(x)", "order": 1}),
+    "jitted": (jax.jit(lambda x: jnp.exp(-x) * x), {"formula": "x*exp(-x)", "domain": (-5, 0), "order": 1}),
+    "silu": (jax.nn.silu, {"formula": "x/(1 + exp(-x))", "domain": (-5, 5), "order": 1}),
+    "softplus": (jax.nn.softplus, {"formula": "log(1 + exp(x))", "domain": (-15, 15), "order": 1}),
+    "subnormals": (lambda x: x * 2.0**-10, {"formula": "x/1024", "order": 1}),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_op_is_not_accused(name):
+    op, claims = RIGHT[name]
+    report = check_op(op, **claims, checks=ALL if name == "custom_vjp" else NUMBERS, raise_exception=False)
+    assert report.verdict == "passed", str(report)
+
+
+def test_derivatives_of_every_order_are_those_of_nested_pullbacks():
+    subject, x, ones = Attack(cube).subject, np.array([1.0, 2.0]), [np.ones(2)]
+    assert subject.gradient([x], np.array([1.0, 10.0]))[0].tolist() == [3.0, 120.0]
+    assert subject.gradient([x], np.ones(2), [np.array([2.0, 3.0])])[0].tolist() == [12.0, 36.0]
+    assert subject.gradient([x], np.ones(2), ones, ones)[0].tolist() == [6.0, 6.0]
+    assert subject.batch([np.array([x, 2 * x])], [True]).tolist() == [[1.0, 8.0], [8.0, 64.0]]
+    assert subject.batch_gradient([np.array([x, 2 * x])], np.ones((2, 2)), [True])[0].tolist() == [[3.0, 12.0], [12.0, 48.0]]
+    forward = Attack(product).subject
+    assert forward.tangent([x, x], [np.ones(2), None]).tolist() == [1.0, 4.0]
+    found = Attack(lambda x, n: x * n, framework="jax").subject.gradient([x, np.array([2, 3])], np.ones(2))
+    assert found[0].tolist() == [2.0, 3.0] and found[1] is None
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_every_dtype_goes_through_and_comes_back(dtype):
+    kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    subject, x = Attack(cube).subject, np.array([1.0, -0.5, 2.0]).astype(kind)
+    assert subject.value([x]).dtype == kind and subject.value([x]).tolist() == [1.0, -0.125, 8.0]
+    (g,) = subject.gradient([x], np.ones(3))
+    assert g.dtype == kind and g.tolist() == [3.0, 0.75, 12.0]
+    assert subject.call([subject.leaf(x)]).dtype == kind and not jax.config.jax_enable_x64
+
+
+def test_what_a_function_has_no_rule_for_does_not_apply_and_says_why():
+    found = Attack(cube)
+    assert found.order == 3 and not found.subject.forward and Attack(product).order == 3
+    with pytest.raises(NotApplicable, match="no forward mode: can't apply forward-mode"):
+        found.subject.tangent([np.ones(2)], [np.ones(2)])
+    branches = Attack(lambda x: x if x.sum() > 0 else -x, framework="jax")
+    assert branches.subject.gradient([-np.ones(2)], np.ones(2))[0].tolist() == [-1.0, -1.0]
+    with pytest.raises(NotApplicable, match="no rule for vmap"):
+        branches.subject.batch([np.ones((2, 3))], [True])
+    with pytest.raises(NotApplicable, match="JAX differentiates functions"):
+        found.subject.grad([], [], [], False)
+
+
+def test_how_often_a_rule_can_be_differentiated_is_found_out():
+    once = by_vjp(back(np.sin), lambda x, g: back(np.cos)(x) * g)
+    assert Attack(once, elementwise=True).order == 1 and Attack(once, elementwise=True, order=2).order == 2
+    assert Attack(lambda x: back(np.sin)(x), elementwise=True, framework="jax").order == 0
+    report = check_op(once, formula="sin(x)", domain=(-9, 9), order=2, checks=["pullback", "second"], raise_exception=False)
+    assert verdict(report, "pullback") == "passed" and verdict(report, "second") == "failed"
+    assert "do not support JVP" in report.failures[0].wrong.what
+
+
+def test_the_gradient_of_complex_numbers_is_the_conjugate_of_the_one_jax_has():
+    subject = Attack(jnp.square).subject
+    assert subject.gradient([np.array([1 + 2j])], np.array([1.0 + 0j]))[0].tolist() == [2 - 4j]
+    assert subject.gradient([np.array([1 + 2j])], np.array([1.0 + 0j]), [np.array([1j])])[0].tolist() == [-2j]
+
+
+def test_arrays_cannot_be_written_to_so_memory_is_not_checked():
+    report = check_op(jnp.sin, elementwise=True, checks=["layouts", "mutation", "aliasing"])
+    assert [r.verdict for r in report.results] == ["not applicable"] * 3
+
+
+def test_a_function_is_imported_from_where_people_know_it():
+    found = [import_path(f) for f in (jax.nn.silu, jnp.sin, jax.scipy.special.erf, jax.lax.erf_inv, cube)]
+    assert found == [("jax.nn", "silu"), ("jax.numpy", "sin"), ("jax.scipy.special", "erf"), ("jax.lax", "erf_inv"), (__name__, "cube")]
+    assert [Attack(f).subject.framework for f in (cube, product, jax.jit(lambda x: x), functools.partial(jnp.power, 2.0))] == ["jax"] * 4
+    assert Attack(cube).names == ["x"] and Attack(jax.jit(lambda a, b: a * b)).names == ["a", "b"] and Attack(jnp.logaddexp).names == ["x0", "x1"]
+
+
+def test_a_report_has_all_its_parts_and_its_code_runs():
+    with pytest.raises(CheckFailure) as caught:
+        CHECKS["pullback"].function(slightly, formula="sin(x)", domain=(-50, 50))
+    failure = caught.value.failure
+    text = str(failure)
+    assert text.startswith("slightly: pullback: the gradient is wrong")
+    for part in ("x          float64 ()  -2.0", "cotangent  float64 ()  1.0", "Derivative of order 1, by x", "returned  -0.4161472", "ULP",
+                 "true      -0.416146836547142386", "exact is the formula sin(x)", "to see it again:", "@hypothesis.seed(0)"):
+        assert part in text, part
+    assert f"from {__name__} import slightly" in failure.snippet
+    with pytest.raises(CheckFailure) as again:
+        exec(compile(failure.snippet, "snippet", "exec"), {})
+    assert again.value.failure.wrong.ulp == failure.wrong.ulp and again.value.failure.snippet == failure.snippet
