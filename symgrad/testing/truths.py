@@ -31,8 +31,8 @@ Index = tuple[int, ...]
 class Truth(Protocol):
     """What is true of an op. Numbers are mpmath's; None stands where there is none.
 
-    `exact` says in words what is exact. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is certain to about a
-    hundred digits.
+    `exact` says in words what is exact. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is certain to
+    about a hundred digits.
     """
 
     exact: str
@@ -153,9 +153,10 @@ class ElementTruth:
             found = self.points.derivative(k, points, others=self._others())
             with mpmath.workdps(60):
                 total = [a if not c else None if a is None or d is None else a + c * d for a, c, d in zip(total, coefficients, found)]
-        return _array(total, shape)
+        return _array([None if a is None or mpmath.isnan(a) else a for a in total], shape)
 
-    def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
+    def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None,
+               *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
         """The derivatives that numbers are made of, with their coefficients at every point."""
         given = [[a for a, t in enumerate(ts) if t is not None and is_active(xs[a])] for ts in tangents]
         for chosen in itertools.product(*given):

@@ -25,11 +25,12 @@ from symgrad.testing.truths_quotients import (
     Index,
     Point,
     decided,
+    largest,
     moved,
     quotient,
     scaling,
     sides,
-    step,
+    smallest,
     terms,
 )
 from symgrad.testing.truths_reading import Reader, working
@@ -37,9 +38,11 @@ from symgrad.testing.truths_reading import Reader, working
 __all__ = ["Points"]
 
 SMALL, TINY = 1e-6, 1e-40  # what is smaller may be on the scale of a function, or nearly 0; for sure nearly 0 for a function that is smooth at 0
+LARGE = 50  # bits from the smallest number or 1, on whose scale a function may change
+PROBES, SAME = 3, mpmath.mpf("1e-10")
 TERMS = 4  # of an expansion around 0
 FAR = 20_000  # bits
-FLAT = 465  # bits: 140 digits
+FLAT = 20  # digits that may be rounded in a difference that is 0
 
 
 class Points:
@@ -53,6 +56,7 @@ class Points:
         self._evaluations: dict[str, dict[tuple, Any]] = {}
         self._found: dict[tuple, dict[Point, Any]] = {}
         self._polynomial: set[tuple] = set()  # where a derivative vanishes not only at a point but around it
+        self._fine: set[Point] = set()  # where a smaller scale counts than that of the numbers
 
     def derivative(self, k: Index, points: Sequence[Point], surely: bool = False, others: Sequence[Point] = ()) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where there is none.
@@ -73,14 +77,16 @@ class Points:
                 out |= {p: None for p, d in zip(points, lower) if d is None}
         if any(k):
             out |= self._beyond([p for p in points if p not in out])
-        for rung in ("taylor", "wide", "relative", "precise", "finest"):
+        for rung in ("taylor", "wide", "relative", "precise", "narrow", "finest"):
             chosen = [p for p in points if p not in out and self._fits(rung, k, p, surely)]
             if rung == "taylor":
                 out |= {p: d for p in chosen for d in [self._expanded(k, p)] if d is not None}
             elif chosen:
                 found = self._attempt(rung, k, chosen, surely)
+                if sum(k) == 1 and rung not in ("narrow", "finest"):
+                    found = self._scaled(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
-                flat = [] if surely else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
+                flat = [] if surely or rung == "wide" else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
                 self._polynomial |= {(k, p) for p in flat}
                 out |= dict.fromkeys(flat, mpmath.mpf(0))
         return dict.fromkeys(points) | out
@@ -89,9 +95,26 @@ class Points:
         """Whether a rung is for a point."""
         if rung == "taylor":
             return any(k) and not surely and any(0 < abs(x) < TINY for x in p)
+        if p in self._fine or rung == "narrow":
+            return p in self._fine and rung == "narrow"
         if rung == "wide":
             return any(n and 0 < abs(x) < SMALL for x, n in zip(p, k))
         return rung != "precise" or RUNGS[rung].digits(p, sum(k)) < RUNGS["finest"].digits(p, sum(k))
+
+    def _scaled(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
+        """The derivatives found, without those that are other ones on a smaller scale: a long step does not see the steps of a floor.
+
+        It is tried at a few points; a function that has such a scale at one of them is looked at everywhere.
+        """
+        far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
+        for some in (far[::max(1, len(far) // PROBES)], far):
+            for p, d in self._attempt("narrow", k, some, False).items() if some else ():
+                before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
+                if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):
+                    self._fine.add(p)
+            if self._fine.isdisjoint(some):
+                break
+        return {p: d for p, d in found.items() if p not in self._fine}
 
     def _beyond(self, points: list[Point]) -> dict[Point, Any]:
         """Where a value is so far beyond all floats that its derivatives are, too, or so small."""
@@ -105,6 +128,8 @@ class Points:
         """By the powers of the numbers that are nearly 0, of a function that is smooth there: a few derivatives at 0 serve them all."""
         tiny = [i for i, x in enumerate(p) if 0 < abs(x) < TINY]
         centre = tuple(0.0 if i in tiny else x for i, x in enumerate(p))
+        if any(self.derivative((*k[:i], k[i] + 1, *k[i + 1:]), [centre])[0] is None for i in tiny):
+            return None  # it changes at 0
         total, largest = mpmath.mpf(0), max(abs(mpmath.mpf(p[i])) for i in tiny)
         with working(DIGITS):
             for degree in range(TERMS):
@@ -123,7 +148,7 @@ class Points:
         return total
 
     def _flat(self, k: Index, points: list[Point]) -> list[Point]:
-        """Those of the points around which the function is a polynomial of a lower degree, to 140 digits."""
+        """Those of the points around which the function is a polynomial of a lower degree, to 140 digits or more."""
         if not any(k):
             return [p for p in points if not any(0 < abs(x) < SMALL for x in p)]
         kept: dict[Point, None] = {}
@@ -132,8 +157,9 @@ class Points:
             weighted = terms(k, (side,) * len(k))
             left = [p for p in points if p not in kept]
             for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
-                with working(DIGITS):
-                    if mag(quotient(weighted, row, (1, 0))) <= max(map(mag, row)) - FLAT:
+                digits = RUNGS["coarse"].digits(p, 0)
+                with working(digits):
+                    if mag(quotient(weighted, row)) <= max(map(mag, row)) - 3.32 * (digits - FLAT):
                         kept[p] = None
         return list(kept)
 
@@ -175,7 +201,7 @@ class Points:
             plain = np.array([p[i] for _, p in requests])
             moves = [offset[i] for offset, _ in requests]
             if any(moves):
-                cells.append(precise.Digits.fill([moved(x, n, step(rung, x, n)) for x, n in zip(plain.tolist(), moves)], plain.shape))
+                cells.append(precise.Digits.fill([moved(rung, p, i, n) for (_, p), n in zip(requests, moves)], plain.shape))
                 floats.append(np.where(moves, np.nextafter(plain, np.copysign(np.inf, moves)), plain))
             else:
                 cells.append(precise.lift_value(plain))

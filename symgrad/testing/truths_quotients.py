@@ -1,7 +1,7 @@
 """Difference quotients with many digits: how long the steps are, where the function is evaluated for them, and what two of them say together.
 
-Steps are powers of two, those to the left a quarter of those to the right, so that moved points are exact and nothing is rounded when a quotient is
-formed but the differences.
+Moved points are exact, so that nothing is rounded in a quotient but the values. Steps are no round numbers, and other ones to each side: with
+powers of two the values of a function that repeats itself agree by chance.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from mpmath.libmp import from_man_exp
 
 from symgrad.carriers import precise
 
-__all__ = ["DIGITS", "EXTRAPOLATED", "MORE", "PROVISIONAL", "RUNGS", "UNDECIDED", "Index", "Point", "decided", "moved", "number", "quotient", "scaling",
-           "sides", "spread", "step", "terms"]
+__all__ = ["DIGITS", "MORE", "PROVISIONAL", "RUNGS", "UNDECIDED", "Index", "Point", "decided", "exponent", "largest", "moved", "number", "quotient",
+           "scaling", "sides", "smallest", "spread", "terms"]
 
 Point = tuple[Any, ...]
 Index = tuple[int, ...]
 DIGITS, MORE = 160, 30  # digits to the right, and how many more to the left
-NARROW = 2  # bits by which steps to the left are smaller
+STEPS = {1: 0xB504F333F9DE6485, -1: 0x4F1BBCDCBFA53E0B}  # of 2**64, to the right and to the left
+GRAIN = 64
 AGREED, EXTRAPOLATED = 67, 87  # bits: twenty digits, and twenty-six
 NOTHING = -1300  # a number of fewer bits is below every float by far
 UNDECIDED, PROVISIONAL = object(), object()  # the latter is a zero that may be a lack of digits
@@ -42,11 +43,21 @@ def spread(point: Point) -> int:
     return 40 * math.ceil((max(*bits, 0) - min(*bits, 0)) * 0.30103 / 40) if bits else 0
 
 
+def smallest(point: Point) -> int:
+    """The binary exponent of the smallest of the numbers and 1."""
+    return min(*map(exponent, point), 0)
+
+
+def largest(point: Point) -> int:
+    """The binary exponent of the largest of the numbers and 1."""
+    return max(*map(exponent, point), 0)
+
+
 class Rung(NamedTuple):
-    """One attempt: with how many digits, for a point and an order, and with which binary exponent of the step, for a number of it."""
+    """One attempt: with how many digits, for a point and an order, and with which binary exponent of the step, for a number of a point."""
 
     digits: Callable[[Point, int], int]
-    step: Callable[[Any], int]
+    step: Callable[[Any, Point], int]
 
 
 def _plain(point: Point, order: int) -> int:
@@ -54,21 +65,18 @@ def _plain(point: Point, order: int) -> int:
 
 
 RUNGS = {
-    "coarse": Rung(lambda point, order: DIGITS, lambda x: max(exponent(x), 1) - 3),
-    "wide": Rung(_plain, lambda x: max(exponent(x), 0) - 107),
-    "relative": Rung(_plain, lambda x: exponent(x) - 107),
-    "precise": Rung(lambda point, order: 480 + (order + 1) * spread(point), lambda x: exponent(x) - 320),
-    "finest": Rung(lambda point, order: 1700 + spread(point), lambda x: max(exponent(x), 0) - 1330),
+    "coarse": Rung(lambda point, order: DIGITS + spread(point), lambda x, point: max(exponent(x), 1) - 3),
+    "wide": Rung(_plain, lambda x, point: max(exponent(x), 0) - 107),
+    "relative": Rung(_plain, lambda x, point: exponent(x) - 107),
+    "narrow": Rung(lambda point, order: DIGITS + 40 + 2 * (order + 1) * spread(point), lambda x, point: 2 * smallest(point) - largest(point) - 107),
+    "precise": Rung(lambda point, order: 480 + (order + 1) * spread(point), lambda x, point: exponent(x) - 320),
+    "finest": Rung(lambda point, order: 1700 + spread(point), lambda x, point: max(exponent(x), 0) - 1330),
 }
 
 
-def step(rung: str, x: Any, side: int) -> int:
-    """The binary exponent of the step."""
-    return RUNGS[rung].step(x) - NARROW * (side < 0)
-
-
-def moved(x: Any, n: int, bits: int) -> Any:
-    """x + n 2**bits, exact."""
+def moved(rung: str, p: Point, i: int, n: int) -> Any:
+    """A number of a point moved by n steps, exact."""
+    x, n, bits = p[i], n * STEPS[1 if n > 0 else -1], RUNGS[rung].step(p[i], p) - GRAIN
     mantissa, power = math.frexp(x)
     whole, power = int(mantissa * 2**53), power - 53
     if power >= bits or not whole:
@@ -90,17 +98,17 @@ def terms(k: Index, side: Index) -> tuple[tuple[Index, int], ...]:
                  for js in itertools.product(*(range(n + 1) for n in k)))
 
 
-def quotient(weighted: Sequence[tuple[Index, int]], values: Sequence[Any], scale: tuple[int, int]) -> Any:
+def quotient(weighted: Sequence[tuple[Index, int]], values: Sequence[Any], scale: tuple[int, int] = (1, 0)) -> Any:
     """The sum of weighted values, divided by a product of steps, as `scaling` has it."""
     total = precise.context.zero
     for (_, weight), value in zip(weighted, values):
         total = total + value if weight == 1 else total - value if weight == -1 else total + weight * value
-    return precise.context.ldexp(total if scale[0] > 0 else -total, scale[1])
+    return precise.context.ldexp(total / scale[0], -scale[1])
 
 
 def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
-    """The sign of a product of steps, and by how many bits it divides."""
-    return math.prod(s**n for s, n in zip(side, k)), -sum(n * step(rung, x, s) for x, n, s in zip(p, k, side) if n)
+    """A product of steps, as a whole number and a power of two."""
+    return (math.prod((s * STEPS[s]) ** n for s, n in zip(side, k)), sum(n * (RUNGS[rung].step(x, p) - GRAIN) for x, n in zip(p, k) if n))
 
 
 def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: bool) -> Any:
@@ -110,14 +118,15 @@ def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: b
             return number(value) if precise.context.isinf(value) else None
         return mpmath.inf if precise.context.isinf(value) else UNDECIDED if rung == "wide" else None
     first, last = estimates[0], estimates[-1]
+    extrapolated = (first * STEPS[-1] + last * STEPS[1]) / (STEPS[1] + STEPS[-1]) if any(k) else last
     size = max(map(mag, estimates))
     if not any(estimates):
-        return mpmath.mpf(0) if rung == "finest" else PROVISIONAL
+        return mpmath.mpf(0) if rung in ("narrow", "finest") else PROVISIONAL
     if all(mag(e - first) <= size - AGREED for e in estimates[1:]):
-        return number((first + 4 * last) / 5 if any(k) else last)
+        return number(extrapolated)
     if rung == "finest" and size < NOTHING:
         return mpmath.mpf(0)
-    if any(k) and rung != "wide" and mag(first + 4 * last) <= size - EXTRAPOLATED:  # each is only its own step, as that of cos at 0
+    if any(k) and rung != "wide" and mag(extrapolated) <= size - EXTRAPOLATED:  # each is only its own step, as that of cos at 0
         return mpmath.mpf(0) if rung == "finest" or not surely else UNDECIDED
     return UNDECIDED
 
