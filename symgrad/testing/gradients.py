@@ -97,8 +97,8 @@ class GradientAttack(Shown):
         if self.left_out:
             yield Line("left out: " + ", ".join(f"{count} where {why}" for why, count in sorted(self.left_out.items())))
         if self.ulp is not None:
-            of = f", of {self.where}" + (f", at a point of condition {self.condition:.3g}" if self.condition > 2 else "") if self.ulp else ""
-            yield Line(f"largest error {self.ulp:.3g} ULP{of}")
+            of = f", by {self.where}" + (f", at a point of condition {self.condition:.3g}" if self.condition > 2 else "") if self.ulp else ""
+            yield Line(f"largest error of a float {self.ulp:.3g} ULP{of}")
         if self.failure is not None:
             yield Line(str(self.failure))
 

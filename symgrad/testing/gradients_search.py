@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Search"]
 
-POINTS, SPECIAL = 16, 8  # random and special points that are looked at, where the time allows it
-SECONDS = 0.15  # for all points; the given one and two others are looked at in any case
-FEWEST = 2
-SHRINKING, TRIES = 1.0, 60  # seconds and tries for making a point simple that shows a wrong derivative
-ELEMENTS = 2000  # of a recorded computation that SymPy differentiates again
+POINTS, EDGES = 16, 8  # random and special points that are looked at, where the time allows it
+SECONDS = 0.15  # for all points but the given one; a dozen may take three times as long, and two are looked at in any case
+FEWEST, AT_LEAST = 12, 2
+SHRINKING, TRIES = 0.5, 60  # seconds and tries for making a point simple that shows a wrong derivative
+STEPS = 250  # single numbers that are computed in a recorded computation which SymPy differentiates again
 DIGITS = 1e-9  # a relative error that no rounding of a float makes
 DIFFERENCES = 1e-5  # the same, where the truth is a finite difference
+NOISE = 1e-8  # what differences of values of size 1 do not show, when an input moves by its own size
 SINGLE = 64  # inputs, or elements of an output, up to which each is looked at by itself to say which derivative is wrong
 BESIDE = (1e-4, 1e-4, 1e-3, 1e-3)  # how far from a point a wrong derivative must still be wrong, at two places of four
 DEFAULTS = (1e-5, 1e-3)  # atol and rtol: who allows more is taken at his word
+
+
+Along = Callable[[Array], float]
 
 
 class Entry(NamedTuple):
@@ -54,7 +58,7 @@ class Search:
 
         Raises Unattacked for a function that is not the same when it is called again.
         """
-        from symgrad.checking.sampling import random_points
+        from symgrad.checking.sampling import SPECIAL, random_points
 
         points, report = self.points, self.report
         self.first = self._again()
@@ -62,15 +66,17 @@ class Search:
             raise Unattacked("called twice it gives two answers: it is random or keeps a state")
         if not np.isfinite(self.first[0]).all():
             raise Unattacked("it is not finite at the given inputs")
-        end = time.perf_counter() + SECONDS
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
+        special = self.special or [np.full(points.given.size, x) for x in SPECIAL]
+        start = time.perf_counter()
         compared = tries = 0
-        while wrong is None and compared < POINTS + SPECIAL and tries < 4 * POINTS:
-            if time.perf_counter() > end and (compared >= FEWEST or tries > 2 * FEWEST):
+        while wrong is None and compared < POINTS + EDGES and tries < 4 * POINTS:
+            seconds = time.perf_counter() - start
+            if seconds > SECONDS and max(compared, tries // 2) >= (FEWEST if seconds < 3 * SECONDS else AT_LEAST):
                 break
             tries += 1
-            vector = self.special.pop(0) if self.special and tries % 2 else np.concatenate([np.ravel(p) for p in next(source)])
+            vector = special.pop() if special and tries % 2 else np.concatenate([np.ravel(p) for p in next(source)])
             before = report.attacked
             wrong = self._look(vector)
             compared += report.attacked - before
@@ -102,7 +108,7 @@ class Search:
             gradient = self.points.gradient(vector)
             found = self._differing(vector, lambda u: float(gradient @ u), lambda u: float(np.abs(gradient) @ np.abs(u)), False)
         if found is None and self.forward:
-            found = self._differing(vector, lambda u: self.points.tangent(vector, u), lambda u: abs(self.points.tangent(vector, u)), True)
+            found = self._differing(vector, lambda u: self.points.tangent(vector, u), lambda u: abs(self.points.tangent(vector, u)), True, exact)
         return exact, found
 
     # Fifty digits
@@ -124,7 +130,7 @@ class Search:
             try:
                 exact = Exact(run, 1, np.ones(vector.size), 1)
                 if self.special is None:
-                    self.special = [flat(p) for p in special_points(points.base, run, SPECIAL)]
+                    self.special = [flat(p) for p in special_points(points.base, run, EDGES)]
                 entries = exact.entries()[1:]
                 bad = self._beyond(entries)
                 if bad is not None and agreement(exact)[1] is None:  # which takes more digits where terms cancel
@@ -161,7 +167,8 @@ class Search:
             return None
         finally:
             mode.complete = before
-        if sum(np.size(node.value) for node in upstream([total._node])) > ELEMENTS:
+        nodes = list(upstream([total._node]))
+        if sum(map(_steps, nodes)) > STEPS or max(map(_written_out, nodes)) > STEPS:
             self.formula = False
             return None
         return total
@@ -188,31 +195,48 @@ class Search:
         report = self.report
         (found,) = measured(run, exact, [e for e in exact.entries() if e.order], {1: run.gradient()}, self.points.elements, self.rng)
         if report.ulp is None or found.ulp / max(found.condition, 1) > report.ulp / max(report.condition, 1):
-            report.ulp, report.where, report.condition = found.ulp, found.where, found.condition
+            report.ulp, report.where, report.condition = found.ulp, found.where.removeprefix("df/d"), found.condition
 
     # Differences
 
-    def _differing(self, vector: Array, along: Callable[[Array], float], size: Callable[[Array], float], forward: bool) -> Entry | None:
-        """What is wrong with derivatives along directions, by differences: first along one at random, then along each coordinate."""
+    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> Entry | None:
+        """What is wrong with derivatives along directions: first along one at random, then along each coordinate.
+
+        Differences are the truth, or the gradient where that is known to be `exact`.
+        """
+        truth = self._against_gradient(vector) if exact else self._against_differences(vector, size)
         scale = np.maximum(np.abs(vector), 0.1)
         u = scale * self.rng.uniform(0.5, 1.5, vector.size) * self.rng.choice([-1.0, 1.0], vector.size)
-        found = self._difference(vector, u, along, size)
-        if found is None:
-            return None
-        for k in range(vector.size if vector.size <= SINGLE else 0):
-            unit = np.where(np.arange(vector.size) == k, scale[k], 0.0)
-            if (one := self._difference(vector, unit, along, size)) is not None:
-                return Entry(k, one[0] / scale[k], one[1] / scale[k], False, forward)
-        return Entry(None, *found, False, forward)
 
-    def _difference(self, vector: Array, u: Array, along: Callable[[Array], float], size: Callable[[Array], float]) -> tuple[float, float] | None:
-        """Both derivatives along a direction, if they differ. Raises LeftOut where differences say nothing."""
-        found, bound = self.points.along(vector, u)
-        if not np.isfinite(bound):
-            raise LeftOut("it has a kink, or differences do not come together")
-        mine = along(u)
-        allowed = max(DIFFERENCES * (abs(found) + size(u)), self.atol * float(np.abs(u).sum()) + self.rtol * abs(found)) + 100 * bound
-        return None if abs(mine - found) <= allowed else (mine, found)
+        def wrong(u: Array, coordinate: int | None, divisor: float) -> Entry | None:
+            true, allowed = truth(u)
+            mine = along(u)
+            return None if abs(mine - true) <= allowed else Entry(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
+
+        found = wrong(u, None, 1.0)
+        for k in range(vector.size if found is not None and vector.size <= SINGLE else 0):
+            one = wrong(np.where(np.arange(vector.size) == k, scale[k], 0.0), k, float(scale[k]))
+            if one is not None:
+                return one
+        return found
+
+    def _against_gradient(self, vector: Array) -> Callable[[Array], tuple[float, float]]:
+        """Derivatives along directions by a gradient that is right, and what is allowed beside them."""
+        gradient = self.points.gradient(vector)
+        return lambda u: (float(gradient @ u), DIFFERENCES * float(np.abs(gradient) @ np.abs(u)) + DEFAULTS[0] * float(np.abs(u).sum()))
+
+    def _against_differences(self, vector: Array, size: Along) -> Callable[[Array], tuple[float, float]]:
+        """Derivatives along directions by differences, and what is allowed beside them. Raises LeftOut where they say nothing."""
+        noise = NOISE * float(np.abs(self.points.values(vector)).sum())
+
+        def truth(u: Array) -> tuple[float, float]:
+            true, bound = self.points.along(vector, u)
+            if not np.isfinite(bound):
+                raise LeftOut("it has a kink, or differences do not come together")
+            allowed = max(DIFFERENCES * (abs(true) + size(u)), self.rtol * abs(true)) + max(self.atol, DEFAULTS[0]) * float(np.abs(u).sum())
+            return true, allowed + 100 * bound + noise
+
+        return truth
 
     # Accusing
 
@@ -250,3 +274,20 @@ class Search:
             return self.compare(vector)[1]
         except LeftOut:
             return None
+
+
+def _steps(node: Any) -> int:
+    """About how many single numbers are computed at a node."""
+    args = [a for a in (node.args or ())[:len(node.parents)] if isinstance(a, np.ndarray)]
+    inner = args[0].shape[-1] if args and node.op.kind == "multilinear" and args[0].ndim else 1
+    return max([np.size(node.value) * inner, *(a.size for a in args)])
+
+
+def _written_out(node: Any) -> int:
+    """The length of a Function's recorded forward as one formula for each element, in which what is used twice is there twice."""
+    roots = [n for n in getattr(node, "inner", None) or () if n is not None]
+    sizes: dict[Any, int] = dict.fromkeys(node.parents, 1)
+    for n in upstream(roots, stop=sizes):
+        if n not in sizes:
+            sizes[n] = 1 + sum(sizes.get(p, 1) for p in n.parents)
+    return sum(sizes[n] * max(np.size(n.value), 1) for n in roots)
