@@ -167,7 +167,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
         empty = field.default if field.default is not dataclasses.MISSING else {}
         if field.name in LEFT_OUT or value is empty or isinstance(value, (tuple, Mapping)) and not value:
             continue
-        if field.name == "framework" and own or field.name == "complex" and value is False and subject.framework != "symgrad":
+        if field.name == "framework" and own or field.name == "complex" and value is False and not own:
             continue
         arguments.append(f"{field.name}={code.of(value, field.name)}")
     if attack.profile.name != "dev":

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_names", "import_path", "name_of"]
+__all__ = ["argument_names", "import_path", "name_of", "owner_of"]
 
 # Where people know functions from whose own module is an inner one.
 PUBLIC = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "jax.nn", "jax.numpy", "jax.scipy.special", "jax.lax",

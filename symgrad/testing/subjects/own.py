@@ -16,7 +16,8 @@ from symgrad.recording import core
 from symgrad.tensor import Tensor, wrap
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active, real_unless_claimed
+from symgrad.testing.subjects.naming import owner_of
 
 __all__ = ["OpSubject", "SymgradSubject"]
 
@@ -27,6 +28,9 @@ class SymgradSubject(Subject):
     framework = "symgrad"
     batches = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
+
+    def __init__(self, function: Any, claims: Claims, name: str):
+        super().__init__(function, claims if owner_of(function) is None else real_unless_claimed(claims), name)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
         """A tensor on the array's own memory."""
