@@ -70,7 +70,7 @@ def test_examples_fit_the_op(name, kind):
         assert not attack.elementwise and kind in ("broadcast", "scalars", "empty")
         return
     for example in examples:
-        value = attack.subject.value([x.copy() for x in example.xs])
+        value = attack.subject.value([x.real.copy() for x in example.xs])
         assert example.cotangent.shape == value.shape and len(example.tangents) == 3
         for i, x in enumerate(example.xs):
             inside = domain(attack, i)
@@ -266,11 +266,11 @@ def test_an_op_that_raises_is_given_a_cotangent_of_no_shape():
 
 
 def test_a_framework_without_subnormals_is_given_none():
-    """As XLA is, which takes them for zero."""
+    """As XLA is, which takes them for zero; nor numbers whose products with others are subnormal."""
     attack = Attack(REGISTRY["sin"])
     attack.subject.subnormals = False
     numbers = np.array([x for (x,) in columns([*edge_examples(attack, "points"), *drawn(attack, "points")])])
-    assert not np.any((numbers != 0) & (np.abs(numbers) < 2.2250738585072014e-308)) and 2.2250738585072014e-308 in numbers
+    assert not np.any((numbers != 0) & (np.abs(numbers) < 2.0**-1000)) and 1e-300 in numbers and 0.0 in numbers
 
 
 def test_another_kind_is_refused():
@@ -294,7 +294,7 @@ def test_a_strategy_gives_what_is_drawn():
     assert same(drawn(attack, "points")[0], drawing.finished(attack, simplest))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_fails_shrinks_to_something_simple(seed):
     """One number, small and whole, with 1 for the cotangent and the tangents."""
     example = found(attack_on("sin"), "points", lambda e: (e.xs[0] < -1).any(), seed)

@@ -29,7 +29,7 @@ DOMAINS = {
 
 def found(strategy, condition=lambda x: True, seed=0):
     """What hypothesis finds, the same every time."""
-    settings = hypothesis.settings(max_examples=500, database=None, suppress_health_check=list(hypothesis.HealthCheck))
+    settings = hypothesis.settings(max_examples=300, database=None, suppress_health_check=list(hypothesis.HealthCheck))
     return hypothesis.find(strategy, condition, settings=settings, random=random.Random(seed))
 
 
@@ -72,7 +72,7 @@ def test_every_number_that_can_be_drawn_lies_in_the_domain_and_is_one_of_the_typ
 def test_every_number_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtype):
     """Also those that are no table's."""
     domain = domain_of(DOMAINS[name])
-    for x in drawn(strategies.numbers(DOMAINS[name], dtype), 40):
+    for x in drawn(strategies.numbers(DOMAINS[name], dtype), 25):
         assert type(x) is float and x in domain and float(np.asarray(x, numpy_dtype(dtype))) == x
 
 
@@ -124,7 +124,7 @@ def test_edges_are_drawn():
     assert len(set(numbers.tolist())) > 8000
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_numbers_shrink_to_simple_ones(seed):
     """To 0, 1, small whole numbers and halves."""
     assert found(strategies.numbers(), seed=seed) == 0.0
@@ -140,7 +140,7 @@ def test_complex_numbers():
     """Their real part lies in the domain, some of them are real, and they shrink."""
     for dtype, part in (("complex128", "float64"), ("complex64", "float32")):
         strategy = strategies.numbers(POSITIVE, dtype)
-        for z in drawn(strategy, 60):
+        for z in drawn(strategy, 30):
             assert type(z) is complex and z.real > 0 and all(float(np.dtype(part).type(x)) == x for x in (z.real, z.imag))
         assert found(strategy) == 1 and found(strategy, lambda z: z.imag < -1) == 1 - 2j
 
@@ -187,18 +187,22 @@ def test_arrays_have_their_shape_and_type_and_lie_in_the_domain(shape, dtype):
             assert not outside(x.real if x.dtype.kind == "c" else x, domain)
 
 
+def test_arrays_of_drawn_shapes():
+    """A strategy for shapes, too."""
+    assert found(strategies.arrays(shape=strategies.shapes(max_dims=2, max_side=2)), lambda x: x.ndim == 2).shape == (1, 1)
+
+
 def test_arrays_of_truth_values():
     """A domain of truth values gives arrays of bool."""
     assert found(strategies.arrays(BOOLEAN, (3,)), lambda x: x.any()).dtype == bool
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_arrays_shrink(seed):
     """Element by element."""
     assert np.array_equal(found(strategies.arrays(REAL, (2, 2)), seed=seed), np.zeros((2, 2)))
     x = found(strategies.arrays(REAL, (4,)), lambda x: x[2] < -1, seed)
     assert x[2] in (-2.0, -1.5) and np.count_nonzero(x) <= 2
-    assert found(strategies.arrays(shape=strategies.shapes()), lambda x: x.ndim == 2, seed).shape == (1, 1)
 
 
 def test_arrays_have_ties_equal_rows_zeros_and_order():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from symgrad.checking.foreign.domains import domain_of
-from symgrad.domains import REAL, Domain
+from symgrad.domains import BOOLEAN, REAL, Domain
 from symgrad.dtypes import numpy_dtype
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
@@ -67,17 +68,23 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     >>> hypothesis.find(arrays("nonzero", (3,)), lambda x: x.sum() < -1)
     array([-1., -1., -1.])
     """
+    grid_of(dtype)
+    found, kind = domain_of(domain), numpy_dtype(dtype)
+    return _arrays(found, shape, kind) if isinstance(shape, tuple) else shape.flatmap(lambda drawn: _arrays(found, drawn, kind))
+
+
+@functools.lru_cache(maxsize=256)
+def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """The strategy for arrays of one shape."""
     st = hypothesis_needed().strategies
-    if not isinstance(shape, tuple):
-        return shape.flatmap(lambda found: arrays(domain, found, dtype))
-    found, grid, count = domain_of(domain), grid_of(dtype), math.prod(shape)
-    entries, kind = table(found, grid.dtype.name), bool if found.name == "BOOLEAN" else numpy_dtype(dtype)
+    grid, count, kind = grid_of(dtype), math.prod(shape), bool if domain == BOOLEAN else dtype
+    entries = table(domain, grid.dtype.name)
     size = code_size(count)
     parts = st.binary(min_size=size, max_size=size)
     keys = st.integers(0, KEYS - 1) if count > CODED else st.just(0)
 
     def real(how: str, codes: bytes, key: int) -> np.ndarray:
-        return arranged(coded(entries, codes, count, key).reshape(shape), how, found).astype(kind)
+        return arranged(coded(entries, codes, count, key).reshape(shape), how, domain).astype(kind)
 
     def both(how: str, codes: bytes, imaginary: bytes, key: int) -> np.ndarray:
         return real(how, codes, key) + (1j * coded(table(REAL, grid.dtype.name), imaginary, count, key).reshape(shape)).astype(kind)
@@ -100,11 +107,10 @@ def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any 
     st = hypothesis_needed().strategies
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: tied_arrays(domain, count, found, dtype))
-    size = math.prod(shape)
-    apart = st.binary(min_size=size, max_size=size).map(lambda code: np.frombuffer(code, np.uint8).reshape(shape) % 2 == 1)
+    size = math.prod(shape) * (count - 1)
 
-    def tie(first: np.ndarray, others: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
-        return (first, *(np.where(mask, other, first) for mask, other in others))
+    def tie(code: bytes, first: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, ...]:
+        apart = np.frombuffer(code, np.uint8).reshape(count - 1, *shape) % 2 == 1
+        return (first, *(np.where(mask, other, first) for mask, other in zip(apart, others)))
 
-    one = arrays(domain, shape, dtype)
-    return st.builds(tie, one, st.tuples(*[st.tuples(apart, one)] * (count - 1)))
+    return st.builds(tie, st.binary(min_size=size, max_size=size), *[arrays(domain, shape, dtype)] * count)
