@@ -104,9 +104,7 @@ def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         return board.inferred(op, args, parents, value)
     if mode.watcher is not None:
         return observed(mode.watcher(op, args, parents, value))
-    if not mode.grad or not mode.observers and board.observer is None:
-        return None
-    return plainly(op, args, parents, value)
+    return plainly(op, args, parents, value) if mode.grad else None
 
 
 def plainly(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:

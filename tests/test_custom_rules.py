@@ -1,5 +1,6 @@
 """stop_gradient, custom_vjp and custom_jvp: rules of the user's own, in both modes, to every order, in batches and in formulas."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -531,3 +532,25 @@ def test_without_a_graph_the_function_is_just_called():
         warnings.simplefilter("error")
         assert f(T(0.7, requires_grad=True)).grad_fn is None
     assert not calls
+
+
+@BOTH
+def test_another_thread_that_does_not_record_changes_nothing(make):
+    inside, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with symgrad.no_grad():
+            inside.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    inside.wait(10)
+    try:
+        x = T([0.5, 1.5], requires_grad=True)
+        same(symgrad.autograd.grad(make()(x).sum(), x), [grad(smooth)(0.5), grad(smooth)(1.5)])
+        b = T([0.5, 1.5], dtype=symgrad.bfloat16, requires_grad=True)
+        assert (b * 0.3).requires_grad and not (b.detach() * 0.3).requires_grad
+    finally:
+        done.set()
+        thread.join()

@@ -90,8 +90,9 @@ right("large offset, opaque", "condition", "1e6 + sin x, and no formula is claim
       form="function", domain=(-9, 9))
 
 # stable forms
+sigmoid = Rules(lambda xp, d: 1 / (1 + xp.exp(-d)), (lambda xp, y, d: sigmoid(xp, d) * sigmoid(xp, -d),))
 right("log1pexp", "stable", "max(x, 0) + log1p(exp(-|x|))", lambda xp, x: xp.maximum(x, 0 * x) + xp.log1p(xp.exp(-xp.abs(x))),
-      lambda xp, y, x: xp.where(x > 0, 1 / (1 + xp.exp(-xp.abs(x))), xp.exp(-xp.abs(x)) / (1 + xp.exp(-xp.abs(x)))), formula="softplus(x)")
+      lambda xp, y, x: sigmoid(xp, x), form="function", formula="softplus(x)")
 right("log1mexp", "stable", "log(-expm1(x)) near 0, log1p(-exp(x)) below -log 2", lambda xp, x: xp.where(
     x > -0.6931471805599453, xp.log(-xp.expm1(x)), xp.log1p(-xp.exp(x))), lambda xp, y, x: 1 / xp.expm1(-x) * -1, formula="log(-expm1(x))",
     domain="[-30, -0.000001]", point="negative")
@@ -108,7 +109,6 @@ right("log sinh over x", "stable", "log(sinh(x)/x) away from 0", lambda xp, x: x
 right("hypot", "stable", "without overflow, direction 0 at the origin", lambda xp, a, b: xp.hypot(a, b),
       lambda xp, y, a, b: a / xp.where(y == 0, 1 + 0 * y, y), lambda xp, y, a, b: b / xp.where(y == 0, 1 + 0 * y, y), form="function",
       formula="hypot(a, b)", special=((0.0, 0.0),), domain=(-1e6, 1e6), order=1)
-sigmoid = Rules(lambda xp, d: 1 / (1 + xp.exp(-d)), (lambda xp, y, d: sigmoid(xp, d) * sigmoid(xp, -d),))
 right("logaddexp", "stable", "of large numbers", lambda xp, a, b: xp.logaddexp(a, b), lambda xp, y, a, b: sigmoid(xp, a - b),
       lambda xp, y, a, b: sigmoid(xp, b - a), form="function", formula="logaddexp(a, b)", domain=(-700, 700), order=2)
 right("gaussian", "stable", "underflows far out", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * xp.exp(-x * x), formula="exp(-x**2)",
