@@ -23,7 +23,7 @@ from symgrad.testing.subjects.base import Array, Subject, is_active
 
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
-THREADS, ROUNDS = 4, 4
+REPEATS, THREADS, ROUNDS = 12, 4, 4
 SWITCH = 1e-6  # seconds after which Python turns to another thread
 
 Found = list[tuple[str, int, tuple[int, ...], Array]]
@@ -61,6 +61,8 @@ def check_determinism(attack: Attack, example: Example) -> None:
     subject, other = attack.subject, another(attack, example)
     first = frozen(results(attack, copied(example)))
     same(results(attack, copied(example)), first, "when it is called again")
+    for _ in range(REPEATS):
+        same_bits("the value is another when it is called again", subject.value(copied(example).xs), first[0][3], order=0)
     try:
         results(attack, copied(other))
     except Exception:  # that is for other checks to say
@@ -173,7 +175,7 @@ def check_pickling(attack: Attack, example: Example) -> None:
     try:
         revived = pickle.loads(pickle.dumps(function))
     except Exception as error:
-        if not found:
+        if not found or not subject.pickled:
             raise NotApplicable(f"it is not found by module and name: {error}") from error
         raise Wrong(f"it is not pickled: {type(error).__name__}: {error}") from error
     if revived is not function:

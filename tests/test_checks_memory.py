@@ -1,0 +1,164 @@
+"""Checks of memory: what each of them catches, what it leaves alone, and when it does not apply."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.autograd import Function
+from symgrad.op import REGISTRY
+from symgrad.testing import CheckFailure, check_aliasing, check_layouts, check_mutation
+from symgrad.testing.checks.memory import laid_out
+
+RIGHT = {"pullback": lambda g, x: 2 * x * g, "elementwise": True, "shrink": False}
+LAYOUTS = ("strided", "backwards", "by columns", "read-only", "overlapping")
+
+
+def square(x):
+    return x * x
+
+
+def in_place(x):
+    x *= x
+    return x
+
+
+def by_address(x):
+    """The square, of what lies in memory from the first element on."""
+    flat = np.lib.stride_tricks.as_strided(x, (x.size,), (x.itemsize,)) if x.strides and x.strides[-1] > 0 and x.size else x.ravel()
+    return (flat * flat).reshape(x.shape)
+
+
+def in_the_order_of_memory(x):
+    """The square, in the order of memory."""
+    return np.square(x.ravel(order="K")).reshape(x.shape)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_are_what_they_are_called(layout):
+    x = np.arange(6.0).reshape(2, 3)
+    y = laid_out(x, layout)
+    if layout == "overlapping":
+        assert np.array_equal(y, [[0, 1, 2], [0, 1, 2]]) and y.strides[0] == 0
+    else:
+        assert np.array_equal(y, x)
+    assert y.flags.c_contiguous == (layout == "read-only") and y.flags.writeable == (layout != "read-only") and not np.shares_memory(x, y)
+    for shape in ((), (0,), (1,)):
+        assert laid_out(np.zeros(shape), layout).shape == shape
+
+
+def test_results_that_depend_on_the_layout():
+    for wrong in (by_address, in_the_order_of_memory):
+        with pytest.raises(CheckFailure, match="is not that for contiguous ones"):
+            check_layouts(wrong, **RIGHT)
+    with pytest.raises(CheckFailure, match="the gradient for .* arrays is not"):
+        check_layouts(square, pullback=lambda g, x: 2 * g * in_the_order_of_memory(x) / np.where(x == 0, 1, x), elementwise=True, shrink=False)
+
+
+def test_inputs_that_are_written_to():
+    with pytest.raises(CheckFailure, match="assignment destination is read-only|output array is read-only|was changed"):
+        check_layouts(in_place, **RIGHT)
+    with pytest.raises(CheckFailure, match="argument 0 .* was changed"):
+        check_layouts(lambda x: in_place(x) if x.flags.writeable else x * x, **RIGHT)
+
+
+def test_right_layouts():
+    assert check_layouts(square, **RIGHT).verdict == "passed"
+    for name in ("mm", "cumsum", "sort_elements", "exp", "prod", "view", "permute", "getitem"):
+        assert check_layouts(REGISTRY[name]).verdict == "passed"
+
+
+def add_to_cotangent(g, x):
+    g *= 2
+    return x * g
+
+
+def add_to_argument(g, x):
+    x += 1
+    return 2 * (x - 1) * g
+
+
+def shared(function):
+    """The function with one buffer for every result of a shape."""
+    buffers = {}
+
+    def made(*args):
+        found = function(*args)
+        buffer = buffers.setdefault(np.shape(found), np.empty_like(found))
+        buffer[...] = found
+        return buffer
+
+    return made
+
+
+def push_into(ts, x):
+    ts[0][...] *= 2
+    return x * ts[0]
+
+
+def test_what_is_written_to():
+    for wrong, words, claims in ((in_place, "argument 0 was changed", {}), (square, "the cotangent was changed", {"pullback": add_to_cotangent}),
+                                 (square, "argument 0 was changed", {"pullback": add_to_argument}),
+                                 (square, "tangent 0 was changed", {"pushforward": push_into}),
+                                 (shared(square), "the value that was returned was changed", {}),
+                                 (square, "the gradient that was returned was changed", {"pullback": shared(RIGHT["pullback"])})):
+        with pytest.raises(CheckFailure, match=words):
+            check_mutation(wrong, **(RIGHT | claims))
+
+
+def test_what_is_not_written_to():
+    assert check_mutation(square, **RIGHT).verdict == "passed"
+    assert check_mutation(lambda x: x, **(RIGHT | {"pullback": lambda g, x: g})).verdict == "passed"
+    for name in ("relu", "sort_elements", "overwrite", "cumprod", "where", "view"):
+        assert check_mutation(REGISTRY[name]).verdict == "passed"
+
+
+class Same(Function):
+    """The identity, by the very tensor it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def one_for_both(g, x, y):
+    both = 1 * g
+    return both, both
+
+
+SHARED = {
+    "the argument itself": (lambda x: x, lambda g, x: g.copy(), "the value shares memory with argument 0"),
+    "where nothing is to be done": (lambda x: x if np.all(x > 0) else np.abs(x), lambda g, x: g * np.sign(x), "the value shares"),
+    "a view of it": (lambda x: x[..., ::-1][..., ::-1] if x.ndim else x, lambda g, x: g.copy(), "the value shares memory with argument 0"),
+    "the cotangent": (lambda x: x + 0, lambda g, x: g, "the gradient shares memory with the cotangent"),
+    "an argument as gradient": (lambda x: x * x / 2, lambda g, x: x, "the gradient shares memory with argument 0"),
+    "one gradient for both": (lambda x, y: x + y, one_for_both, "the gradient shares memory with the gradient by argument 0"),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_memory_that_is_shared(name):
+    function, pullback, words = SHARED[name]
+    with pytest.raises(CheckFailure, match=words):
+        check_aliasing(function, **(RIGHT | {"pullback": pullback}))
+
+
+def test_memory_that_is_not_shared():
+    assert check_aliasing(square, **RIGHT).verdict == "passed"
+    assert check_aliasing(lambda x: x, view=True, **(RIGHT | {"pullback": lambda g, x: g.copy()})).verdict == "passed"
+    assert check_aliasing(lambda x, y: x + y).verdict == "passed"  # symgrad gives each its own
+    assert check_aliasing(Same, view=True).verdict == "passed"
+    for name in ("view", "permute", "clone", "add", "relu", "fill"):
+        assert check_aliasing(REGISTRY[name]).verdict == "passed"
+
+
+def test_when_they_do_not_apply(monkeypatch):
+    from symgrad.testing.attack import Attack
+
+    attack = Attack(symgrad.sin)
+    attack.subject.memory, attack.subject.layouts = False, ()
+    for body in (check_layouts, check_mutation, check_aliasing):
+        assert body(attack).verdict == "not applicable"
