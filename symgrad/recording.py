@@ -223,7 +223,7 @@ def _with_parameters(forward: Lifted) -> Lifted:
     return rule
 
 
-FACTORS = ("alpha", "factor", "value", "weight")  # the parameters of ops that are not elementwise which multiply a tensor
+FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # the parameters of ops that bring numbers to a tensor
 
 
 def _general(op: Op) -> Lifted:
@@ -231,10 +231,8 @@ def _general(op: Op) -> Lifted:
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     forward, arity = op.forward, op.arity
-    multiplied = any(p.name in FACTORS for p in op.parameters)
-    if op.parameters and op.kind == "elementwise" or multiplied:
+    if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
         forward = _with_parameters(op.forward)
-    if multiplied:
         make = functools.partial(new, node_class(narrowed(op)))
 
     def function(*args: Any) -> Tensor:

@@ -37,10 +37,7 @@ from numpy import (
     logical_and,
     logical_not,
     logical_or,
-    maximum,
-    minimum,
     reciprocal,
-    sign,
     sin,
     sinh,
     sqrt,
@@ -104,15 +101,39 @@ from symgrad.carriers.structure import (
 pi = math.pi
 
 
+def _ordered(x: Any) -> Any:
+    """Raise TypeError for complex numbers: of two of them none is the larger one."""
+    if x.dtype.kind == "c":
+        raise TypeError("complex numbers are not ordered; use real ones, or the parts of these")
+    return x
+
+
+def sign(x: Any) -> Any:
+    return np.sign(_ordered(x))
+
+
+def maximum(a: Any, b: Any) -> Any:
+    return _ordered(np.maximum(a, b))
+
+
+def minimum(a: Any, b: Any) -> Any:
+    return _ordered(np.minimum(a, b))
+
+
+def _kept(y: Any, x: Any) -> Any:
+    """`y` in the dtype of `x` where that is bfloat16, which a Python number makes float32."""
+    return y.astype(x.dtype) if x.dtype.kind == "V" else y
+
+
 def exp2_derivative(x: Any, order: int) -> Any:
     """d^n/dx^n of 2^x = 2^x log(2)^n, which is smaller than 2^x: so it is 2^(x - 1) · 2 log(2)^n where that may overflow."""
     doubled = indicator(x > 1, x)
-    return exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order)
+    return _kept(exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order), x)
 
 
 def log_derivative(x: Any, base: int) -> Any:
     """The derivative 1 / (x log(base)) of the logarithm to a base."""
-    return (1 / math.log(base)) / x
+    return _kept((1 / math.log(base)) / x, x)
 
 
 def rsqrt(x: Any) -> Any:
@@ -210,26 +231,18 @@ def sigmoid_slope(y: Any, x: Any) -> Any:
     return y * sigmoid(-x)
 
 
-def _ordered(x: Any) -> Any:
-    """Raise TypeError for complex numbers: of two of them none is the larger one."""
-    if x.dtype.kind == "c":
-        raise TypeError("complex numbers are not ordered; use real ones, or the parts of these")
-    return x
-
-
 def logsigmoid(x: Any) -> Any:
-    _ordered(x)
     return minimum(x, 0) - log1p(exp(-abs(x)))
 
 
 def softplus(x: Any, beta: float = 1.0) -> Any:
-    scaled = _ordered(x) if beta == 1 else _ordered(x) * beta
+    scaled = x if beta == 1 else x * beta
     out = maximum(scaled, 0) + log1p(exp(-abs(scaled)))
-    return out if beta == 1 else out / beta
+    return _kept(out if beta == 1 else out / beta, x)
 
 
 def relu(x: Any) -> Any:
-    return maximum(_ordered(x), 0)
+    return maximum(x, 0)
 
 
 def direction(a: Any, b: Any) -> Any:
@@ -278,7 +291,7 @@ def sinc_derivative(x: Any, order: int = 0) -> Any:
         above = (waves[n % 4] - n * above) / far_u
     for n in range(2 * order + 40, order, -1):
         below = (waves[n % 4] - near_u * below) / n
-    return where(far, above, below) * pi**order
+    return _kept(where(far, above, below) * pi**order, x)
 
 
 def _differs(index: Any) -> bool:

@@ -144,12 +144,13 @@ def roll(x: Any, shifts: Any, dims: Any) -> Any:
 
 
 def matmul(a: Any, b: Any) -> Any:
-    return np.matmul(a, b)
+    y = np.matmul(a, b)
+    return y.astype(a.dtype) if a.dtype.kind == "V" else y  # bfloat16 is added up in more digits
 
 
 def mm(a: Any, b: Any) -> Any:
     """The product of vectors and matrices; where they are plain floats by the way that costs least before it begins."""
-    return a.dot(b) if type(a) is type(b) is np.ndarray and a.dtype is float64 is b.dtype else np.matmul(a, b)
+    return a.dot(b) if type(a) is type(b) is np.ndarray and a.dtype is float64 is b.dtype else matmul(a, b)
 
 
 mv = dot = mm

@@ -32,8 +32,13 @@ elementwise("acos", None, lambda xp, y, x: -xp.rsqrt(xp.one_minus_square(x)), do
             doc="The inverse cosine. DLMF 4.23.")
 
 
+def _is_complex(x):
+    return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
+
+
 def _secant_of_atan(xp, x):
-    return xp.hypot(xp.ones_like(x), x)
+    """√(1 + x²), of a real number without overflow."""
+    return xp.sqrt(1 + x * x) if _is_complex(x) else xp.hypot(xp.ones_like(x), x)
 
 
 elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",),
@@ -68,9 +73,6 @@ elementwise("acosh", None, lambda xp, y, x: xp.rsqrt(x - 1) * xp.rsqrt(x + 1), d
 elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=UNIT_OPEN, special=ZERO, aliases=("arctanh",),
             doc="The inverse hyperbolic tangent. DLMF 4.37.")
 elementwise("one_minus_square", None, lambda xp, y, x: -2 * x, public=False, special=((1.0,), (-1.0,)), doc="1 - input², accurate next to ±1.")
-
-def _is_complex(x):
-    return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
 
 
 def _direction_of(xp, y, x):
