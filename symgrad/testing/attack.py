@@ -46,7 +46,8 @@ class Attack:
 
         op = getattr(self.subject, "op", None)
         if op is not None and op.arity is not None:
-            return list(op.argument_names)
+            own, said = list(op.argument_names), names_in(self.claims.formula) or []
+            return said if len(own) == len(said) == 1 else own
         if op is not None:
             return [f"x{i}" for i in range(len(self.shapes))]
         known = argument_names(self.subject.function, names_in(self.claims.formula), len(self.claims.parameters))

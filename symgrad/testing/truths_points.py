@@ -31,6 +31,7 @@ from symgrad.testing.truths_quotients import (
     scaling,
     sides,
     smallest,
+    spread,
     terms,
 )
 from symgrad.testing.truths_reading import Reader, working
@@ -173,6 +174,8 @@ class Points:
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
                 out[p] = decided(rung, k, estimates, row[0], surely)
+                if rung == "relative" and spread(p) > DIGITS // 2 and precise.context.isinf(row[0]):
+                    out[p] = UNDECIDED  # 1 - exp(-x) is 0 for lack of digits
         return out
 
     def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:

@@ -7,6 +7,7 @@ numbers. The floats are for functions of tensors, which choose their branches by
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -73,12 +74,13 @@ def _text(text: str, names: Sequence[str]) -> Reader:
     formula, recorder = parse(plain_text(text)), Recorder(precise, precise.lift_value)
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
 
+    missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
+    if missing:
+        raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
+
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
         with working(digits):
             known = _named(names, cells)
-            missing = [name for name in formula.names if name not in known]
-            if missing:
-                raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
             stack: list[Any] = []
             for step in formula.steps:
                 if step.kind == "number":
