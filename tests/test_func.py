@@ -276,3 +276,10 @@ def test_what_was_not_chosen_leaves_no_trace_in_any_second_derivative():
     leaf = x.clone().requires_grad_()
     (g,) = autograd.grad(f(leaf), leaf, create_graph=True)
     assert autograd.grad(g.sum(), leaf)[0].tolist() == [0.0, 0.0, 0.375]
+
+
+def test_a_nan_of_one_element_costs_no_other_its_next_derivative():
+    x, y = symgrad.tensor([1.0, 1e-300], requires_grad=True), symgrad.tensor([0.0, 0.0], requires_grad=True)
+    first = autograd.grad((x**y).sum(), x, create_graph=True)[0]
+    second = autograd.grad(first.sum(), x, create_graph=True)[0]  # y (y - 1) x**(y - 2), which is 0
+    assert autograd.grad(second.sum(), y)[0].tolist()[0] == -1.0
