@@ -19,19 +19,21 @@ from power_entries import RIGHT, WRONG, Entry
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import silence
+from symgrad.testing.profiles import Profile
 
 for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "right_numbers", "right_arrays"):
     importlib.import_module(_module)
 
-__all__ = ["ENTRIES", "RECORD", "attacked", "checkers", "customary", "measured", "recorded"]
+__all__ = ["BRIEF", "ENTRIES", "RECORD", "attacked", "checkers", "customary", "measured", "recorded"]
 
 ENTRIES = {**{f"wrong/{name}": e for name, e in WRONG.items()}, **{f"right/{name}": e for name, e in RIGHT.items()}}
 RECORD = Path(__file__).with_name("measured.json")
 SEEDS = 20
+BRIEF = Profile("brief", 5, 3, 0.0)  # as dev, with fewer random examples
 WHOLE = 2  # seeds for which every check is run
 
 
-def attacked(entry: Entry, seed: int, checks=None, profile: str = "dev") -> dict[str, str]:
+def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev") -> dict[str, str]:
     """The checks that find something wrong with an op under one seed, and what."""
     attack = Attack(entry.make(), profile=profile, seed=seed, **entry.claims)
     attack.shrink = False  # what is found counts, not how it is told

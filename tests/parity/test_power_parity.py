@@ -1,0 +1,40 @@
+"""What the table of the power corpus says of torch's and JAX's own checkers is what they say."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "power"))
+measuring = pytest.importorskip("measuring")
+SEEDS = range(4)
+SOME = ("wrong/wrong sign", "wrong/gradient off by 1e-6", "wrong/factor detached", "wrong/cotangent clipped", "wrong/mean for sum", "right/x**20")
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_torch_says_what_is_recorded(name):
+    found = measuring.torch_says(measuring.ENTRIES[name], SEEDS)
+    assert [n == len(SEEDS) for n in found] == [n == measuring.SEEDS for n in measuring.recorded()[name]["torch"]]
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_jax_says_what_is_recorded(name):
+    pytest.importorskip("jax")
+    found = measuring.jax_says(measuring.ENTRIES[name], SEEDS)
+    assert [n == len(SEEDS) for n in found] == [n == measuring.SEEDS for n in measuring.recorded()[name]["jax"]]
+
+
+def test_an_op_is_stated_once_for_every_framework():
+    """The value of an op of rules is the same in symgrad and in torch, at the customary point."""
+    import numpy as np
+    import torch
+    from twins_torch import torch_twin
+
+    from symgrad.testing.attack import Attack
+
+    for name, entry in measuring.ENTRIES.items():
+        if entry.rules is not None:
+            xs = measuring.customary(entry, 0)
+            ours = Attack(entry.make(), **entry.claims).subject.value(xs)
+            theirs = torch_twin(entry)(*map(torch.from_numpy, xs)).numpy()
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-300, err_msg=name)

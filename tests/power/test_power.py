@@ -1,0 +1,53 @@
+"""Every wrong op of the corpus is caught and no right one accused, with one seed each (all, where HYPOTHESIS_PROFILE is thorough); and the table."""
+
+import os
+
+import measuring
+import power_table
+import pytest
+from power_entries import RIGHT, WRONG
+
+from symgrad.testing.checks import CHECKS
+
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+RECORD = measuring.recorded()
+
+
+def cases(table):
+    return [pytest.param(entry, k % measuring.SEEDS, id=name) for k, (name, entry) in enumerate(table.items())]
+
+
+@pytest.mark.parametrize("entry, seed", cases(WRONG))
+def test_a_wrong_op_is_caught(entry, seed):
+    checks = RECORD[f"wrong/{entry.name}"]["checks"][:2]
+    if THOROUGH:
+        assert measuring.measured(entry)["caught"] == measuring.SEEDS
+    else:
+        assert measuring.attacked(entry, seed, checks=checks), f"{checks} find nothing"
+
+
+@pytest.mark.parametrize("entry, seed", cases(RIGHT))
+def test_a_right_op_is_not_accused(entry, seed):
+    for each in range(measuring.SEEDS) if THOROUGH else [seed]:
+        assert measuring.attacked(entry, each, profile="dev" if THOROUGH else measuring.BRIEF) == {}
+
+
+def test_the_corpus_is_large_enough_and_every_op_has_its_own_name():
+    assert len(WRONG) >= 70 and len(RIGHT) >= 65
+    assert not set(WRONG) & set(RIGHT)
+
+
+def test_nothing_is_missed_and_nobody_accused():
+    assert list(RECORD) == list(measuring.ENTRIES)
+    assert {name: RECORD[f"wrong/{name}"]["caught"] for name in WRONG} == dict.fromkeys(WRONG, measuring.SEEDS)
+    assert {name: RECORD[f"right/{name}"]["caught"] for name in RIGHT} == dict.fromkeys(RIGHT, 0)
+
+
+def test_each_kind_of_mistake_is_found_by_some_check_and_each_check_finds_some():
+    found = {check for name in WRONG for check in RECORD[f"wrong/{name}"]["checks"]}
+    assert found <= set(CHECKS)
+    assert set(CHECKS) - found <= {"proof"}  # which is not run at the profile dev
+
+
+def test_the_readme_is_the_record():
+    assert power_table.README.read_text() == power_table.text(RECORD)
