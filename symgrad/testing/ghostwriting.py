@@ -84,7 +84,7 @@ def ghostwrite(target: str, formula: str | None = None, domain: str | None = Non
         body = [f"from {module} import {name}  # noqa: F401  # pytest attacks it: it says itself, by symgrad.testing.op, what it claims"]
     else:
         claims = list(_claims(thing, here, module, name, formula, domain))
-        imports = sorted({"import symgrad.testing", f"import {module}"} - {"import symgrad"})
+        imports = ["import symgrad.testing", *(["", f"import {module}"] if module != "symgrad" else [])]
         marking = [*map(str, claims)]
         if hasattr(thing, "__dict__") and not inspect.isbuiltin(thing):
             body = [*imports, "", f"{new} = symgrad.testing.op(", *marking, f")({module}.{name})"]
