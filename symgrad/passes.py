@@ -309,13 +309,16 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 def _chosen(xp: Any, c: Any, g: Any) -> Any:
     """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace.
 
-    Elsewhere `c` stays as it is even where `g` is 0: the next derivative is by `g`.
+    Where `g` is differentiated next, its zeros are so by chance, and only what is NaN is replaced.
     """
     if c.shape != g.shape or not (_has_nan(xp, c.value) or _has_nan(xp, c.tangent) if type(c) is Dual else _has_nan(xp, c)):
         return c
-    zero = xp.logical_and(xp.eq(g, 0), xp.eq(g.tangent, 0)) if type(g) is Dual else xp.eq(g, 0)
-    undefined = xp.logical_or(xp.isnan(c.value), xp.isnan(c.tangent)) if type(c) is Dual else xp.isnan(c)
-    return xp.where(xp.logical_and(zero, undefined), xp.zeros_like(c), c)
+    zero = xp.eq(g, 0)
+    if type(g) is Dual:
+        zero = xp.logical_and(zero, xp.eq(g.tangent, 0))
+    elif type(g) is Tensor and g.requires_grad:
+        zero = xp.logical_and(zero, xp.isnan(c))
+    return xp.where(zero, xp.zeros_like(c), c)
 
 
 def _has_nan(xp: Any, x: Any) -> bool:
