@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def check_complex(attack: Attack, example: Example) -> None:
     """The op on complex numbers: its pullback is the one of torch, the adjoint over the real numbers, Re⟨g, jvp(t)⟩ = Re⟨vjp(g), t⟩, so g conj(f′).
 
     - The pullback is the adjoint of the pushforward, and its derivative symmetric over the real numbers.
-    - Finite differences along t and along i t, with a bound of their error, are what pullback and pushforward say.
+    - Finite differences along t and along i t, with a bound of their error, are what pullback and pushforward say, and the second derivative.
     - Where those along i t are i times those along t the op is holomorphic there, and vjp(i g) = i vjp(g), jvp(i t) = i jvp(t): Cauchy-Riemann.
     - A holomorphic op with real values on the real axis has f(conj z) = conj f(z).
     - On the real axis value and gradient are those for real numbers.
@@ -56,6 +56,8 @@ def check_complex(attack: Attack, example: Example) -> None:
     example = example._replace(cotangent=example.cotangent if value.dtype.kind == "c" else np.real(example.cotangent).copy())
     for name in (*("adjoint",) * attack.subject.forward, *("symmetry",) * (attack.order > 1)):
         CHECKS[name].body(attack, example)
+    if attack.order > 1:
+        second_by_differences(attack, example)
     if by_differences(attack, example):
         cauchy_riemann(attack, example)
         conjugate_symmetry(attack, example)
@@ -73,13 +75,13 @@ def complex_value(attack: Attack, example: Example) -> Array:
         raise NotApplicable(f"it takes no complex numbers: {str(error).splitlines()[0][:120] if str(error) else type(error).__name__}") from error
 
 
-def along(attack: Attack, xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
-    """The derivative of the value along tangents by central differences at three steps, extrapolated, and a bound of its error.
+def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
+    """The derivative of a function along tangents by central differences at three steps, extrapolated, and a bound of its error.
 
     The bound is by how much the last extrapolation moved, and what rounding can do; infinite at a kink, where the two sides do not come together.
     """
     def at(s: float) -> Array:
-        return wide(attack.subject.value([x if t is None else x + s * t for x, t in zip(xs, ts)]))
+        return wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)]))
 
     base, found, bends = at(0.0), [], []
     for k in range(3):
@@ -111,7 +113,7 @@ def by_differences(attack: Attack, example: Example) -> bool:
         found, bounds = [], []
         for tangent in (t, 1j * t):
             ts = [tangent if k == i else None for k in range(count)]
-            true, bound = along(attack, xs, ts)
+            true, bound = along(subject.value, xs, ts)
             found.append(true)
             bounds.append(bound)
             _compare("the pullback is not what finite differences say", joined([product(pulled[i], tangent, x)], each),
@@ -125,7 +127,23 @@ def by_differences(attack: Attack, example: Example) -> bool:
     return holomorphic
 
 
-def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...]) -> None:
+def second_by_differences(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where the second derivative is not what finite differences of the pullback say, by each argument along t and along i t."""
+    subject, xs, g, count = attack.subject, example.xs, example.cotangent, len(example.xs)
+    each = per_element(attack, xs, g.shape)
+    for i, x in enumerate(xs):
+        s, t = (tangents[i] for tangents in example.tangents[:2])
+        if s is None or t is None or x.dtype.kind != "c" or subject.gradient(xs, g)[i] is None:
+            continue
+        found = subject.gradient(xs, g, [s if k == i else None for k in range(count)])[i]
+        for tangent in (t * np.maximum(np.abs(x), 0.1), 1j * t * np.maximum(np.abs(x), 0.1)):
+            true, bound = along(lambda at, i=i: subject.gradient(at, g)[i], xs, [tangent if k == i else None for k in range(count)])  # type: ignore[misc]
+            if true.shape == x.shape:
+                _compare("the second derivative is not what finite differences say", joined([product(found, tangent, x)], each),
+                         joined([product(s, true, x)], each)[0], joined([np.abs(s) * bound], each)[0], (i,), 2)
+
+
+def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...], order: int = 1) -> None:
     """Raise `Wrong` where a derivative is farther from finite differences than their bound, at places where that is small."""
     value, size = found
     size = np.maximum(size, np.abs(true))
@@ -133,7 +151,7 @@ def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, w
         far = np.isfinite(bound) & (bound <= RESOLVED * size) & ~(np.abs(value - true) <= 8 * bound + AGREED * size)
     if far.any():
         at = tuple(int(k) for k in np.argwhere(far)[0])
-        raise Wrong(what, value[at], true[at], index=at, order=1, wrt=wrt)
+        raise Wrong(what, value[at], true[at], index=at, order=order, wrt=wrt)
 
 
 def cauchy_riemann(attack: Attack, example: Example) -> None:
