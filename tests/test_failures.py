@@ -18,8 +18,11 @@ import symgrad
 from symgrad.domains import POSITIVE, Domain, Interval
 from symgrad.testing import CheckFailure, check_linearity, check_op, check_pullback, check_pushforward, check_value
 from symgrad.testing.attack import Attack
+from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import Check, attempt, run
+from symgrad.testing.drawing import Example
 from symgrad.testing.failure import Failure, NotApplicable, OpReport, Result, Wrong, digits, shown
+from symgrad.testing.shrinking import simplest
 from symgrad.testing.snippets import Code
 
 # Ops that a snippet imports from here
@@ -195,10 +198,6 @@ def test_a_value_is_written_so_that_it_comes_back_to_the_last_bit(value):
 def test_an_element_of_a_long_vector_becomes_a_number():
     x = np.linspace(-2.7, 9.3, 100)
     attack = Attack((sine, slope_below), formula="sin(x)")
-    from symgrad.testing.checks import CHECKS
-    from symgrad.testing.drawing import Example
-    from symgrad.testing.shrinking import simplest
-
     example = Example((x,), np.linspace(0.3, 1.7, 100), ((np.full(100, 0.3),),) * 3)
     wrong = attempt(CHECKS["pullback"], attack, example)
     found = simplest(CHECKS["pullback"], attack, example, wrong)
@@ -217,7 +216,8 @@ def test_a_number_in_a_tail_becomes_a_round_one():
             raise Wrong("far")
 
     assert values(failed(far)) == [100.0]
-    assert values(failed(far, domain=(-80, -3))) == [-80.0]
+    (x,) = values(failed(far, domain=(-80, -3)))
+    assert -80 <= x < -71 and x.is_integer()
 
 
 def test_what_only_shows_in_arrays_keeps_the_smallest():
@@ -281,8 +281,10 @@ def test_another_failure_is_not_taken_for_the_same():
             raise Wrong("large", order=1)
         raise ZeroDivisionError("small")
 
-    kinds = {failed(two).wrong.what, failed(two, domain=(2, 3)).wrong.what}
-    assert kinds == {"raised ZeroDivisionError: small", "large"} or kinds == {"large"}
+    x = np.array([0.25, 3.7])
+    attack, example = Attack(sine, framework="numpy"), Example((x,), np.ones(2), ((np.ones(2),),) * 3)
+    found = simplest(body_check(two), attack, example, attempt(body_check(two), attack, example))
+    assert (found.wrong.what, values(found)) == ("large", [2.0])
 
 
 def test_given_inputs_are_reported_as_they_are():

@@ -23,7 +23,7 @@ __all__ = ["simplest"]
 SECONDS, EXAMPLES = 5.0, 200
 NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
 FEW = 12  # elements of an array that are made simple one by one
-ALONE = 64  # elements of an array that are each looked at alone
+ALONE = 64  # elements along an axis of which each is left out once
 DIGITS = 17
 
 
@@ -114,16 +114,17 @@ class Search:
         notes: list[str] = []
         if self.attack.elementwise:
             self.smaller()
-            self.simpler()
+            before = None
+            while before is not self.best:
+                before = self.best
+                self.simpler()
         else:
             notes = self.searched()
         self.plainer()
         return notes
 
     def smaller(self) -> None:
-        """An element alone, else fewer of them."""
-        if self.first(_singles(self.best)):
-            return
+        """Fewer elements, and fewer axes."""
         while self.first(_parts(self.best)):
             pass
 
@@ -207,19 +208,6 @@ def _mapped(example: Example, change: Callable[[np.ndarray], np.ndarray]) -> Exa
 
     return Example(tuple(map(array, example.xs)), array(example.cotangent),
                    tuple(tuple(None if t is None else array(t) for t in s) for s in example.tangents))
-
-
-def _singles(example: Example) -> Iterator[Example]:
-    """Each element of an example by itself, of broadcast arguments with what it meets."""
-    shape = example.cotangent.shape
-    if shape == () or example.cotangent.size > ALONE:
-        return
-    try:
-        wide = _mapped(example, lambda a: np.broadcast_to(a, shape))
-    except ValueError:  # the value has another shape than its arguments
-        return
-    for at in np.ndindex(shape):
-        yield _mapped(wide, lambda a, at=at: np.array(a[at]))  # type: ignore[misc]
 
 
 def _parts(example: Example) -> Iterator[Example]:
