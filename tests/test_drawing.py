@@ -88,6 +88,14 @@ def test_there_are_as_many_random_examples_as_the_profile_says(name):
     assert len(examples) == 20 and not any(same(a, b) for a in examples for b in examples if a is not b)
 
 
+@pytest.mark.parametrize("name", ["pow", "mm"])
+def test_the_three_sets_of_tangents_differ(name):
+    """And the tangents of the arguments, and none is the cotangent; but for the simplest example, which has ones."""
+    for example in edge_examples(attack_on(name), "points"):
+        parts = [example.cotangent, *(t for s in example.tangents for t in s)]
+        assert len({p.tobytes() for p in parts}) == len(parts)
+
+
 def test_shapes_of_each_kind():
     """Points have numbers, vectors and matrices; a broadcast has arguments of several shapes, empty ones too; and so on."""
     attack = attack_on("maximum")
@@ -118,7 +126,7 @@ def test_an_op_cannot_change_what_another_is_given():
 def test_ordinary_numbers_are_on_all_sides_of_one(name):
     """Where the domain is; in the examples that are always there and in those drawn."""
     attack = attack_on(name)
-    for examples in (edge_examples(attack, "points"), drawn(attack, "points")):
+    for examples in (edge_examples(attack, "points"), drawn(Attack(REGISTRY[name], profile="ci"), "points")):
         for i, numbers in enumerate(zip(*columns(examples))):
             for low, high in ((-10, -1), (-1, 0), (0, 1), (1, 10)):
                 if (low + high) / 2 + 0.1 in domain(attack, i):

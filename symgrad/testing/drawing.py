@@ -112,7 +112,7 @@ def finished(attack: Attack, draft: Draft) -> Example:
     """An example of a draft: with a cotangent of the value's shape, and tangents."""
     xs = tuple(x.copy() for x in draft.xs)
     dtype = np.complex128 if any(x.dtype.kind == "c" for x in xs) else np.float64
-    sets = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 1), dtype) if is_active(x) else None for i, x in enumerate(xs))
+    sets = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 3), dtype) if is_active(x) else None for i, x in enumerate(xs))
                  for k in range(3))
     return Example(xs, readable(_value_shape(attack, xs), draft.cotangent, dtype), sets)
 
