@@ -90,8 +90,8 @@ def test_there_are_as_many_random_examples_as_the_profile_says(name):
 
 @pytest.mark.parametrize("name", ["pow", "mm"])
 def test_the_three_sets_of_tangents_differ(name):
-    """And the tangents of the arguments, and none is the cotangent; but for the simplest example, which has ones."""
-    for example in edge_examples(attack_on(name), "points"):
+    """And the tangents of the arguments, and none is the cotangent, where there are enough elements to differ in."""
+    for example in [e for e in edge_examples(attack_on(name), "points") if e.cotangent.size >= 6]:
         parts = [example.cotangent, *(t for s in example.tangents for t in s)]
         assert len({p.tobytes() for p in parts}) == len(parts)
 
