@@ -60,6 +60,10 @@ class Truth(Protocol):
         """One number, chosen as in `moves`, with so many digits that a zero is one for every float."""
         ...
 
+    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """Whether an element of the value is another one within the rounding of the inputs, as next to a jump."""
+        ...
+
 
 def truth_of(attack: Attack) -> Truth | None:
     """The truth about an op: the claimed formula, else its own forward rule; None where there is neither, or where it takes complex numbers."""
@@ -129,8 +133,21 @@ class ElementTruth:
             (d,) = self.points.derivative(k, [point], surely=True)
             if d is None:
                 return None
-            total += coefficient * d
+            with mpmath.workdps(60):
+                total += coefficient * d
         return total
+
+    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """Whether the function takes a value within the inputs' rounding: next to a jump, but not at it, rounding may decide."""
+        points, shape = _points(xs)
+        point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
+        active = [j for j, x in enumerate(xs) if is_active(x)]
+        if not any(point) or any(None in self.points.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
+            return False
+        around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
+                  for signs in itertools.product((1, -1), repeat=len(xs))]
+        near = [d for d in self.points.derivative((0,) * len(xs), around) if d is not None]
+        return bool(near) and min(near) <= value <= max(near)
 
     def changes_sign(self, order: int, xs: Sequence[float]) -> bool:
         """Whether a derivative of a function of one number is zero at one of some numbers, or of different signs."""

@@ -78,6 +78,10 @@ class ArrayTruth:
         return self._number(xs, [precise.lift_value(x) for x in xs], at, wrt, None if cotangent is None else precise.lift_value(cotangent),
                             [_lifted(ts) for ts in tangents], True)
 
+    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """Not known of arrays."""
+        return False
+
     def _number(self, xs: Arrays, cells: Sequence[Any], at: Index, wrt: int | None, g: Any, tangents: Sequence[Any], surely: bool = False) -> Any:
         if wrt is not None:
             place = int(np.ravel_multi_index(at, xs[wrt].shape)) if at else 0

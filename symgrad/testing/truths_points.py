@@ -40,7 +40,7 @@ __all__ = ["Points"]
 
 SMALL, TINY = 1e-6, 1e-40  # what is smaller may be on the scale of a function, or nearly 0; for sure nearly 0 for a function that is smooth at 0
 LARGE = 50  # bits from the smallest number or 1, on whose scale a function may change
-PROBES, SAME = 3, mpmath.mpf("1e-10")
+PROBES, SAME = 6, mpmath.mpf("1e-10")
 TERMS = 4  # of an expansion around 0
 FAR = 20_000  # bits
 FLAT = 20  # digits that may be rounded in a difference that is 0

@@ -20,14 +20,16 @@ Index = tuple[int, ...]
 
 
 def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[np.ndarray], i: int | None = None,
-            cotangent: np.ndarray | None = None, *tangents: Sequence[np.ndarray | None], wrt: Index = ()) -> None:
+            cotangent: np.ndarray | None = None, *tangents: Sequence[np.ndarray | None], wrt: Index = (), of: Any = None) -> None:
     """Raise Wrong if an element is farther from the true one than is allowed; None among the true ones is not compared.
 
-    They are the value at xs, with tangents its tangent, and with an argument i gradients by it. An error counts in ULP of the true number, or of
-    how far it moves when every input moves by its own size, where that is more. Beyond the range of the dtype only the direction is asked for.
+    They are the value at xs, with tangents its tangent, and with an argument i gradients by it, `of` the truth they are from. An error counts in
+    ULP of the true number, or of how far it moves when every input moves by its own size, where that is more. Beyond the range of the dtype only
+    the direction is asked for.
     """
+    of = of or attack.truth
     order = len(tangents) + (i is not None)
-    told: dict[str, Any] = {"order": order, "wrt": wrt, "exact": attack.truth.exact}
+    told: dict[str, Any] = {"order": order, "wrt": wrt, "exact": of.exact}
     got = np.zeros(true.shape) if got is None else np.asarray(got)
     if got.shape != true.shape:
         raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, **told)
@@ -42,14 +44,14 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
     numbers = got.astype(np.float64)
     for at in (tuple(map(int, row)) for row in np.argwhere(~_close(numbers, true, kind, bar))):
         value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
-        if truth is None or order and len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
+        if truth is None or len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
             continue  # where there is no truth; and what is made of several numbers with few digits has few digits
-        measure = _Measure(attack, got.dtype, order, bar, point, lambda at=at: attack.truth.moves(xs, at, i, cotangent, *tangents))  # type: ignore[misc]
+        measure = _Measure(attack, got.dtype, order, bar, point, lambda at=at: of.moves(xs, at, i, cotangent, *tangents))  # type: ignore[misc]
         error = measure(value, truth)
-        if not error <= bar and truth == 0:
-            truth = attack.truth.surely(xs, at, i, cotangent, *tangents)
-            error = 0.0 if truth is None else measure(value, truth)
         if not error <= bar:
+            truth = of.surely(xs, at, i, cotangent, *tangents)
+            error = 0.0 if truth is None else measure(value, truth)
+        if not error <= bar and not (order == 0 and of.beside(xs, at, value, float(kind.eps))):
             raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
 
 
@@ -107,8 +109,11 @@ class _Measure:
         return float(abs(error) / mpmath.ldexp(self.epsilon, int(mpmath.mag(max(abs(size), self.tiny))) - 1))
 
     def _is_strict(self) -> bool:
-        claimed = self.attack.claims.ulp
-        if claimed is None or isinstance(claimed, Mapping) and self.name not in claimed or len(self.attack.names) != 1 or len(self.point) != 1:
+        attack = self.attack
+        claimed = attack.claims.ulp
+        if claimed is None or isinstance(claimed, Mapping) and self.name not in claimed:
+            return False
+        if attack.truth is None or not attack.elementwise or len(attack.names) != 1 or len(self.point) != 1:
             return False
         around = [x * part for part in NEXT for x in self.point if x * part in self.attack.domains[0]]
         return not self.attack.truth.changes_sign(self.order, around)

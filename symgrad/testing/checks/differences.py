@@ -1,0 +1,184 @@
+"""The check of derivatives against finite differences of the op's own values: it asks for no formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check, differentiable
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import is_active
+
+__all__ = ["check_differences", "extrapolated"]
+
+RATIO, STEPS = 3.0, 9
+LONGEST = 0.1  # step: functions have kinks, and repeat themselves, on the scale of 1
+MARGIN = 100.0  # times the error bound, which is an estimate
+VAGUE = 1e-3  # a difference with a larger relative error bound than this decides nothing
+NOISE = 16 * 2.0**-52  # of the op's own values
+FAR, NEAR = 1e8, 1e-100  # numbers beyond are on another scale than the steps
+Arrays = Sequence[np.ndarray]
+ORDINALS = ("value", "gradient", "second derivative", "third derivative")
+
+
+def extrapolated(values: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives at 0, and bounds of their errors, of functions that are known at 0 and at shrinking steps to both sides.
+
+    `values` has along its first axis the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the steps as they
+    are rounded. Central differences are extrapolated to the step 0 (Ridders 1982); of all extrapolations the one that moves least is taken. The
+    bound is by how much it moved, or what rounding of the values can do to it, whichever is larger; infinite where the quotients do not come
+    together, as at a kink or where the function changes on the scale of the steps, and where a value is not finite.
+
+    >>> h = 0.1 / 3.0**np.arange(9)
+    >>> steps = np.concatenate([[0.0], h, -h])
+    >>> found, bound = extrapolated(np.sin(1 + steps), steps)
+    >>> bool(abs(found - np.cos(1.0)) <= bound <= 1e-10)
+    True
+    """
+    base, above, below = values[0], values[1:STEPS + 1], values[STEPS + 1:]
+    best, bound = np.full(base.shape, np.nan), np.full(base.shape, np.inf)
+    row: list[np.ndarray] = []
+    gaps, plain = [], []
+    for k in range(STEPS):
+        right, left = places[1 + k], places[1 + STEPS + k]
+        noise = NOISE * np.maximum(np.maximum(np.abs(above[k]), np.abs(below[k])), np.abs(base)) / right
+        new = [(above[k] - below[k]) / (right - left)]
+        plain.append(new[0])
+        gaps.append(np.abs((above[k] - base) / right - (below[k] - base) / left))
+        for j, previous in enumerate(row):
+            new.append(new[j] + (new[j] - previous) / (RATIO ** (2 * j + 2) - 1))
+            moved = np.maximum(np.abs(new[j + 1] - new[j]), np.abs(new[j + 1] - previous)) + noise
+            better = moved < bound
+            best, bound = np.where(better, new[j + 1], best), np.where(better, moved, bound)
+        row = new
+    kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
+    apart = np.abs(plain[-1] - plain[-2]) > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
+    return best, np.where(kink | apart | ~np.isfinite(best), np.inf, bound)
+
+
+def _smooth(attack: Attack) -> str:
+    """It applies to ops with derivatives that take real numbers."""
+    return differentiable(attack) or ("it takes complex numbers" if any(d.name == "COMPLEX" for d in attack.domains) else "")
+
+
+@check("differences", when=_smooth)
+def check_differences(attack: Attack, example: Example) -> None:
+    """Every derivative is the limit of difference quotients of what the op gives for the order below, as far as these tell.
+
+    The gradient is compared with the values, the second derivative with the gradient, and for an op of which nothing else is known the third
+    with the second.
+
+    >>> import symgrad
+    >>> check_differences(symgrad.tanh).verdict
+    'passed'
+    """
+    xs, g, subject = example.xs, example.cotangent, attack.subject
+    active = [i for i, x in enumerate(xs) if is_active(x)]
+    if not active or np.asarray(subject.value(xs)).dtype.kind != "f" or not g.size:
+        raise NotApplicable("it has no real values")
+    most = min(attack.order, 2 if attack.truth is not None else 3)
+    for order in range(1, most + 1):
+        tangents = example.tangents[:order - 1]
+        if attack.elementwise:
+            for a in active:
+                _by_elements(attack, example, a, order, [_only(t, active[0]) for t in tangents[1:]])
+        else:
+            _along(attack, example, order)
+
+
+def _only(tangents: Sequence[np.ndarray | None], i: int) -> list[np.ndarray | None]:
+    return [t if j == i else None for j, t in enumerate(tangents)]
+
+
+def _by_elements(attack: Attack, example: Example, a: int, order: int, rest: Sequence[Any]) -> None:
+    """The derivatives by argument a of every element of the value, or of the gradients of the order below, all steps at once."""
+    xs, subject = example.xs, attack.subject
+    shape = example.cotangent.shape
+    whole = [np.broadcast_to(x, shape) for x in xs]
+    longest = _room(attack, whole, a, a)
+    h = longest * RATIO ** -np.arange(STEPS).reshape(-1, *[1] * len(shape))
+    moved = np.concatenate([whole[a][None], whole[a] + h, whole[a] - h])
+    stacked = [moved if i == a else np.broadcast_to(x, moved.shape).copy() for i, x in enumerate(whole)]
+    ones = np.ones(moved.shape)
+
+    def unit(i: int, like: np.ndarray) -> list[np.ndarray | None]:
+        return [np.ones(like.shape) if j == i else None for j in range(len(xs))]
+
+    plain = [x.copy() for x in whole]
+    if order == 1:
+        below: list[Any] = [subject.value(stacked)]
+        here: list[Any] = [subject.gradient(plain, np.ones(shape))[a]]
+    else:
+        first = next(i for i, x in enumerate(xs) if is_active(x))
+        lower = [unit(first, moved)] * (order - 2)
+        below = subject.gradient(stacked, ones, *lower)
+        here = subject.gradient(plain, np.ones(shape), *[unit(first, whole[0])] * (order - 2), unit(a, whole[0]))
+    for i, (values, got) in enumerate(zip(below, here)):
+        if values is not None:
+            true, bound = extrapolated(np.asarray(values, np.float64), moved - whole[a])
+            _compare(attack, np.zeros(shape) if got is None else got, true, bound, order, (a,) if order == 1 else (i, a))
+
+
+def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
+    """How long steps of an argument, at its place among all of them, may be inside its domain; 0 where it is on another scale."""
+    out = np.minimum(LONGEST * np.maximum(np.abs(xs[a]), 0.1), LONGEST)
+    domain = attack.domains[min(place, len(attack.domains) - 1)]
+    flat = xs[a].ravel()
+    if any(i.low != -np.inf or i.high != np.inf for i in domain.intervals) or domain.excluded:
+        from symgrad.checking.foreign.drawing import room_in
+
+        room = room_in([domain] * flat.size, flat).reshape(out.shape)
+        out = np.minimum(out, np.where(np.isfinite(room), room, np.inf))
+    sizes = np.max([np.abs(x) for x in xs if is_active(x)], axis=0)
+    least = np.min([np.where(x == 0, 1.0, np.abs(x)) for x in xs if is_active(x)], axis=0)
+    return np.asarray(np.where((sizes < FAR) & (least > NEAR), out, 0.0))
+
+
+def _along(attack: Attack, example: Example, order: int) -> None:
+    """The derivatives along the tangents of an op on arrays."""
+    xs, g, subject = example.xs, example.cotangent, attack.subject
+    direction, rest = example.tangents[0], example.tangents[1:order - 1]
+    longest = LONGEST / 4
+    for x, t, a in zip(xs, direction, range(len(xs))):
+        if t is not None and t.size:
+            room = _room(attack, [x], 0, a)
+            longest = min(longest, float(np.min(room / np.maximum(np.abs(t), 1e-300))))
+    if not longest > 0:
+        return
+    below: Callable[[Arrays], list[Any]]
+    if order == 1:
+        got: list[Any] = [sum(float(np.sum(c * t)) for c, t in zip(subject.gradient(xs, g), direction) if c is not None and t is not None)]
+
+        def below(at: Arrays) -> list[Any]:
+            return [np.sum(subject.value(at) * g)]
+    else:
+        got = subject.gradient(xs, g, *rest, direction)
+
+        def below(at: Arrays) -> list[Any]:
+            return subject.gradient(at, g, *rest)
+    h = longest * RATIO ** -np.arange(STEPS)
+    steps = np.concatenate([[0.0], h, -h])
+    size = max((float(np.max(np.abs(x))) for x in xs if is_active(x) and x.size), default=0.0)
+    columns = [below([x if t is None else x + s * t for x, t in zip(xs, direction)]) for s in steps]
+    for i, found in enumerate(got):
+        if columns[0][i] is not None:
+            values = np.array([np.asarray(c[i], np.float64) for c in columns])
+            true, bound = extrapolated(values, steps.reshape(-1, *[1] * (values.ndim - 1)))
+            bound = bound + NOISE * (size + np.abs(true)) * size / h[-1]  # the arguments are rounded when they move
+            _compare(attack, np.zeros(true.shape) if found is None else np.asarray(found), true, bound, order, () if order == 1 else (i,))
+
+
+def _compare(attack: Attack, got: np.ndarray, true: np.ndarray, bound: np.ndarray, order: int, wrt: tuple[int, ...]) -> None:
+    numbers = np.asarray(got, np.float64)
+    if numbers.shape != true.shape:
+        raise Wrong(f"the {ORDINALS[order]} has the shape {numbers.shape}, and should have {true.shape}", got, order=order, wrt=wrt)
+    told = bound <= VAGUE * np.maximum(np.abs(true), np.abs(numbers))
+    allowed = MARGIN * bound + attack.ulp("float64", order) * 2.0**-52 * np.abs(true)
+    for at in map(tuple, np.argwhere(told & ~(np.abs(numbers - true) <= allowed))):
+        raise Wrong(f"the {ORDINALS[order]} is not the limit of differences of the {ORDINALS[order - 1]}", numbers[at], float(true[at]),
+                    index=tuple(map(int, at)), order=order, wrt=wrt, ulp=float(abs(numbers[at] - true[at]) / np.spacing(max(abs(true[at]), 1e-300))),
+                    exact=f"the difference quotients, to within {bound[at]:.1g}")

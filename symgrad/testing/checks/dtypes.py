@@ -1,0 +1,115 @@
+"""The check of an op in the smaller floating-point types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import mpmath
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.checks.measuring import compare
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import Wrong
+from symgrad.testing.subjects.base import is_active
+
+__all__ = ["check_dtypes"]
+
+PART = 2.0**-20
+Arrays = Sequence[np.ndarray]
+
+
+class _Double:
+    """What an op gives for doubles, in the place of the truth: it has more digits than the smaller types can show."""
+
+    exact = "the op itself for float64"
+
+    def __init__(self, attack: Attack):
+        self.subject = attack.subject
+
+    def value(self, xs: Arrays) -> np.ndarray:
+        """The value."""
+        return _numbers(self.subject.value([x.copy() for x in xs]))
+
+    def gradient(self, xs: Arrays, cotangent: np.ndarray) -> list[np.ndarray | None]:
+        """The pullback."""
+        return [None if g is None else _numbers(g) for g in self.subject.gradient([x.copy() for x in xs], cotangent)]
+
+    def surely(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
+        """One number."""
+        found = self.value(xs) if cotangent is None or wrt is None else self.gradient(xs, cotangent)[wrt]
+        return None if found is None else found[at]
+
+    def moves(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
+        """How far one number moves when each number of the inputs moves by a millionth, in millions."""
+        base, total = self.surely(xs, at, wrt, cotangent), mpmath.mpf(0)
+        inputs = [*xs, *([] if cotangent is None else [cotangent])]
+        for i, x in enumerate(inputs):
+            for place in range(x.size) if is_active(x) else ():
+                moved = [v.copy() for v in inputs]
+                moved[i].reshape(-1)[place] *= 1 + PART
+                found = self.surely(moved[:len(xs)], at, wrt, None if cotangent is None else moved[-1])
+                total += mpmath.inf if found is None or base is None else abs(found - base) / PART
+        return total
+
+    def beside(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
+        """Whether an element of the value is another one when the inputs move by their last places, as next to a jump."""
+        around = [self.value([x * (1 + 2 * s * epsilon) if is_active(x) else x for x in xs])[at] for s in (1, -1)]
+        return None not in around and min(around) <= value <= max(around)
+
+
+def _numbers(x: np.ndarray) -> np.ndarray:
+    out = np.empty(np.size(x), object)
+    out[:] = [mpmath.mpf(float(v)) if np.isfinite(float(v)) else None for v in np.ravel(x).tolist()]
+    return out.reshape(np.shape(x))
+
+
+def _real(attack: Attack) -> str:
+    return "it takes complex numbers" if any(d.name == "COMPLEX" for d in attack.domains) else ""
+
+
+@check("dtypes", draws="low", when=_real)
+def check_dtypes(attack: Attack, example: Example) -> None:
+    """In each smaller floating-point type value and gradient stay in the type, and are true to its own ULP at the numbers as it has them.
+
+    The true ones are those of the formula, or, of arrays and where nothing is claimed, what the op gives for doubles. A type that an op does not
+    claim to take may be refused.
+
+    >>> import symgrad
+    >>> check_dtypes(symgrad.tanh).verdict
+    'passed'
+    """
+    subject, claimed = attack.subject, attack.claims.dtypes
+    whole = np.asarray(subject.value(example.xs)).dtype
+    of = attack.truth if attack.truth is not None and attack.elementwise else _Double(attack)
+    for name in claimed or subject.dtypes:
+        if name == "float64" or name.startswith("complex"):
+            continue
+        dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+        xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
+        g = example.cotangent.astype(dtype)
+        wide = [x.astype(np.float64) if x.dtype == dtype else x for x in xs]
+        try:
+            value = subject.value(xs)
+        except (TypeError, NotImplementedError, RuntimeError):
+            if claimed is None:
+                continue
+            raise
+        _stays(f"the value for {name}", value, dtype, whole)
+        compare(attack, f"the value for {name}", value, of.value(wide), wide, of=of)
+        if not attack.order or whole != np.float64:
+            continue
+        double = g.astype(np.float64)
+        for i, (got, true) in enumerate(zip(subject.gradient(xs, g), of.gradient(wide, double))):
+            if got is not None and true is not None:
+                _stays(f"the gradient for {name}", got, dtype, whole)
+                compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
+
+
+def _stays(what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
+    """The op keeps the type, unless it gives another one for doubles, too."""
+    if whole == np.float64 and np.asarray(got).dtype != dtype:
+        raise Wrong(f"{what} has the dtype {np.asarray(got).dtype}", got)
