@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["simplest"]
 
 SECONDS, EXAMPLES = 5.0, 200
+LAST = 0.2  # of the time is for the cotangent and the tangents
 NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
 FEW = 12  # elements of an array that are made simple one by one
 ALONE = 64  # elements along an axis of which each is left out once
@@ -79,7 +80,7 @@ class Search:
     def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):
         self.check, self.attack, self.best, self.why = check, attack, example, wrong
         self.kind = _kind(wrong)
-        self.end = time.monotonic() + SECONDS
+        self.end = time.monotonic() + SECONDS * (1 - LAST)
         self.known: dict[tuple, Wrong | None] = {}
 
     def again(self, example: Example) -> Wrong | None:
@@ -120,6 +121,7 @@ class Search:
                 self.simpler()
         else:
             notes = self.searched()
+        self.end += SECONDS * LAST
         self.plainer()
         return notes
 
