@@ -2,8 +2,10 @@
 
 import io
 import json
+import pickle
 import re
 import threading
+import time
 
 import ml_dtypes
 import mpmath
@@ -491,3 +493,23 @@ def test_a_search_ends_in_time(monkeypatch):
     monkeypatch.setattr(shrinking, "SECONDS", 0.0)
     found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)
     assert found.inputs["a"].shape == (2, 2) and not found.note
+
+
+def test_a_failure_can_be_pickled():
+    found = failure_of(check_pullback, (sine, slope_below), formula="sin(x)")
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+    again = pickle.loads(pickle.dumps(CheckFailure(found)))
+    assert str(again) == str(found) and again.failure.wrong.ulp == found.wrong.ulp
+
+
+def test_the_difference_is_given_time_and_may_fail(monkeypatch):
+    from symgrad.testing import truths
+
+    def slow(attack, wrong):
+        time.sleep(30)
+
+    for find, expected in ((lambda attack, wrong: sympy.Symbol("x") / 7, "returned - true = x/7"), (lambda attack, wrong: 1 / 0, None), (slow, None)):
+        monkeypatch.setattr(truths, "difference", find, raising=False)
+        monkeypatch.setattr(shrinking, "SYMBOLIC", 0.2)
+        text = str(failure_of(check_pullback, (sine, slope_below), formula="sin(x)"))
+        assert expected in text if expected else "returned - true" not in text

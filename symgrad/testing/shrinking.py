@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["simplest"]
 
 SECONDS, EXAMPLES = 5.0, 200
+SYMBOLIC = 3.0  # seconds for a formula of the difference
 LAST = 0.2  # of the time is for the cotangent and the tangents
 NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
 FEW = 12  # elements of an array that are made simple one by one
@@ -62,16 +64,23 @@ def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any
 
 
 def _difference(attack: Attack, wrong: Wrong) -> Any:
-    """The difference from the truth as a formula, None where there is none; what goes wrong on the way there is not what is reported."""
+    """The difference from the truth as a formula, None where there is none in time; what goes wrong on the way there is not what is reported."""
     from symgrad.testing import truths
 
     find: Callable[..., Any] | None = getattr(truths, "difference", None)
-    if find is None:
-        return None
-    try:
-        return find(attack, wrong)
-    except Exception:
-        return None
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.append(find(attack, wrong))  # type: ignore[misc]
+        except Exception:
+            pass
+
+    if find is not None and attack.shrink:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(SYMBOLIC)
+    return found[0] if found else None
 
 
 class Search:
