@@ -1,0 +1,256 @@
+"""Random programs of ops: functions of tensors that read as text, stay inside every domain, and shrink to a single op."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.creation import tensor
+from symgrad.domains import REAL
+from symgrad.op import REGISTRY, Op
+from symgrad.recording import core
+from symgrad.tensor import Tensor
+from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_ops, fits, guard_for, op_named, parameters
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["Operand", "Program", "Step", "programs"]
+
+NAMES = ("x", "y", "z", "u", "v", "w")
+SHAPES: tuple[Shape, ...] = ((2,), (), (2, 2), (3,), (2, 3), (3, 2))
+LARGE = 30.0  # values beyond it are brought back before the program goes on
+APART = 1e-3  # how far from a kink, a tie or a jump every op is at the program's point
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value of the program by its number (the inputs come first), brought into a domain by one of `GUARDS`."""
+
+    value: int
+    guard: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line: an op of the registry by its name, what it is applied to, and its further arguments."""
+
+    op: str
+    operands: tuple[Operand, ...]
+    parameters: tuple[Any, ...] = ()
+
+    def __call__(self, values: Sequence[Tensor]) -> Tensor:
+        """The op's result, from all values so far."""
+        op = REGISTRY[self.op]
+        given = [GUARDS[o.guard].function(values[o.value]) for o in self.operands]
+        return core(op)(*((given,) if op.arity is None else given), *self.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A function of tensors, made of ops of the registry: `program(*tensors)` is the value of its last line.
+
+    `point` has a value for each input by name, at which no op is near a kink, a tie or a jump, and no value is large. Domains are met at every
+    point: an op that is not defined everywhere gets its argument through a smooth function with values inside, as in log(1 + x*x).
+    It can be pickled, and its repr is the text of its lines.
+
+    >>> step = Step("sin", (Operand(0),))
+    >>> program = Program({"x": np.array([0.5, 1.0])}, (step, Step("log", (Operand(1, "positive"),))))
+    >>> program
+    def program(x):
+        a = sin(x)
+        b = log(1 + a*a)
+        return b
+    # x = [0.5, 1.0]
+    >>> program(*program.arguments()).shape, program.shapes
+    (torch.Size([2]), ((2,),))
+    """
+
+    point: dict[str, np.ndarray]
+    steps: tuple[Step, ...]
+    __name__: str = field(default="program", repr=False)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the inputs."""
+        return tuple(x.shape for x in self.point.values())
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in self.point])
+
+    def arguments(self) -> list[Tensor]:
+        """The point as tensors that require grad."""
+        return [tensor(x, requires_grad=True) for x in self.point.values()]
+
+    def __call__(self, *tensors: Any) -> Tensor:
+        """The value of the last line, for one tensor (or array, or number) per input.
+
+        Raises TypeError for another number of inputs.
+        """
+        if len(tensors) != len(self.point):
+            raise TypeError(f"program takes {len(self.point)} inputs ({', '.join(self.point)}), not {len(tensors)}")
+        values = [t if isinstance(t, Tensor) else tensor(t) for t in tensors]
+        for step in self.steps:
+            values.append(step(values))
+        return values[-1]
+
+    def needed(self) -> Program:
+        """The program without the inputs that no line reads."""
+        read = {o.value for step in self.steps for o in step.operands}
+        names = list(self.point)
+        kept = [k for k, _ in enumerate(names) if k in read]
+        places = {k: n for n, k in enumerate([*kept, *range(len(names), len(names) + len(self.steps))])}
+        steps = tuple(replace(step, operands=tuple(replace(o, value=places[o.value]) for o in step.operands)) for step in self.steps)
+        return Program({new: self.point[names[k]] for new, k in zip(names, kept)}, steps)
+
+    @property
+    def expr(self) -> Any:
+        """The formula of the result over the inputs: a SymPy expression, or an Array of them."""
+        return self(*(tensor(x, requires_grad=True, symbol=name) for name, x in self.point.items())).expr
+
+    def lines(self) -> Iterator[str]:
+        """The steps as text, such as "a = sin(x)"."""
+        names = list(self.point)
+        for step, name in zip(self.steps, _letters()):
+            given = [GUARDS[o.guard].text.format(names[o.value]) for o in step.operands]
+            if REGISTRY[step.op].arity is None:
+                given = [f"[{', '.join(given)}]"]
+            yield f"{name} = {step.op}({', '.join([*given, *map(repr, step.parameters)])})"
+            names.append(name)
+
+    def __repr__(self) -> str:
+        lines = list(self.lines())
+        last = lines[-1].partition(" = ")[0] if lines else list(self.point)[-1]
+        return "\n".join([f"def program({', '.join(self.point)}):", *(f"    {line}" for line in [*lines, f"return {last}"]),
+                          *(f"# {name} = {x.tolist()}" for name, x in self.point.items())])
+
+
+def _letters() -> Iterator[str]:
+    """a, b, c, ..., t, a1, b1, ...: the names of lines, none of which is an input's."""
+    for k in itertools.count():
+        yield from (f"{letter}{k or ''}" for letter in "abcdefghijklmnopqrst")
+
+
+def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = None,
+             inputs: Sequence[Shape] | SearchStrategy[Sequence[Shape]] | None = None) -> SearchStrategy[Program]:
+    """Random programs of up to `depth` ops, each applied to inputs and to results of the ops before it.
+
+    `ops` are names, ops or public functions; without it all public ops that are elementwise with a slope, reductions, linear or of
+    matrices, as far as shapes fit. `inputs` are the shapes of the inputs, or a strategy for them; without it one to three small ones are
+    drawn. Their values are different multiples of 1/8. Every program is evaluated while it is made, so that none is thrown away: where a
+    value becomes large, or an op comes close to a kink, the argument is made small first, and where this does not help the op is left out.
+
+    Programs shrink to one op and to small numbers. Raises ValueError and TypeError for ops that are not in the registry, have no derivative or are
+    made of others; ValueError, when drawn, where no op fits the inputs.
+
+    >>> from hypothesis import find
+    >>> find(programs(ops=["log", "mul"], inputs=[()]), lambda program: "log" in repr(program))
+    def program(x):
+        a = log(1 + x*x)
+        return a
+    # x = 0.125
+    """
+    st = hypothesis_needed().strategies
+    chosen = default_ops() if ops is None else [op_named(op) for op in ops]
+    depths = st.lists(st.none(), min_size=1, max_size=depth).map(len) if isinstance(depth, int) else depth
+    given: Any = inputs  # which mypy cannot tell from a strategy, where hypothesis may be missing
+    if given is None:
+        shapes = st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3)
+    else:
+        shapes = given if isinstance(given, st.SearchStrategy) else st.just(tuple(map(tuple, given)))
+
+    @st.composite
+    def drawn(draw: Any) -> Program:
+        sizes = [tuple(s) for s in draw(shapes)]
+        count = sum(map(math.prod, sizes))
+        left = list(range(max(40, count)))
+        found = [left.pop(draw(st.integers(0, len(left) - 1))) for _ in range(count)]
+        point, at = {}, 0
+        for name, shape in zip([*NAMES, *(f"x{k}" for k in range(len(sizes)))], sizes):
+            point[name] = np.array([(k // 2 + 1) / 8 * (-1) ** k for k in found[at:at + math.prod(shape)]]).reshape(shape)
+            at += math.prod(shape)
+        program = _built(draw, point, chosen, draw(depths))
+        return program if inputs is not None else program.needed()
+
+    return drawn()
+
+
+def _built(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int) -> Program:
+    """A program with so many steps, each drawn among the ops that fit the values there are."""
+    st = hypothesis_needed().strategies
+    values = [tensor(x, requires_grad=True) for x in point.values()]
+    steps: list[Step] = []
+    usable: list[Op] = []
+    for _ in range(depth):
+        shapes = tuple(tuple(v.shape) for v in values)
+        usable = [op for op in ops if _operands(op, shapes)]
+        if not usable:
+            raise ValueError(f"programs: none of the ops fits inputs of the shapes {', '.join(map(str, shapes))}")
+        op = draw(st.sampled_from(usable))
+        every = _operands(op, shapes)
+        latest = [operands for operands in every if len(values) - 1 in operands] if steps and draw(st.integers(0, 7)) < 7 else []
+        step, value = _drawn(draw, op, draw(st.sampled_from(latest or every)), values)
+        if value is not None:
+            steps.append(step)
+            values.append(value)
+    if not steps:  # such as with ops that have a kink at every input
+        for op, operands in ((each, operands) for each in usable for operands in _operands(each, shapes)):
+            step, value = _drawn(draw, op, operands, values)
+            if value is not None:
+                break
+        steps = [step]
+    return Program(point, _live(steps, len(point)))
+
+
+@functools.lru_cache(10000)
+def _operands(op: Op, shapes: tuple[Shape, ...]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of values that an op fits, the first ones first."""
+    return tuple(chosen for chosen in itertools.product(range(len(shapes)), repeat=op.arity or 2) if fits(op, [shapes[i] for i in chosen]))
+
+
+def _drawn(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
+    """An op with drawn parameters and its value, None where that is no good."""
+    return _applied(op, operands, draw(parameters(op, [tuple(values[i].shape) for i in operands])), values)
+
+
+def _applied(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
+    """An op applied to values inside its domains, and once more to small ones if the result is no good."""
+    domains = op.domain or (REAL,)
+    guards = [guard_for(domains[min(k, len(domains) - 1)]) or "" for k in range(len(operands))]
+    for small in (False, True):
+        step = Step(op.name, tuple(Operand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), parameters)
+        with np.errstate(all="ignore"):
+            value = step(values)
+            if _good(value):
+                return step, value
+    return step, None
+
+
+def _good(value: Tensor) -> bool:
+    """Whether a value is finite, of a size to go on with, and not at a kink of the op that made it."""
+    from symgrad.checking.kinks_switches import switches
+
+    numbers = value._value
+    if not np.isfinite(numbers).all() or np.max(np.abs(numbers), initial=0.0) > LARGE or value._node is None:
+        return False
+    return next(switches(value._node, APART), None) is None
+
+
+def _live(steps: Sequence[Step], inputs: int) -> tuple[Step, ...]:
+    """The steps that the last one needs, with their values numbered anew."""
+    needed = {len(steps) - 1}
+    for k in range(len(steps) - 1, -1, -1):
+        if k in needed:
+            needed |= {o.value - inputs for o in steps[k].operands if o.value >= inputs}
+    places = {k: inputs + n for n, k in enumerate(sorted(needed))}
+    return tuple(Step(steps[k].op, tuple(Operand(places[o.value - inputs] if o.value >= inputs else o.value, o.guard) for o in steps[k].operands),
+                      steps[k].parameters) for k in sorted(needed))

@@ -1,0 +1,185 @@
+"""Which ops fit which shapes, with which further arguments, and how a value is brought into an op's domain."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.domains import BOOLEAN, COMPLEX, REAL, Domain, Interval
+from symgrad.op import REGISTRY, Op
+from symgrad.testing.strategies.indexing import axes, indices, permutations
+from symgrad.testing.strategies.needed import hypothesis_needed
+
+__all__ = ["GUARDS", "Guard", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
+
+Shape = tuple[int, ...]
+MOST = 12  # elements of a value
+FIRST = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # which programs shrink to
+
+
+class Guard(NamedTuple):
+    """A smooth function that takes every number into an interval: how it is written, and what it does."""
+
+    text: str
+    function: Callable[[Any], Any]
+    low: float
+    high: float
+
+
+GUARDS = {
+    "": Guard("{0}", lambda x: x, -math.inf, math.inf),
+    "small": Guard("{0}/(1 + {0}*{0})", lambda x: x / (1 + x * x), -0.5, 0.5),
+    "positive": Guard("1 + {0}*{0}", lambda x: 1 + x * x, 1.0, math.inf),
+    "above one": Guard("2 + {0}*{0}", lambda x: 2 + x * x, 2.0, math.inf),
+    "negative": Guard("-1 - {0}*{0}", lambda x: -1 - x * x, -math.inf, -1.0),
+    "between": Guard("0.5 + {0}/(4 + 4*{0}*{0})", lambda x: 0.5 + x / (4 + 4 * x * x), 0.375, 0.625),
+}
+
+
+def guard_for(domain: Domain) -> str | None:
+    """The first guard that takes all numbers into a domain, None if there is none.
+
+    >>> from symgrad.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN
+    >>> [guard_for(d) for d in (REAL, POSITIVE, NONZERO, UNIT_OPEN)]
+    ['', 'positive', 'positive', 'small']
+    """
+    def inside(g: Guard, i: Interval) -> bool:
+        return i.low <= g.low and g.high <= i.high and not (i.open_low and math.isfinite(i.low) and g.low == i.low) \
+            and not (i.open_high and math.isfinite(i.high) and g.high == i.high)
+
+    if domain.integer:
+        return None
+    return next((name for name, g in GUARDS.items() if any(inside(g, i) for i in domain.intervals)
+                 and not any(g.low <= x <= g.high for x in domain.excluded)), None)
+
+
+def op_named(op: Any) -> Op:
+    """An op by its name, itself, or by the public function that calls it.
+
+    Raises ValueError for a name that is not registered, TypeError for what is no op, or is made of several.
+    """
+    found = REGISTRY.get(op) if isinstance(op, str) else op if isinstance(op, Op) else getattr(op, "op", None)
+    if isinstance(op, str) and found is None:
+        raise ValueError(f"programs: no op is called {op!r}")
+    if not isinstance(found, Op) or REGISTRY.get(found.name) is not found:
+        raise TypeError(f"programs: {op!r} is no op of the registry")
+    if found.kind == "composite" or not found.differentiable:
+        raise TypeError(f"programs: {found.name} {'is made of other ops' if found.kind == 'composite' else 'has no derivative'}; name others")
+    return found
+
+
+def default_ops() -> list[Op]:
+    """The public ops of the registry that can be part of a program: elementwise ones with a slope, reductions, linear and matrix ops."""
+    found = [op for op in REGISTRY.values() if op.public and op.differentiable and _usable(op)]
+    return sorted(found, key=lambda op: (FIRST.index(op.name) if op.name in FIRST else len(FIRST), op.name))
+
+
+def _usable(op: Op) -> bool:
+    if op.kind != "elementwise":
+        return op.name in FITS
+    domains = op.domain or (REAL,)
+    return (any(callable(p) or p for p in op.partials) and BOOLEAN not in domains and COMPLEX not in domains
+            and all(guard_for(d) is not None for d in domains))
+
+
+# Whether shapes fit, and what the further arguments are drawn from where they do.
+
+
+class Fit(NamedTuple):
+    """When an op fits the shapes of its operands, and the strategy for its further arguments there."""
+
+    fits: Callable[..., bool]
+    parameters: Callable[..., Any] = lambda *shapes: ((),)  # a strategy, or all there are
+
+
+def _lanes(shape: Shape) -> Any:
+    return axes(len(shape), negative=False).map(lambda a: a if isinstance(a, tuple) else (a,))
+
+
+def _kept(shape: Shape) -> Any:
+    """Axes to reduce, and whether they are kept."""
+    st = hypothesis_needed().strategies
+    return st.tuples(_lanes(shape), st.booleans())
+
+
+def _spread(shape: Shape) -> Any:
+    """Axes along which two elements or more meet, the correction 1, and whether they are kept."""
+    st = hypothesis_needed().strategies
+    wide = _lanes(shape).map(lambda row: row if math.prod(shape[a] for a in row) > 1 else tuple(range(len(shape))))
+    return st.tuples(wide, st.just(1), st.booleans())
+
+
+def _along(*shapes: Shape) -> Any:
+    return axes(len(shapes[0]), several=False, negative=False).map(lambda a: (a,))
+
+
+def _factors(shape: Shape) -> Any:
+    size = math.prod(shape)
+    return [((size,),), *(((n, size // n),) for n in range(1, size + 1) if size % n == 0)]
+
+
+def _basic(shape: Shape) -> Any:
+    """Basic indices that leave something."""
+    return indices(shape, advanced=False).map(lambda index: (index if np.empty(shape)[index].size else 0,))
+
+
+def _some(shape: Shape) -> bool:
+    return len(shape) > 0 and math.prod(shape) > 0
+
+
+def _square(shape: Shape) -> bool:
+    return len(shape) == 2
+
+
+WEIGHTS = ((1, 1), (0.5, 2.0))
+FITS: dict[str, Fit] = {
+    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "logsumexp"), Fit(_some, _kept)),
+    **dict.fromkeys(("var", "std"), Fit(lambda a: len(a) > 0 and math.prod(a) > 1, _spread)),
+    **dict.fromkeys(("cumsum", "cumprod"), Fit(_some, _along)),
+    **dict.fromkeys(("softmax", "log_softmax"), Fit(_some, lambda a: _along(a).map(lambda row: (row,)))),
+    "flip": Fit(_some, lambda a: _lanes(a).map(lambda row: (row,))), "reshape": Fit(_some, _factors), "getitem": Fit(_some, _basic),
+    "permute": Fit(lambda a: len(a) > 1, lambda a: permutations(len(a)).map(lambda order: (order,))),
+    "expand": Fit(lambda a: 2 * math.prod(a) <= MOST, lambda a: [((2, *a),)]),
+    "stack": Fit(lambda a, b: a == b and 2 * math.prod(a) <= MOST and len(a) > 0, _along),
+    "cat": Fit(lambda a, b: a == b and 2 * math.prod(a) <= MOST and len(a) > 0, _along),
+    "t": Fit(_square, lambda a: [((1, 0),)]), "trace": Fit(_square),
+    "diag": Fit(lambda a: len(a) in (1, 2) and a[0] * a[-1] <= MOST, lambda a: [(0,)]),
+    **dict.fromkeys(("tril", "triu"), Fit(_square, lambda a: [(0,), (1,), (-1,)])),
+    "dot": Fit(lambda a, b: len(a) == 1 and a == b), "mv": Fit(lambda a, b: len(a) == 2 and b == a[1:]),
+    "mm": Fit(lambda a, b: len(a) == len(b) == 2 and a[1] == b[0] and a[0] * b[1] <= MOST),
+    "addmm": Fit(lambda c, a, b: len(a) == len(b) == 2 and a[1] == b[0] and c == (a[0], b[1]), lambda *_: WEIGHTS),
+    "addmv": Fit(lambda c, a, b: len(a) == 2 and b == a[1:] and c == a[:1], lambda *_: WEIGHTS),
+    "addr": Fit(lambda c, a, b: len(a) == len(b) == 1 and c == (*a, *b), lambda *_: WEIGHTS),
+    "cross": Fit(lambda a, b: a == b and a[-1:] == (3,), lambda *_: [(-1,)]), "mse_loss": Fit(lambda a, b: a == b, lambda *_: [("mean",), ("sum",)]),
+}
+
+
+def fits(op: Op, shapes: Sequence[Shape]) -> bool:
+    """Whether an op takes operands of these shapes.
+
+    An op that is not known here fits where its own `shapes` are those; an elementwise one where they broadcast.
+    """
+    return _fits(op, tuple(shapes))
+
+
+@functools.lru_cache(10000)
+def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
+    if op.name in FITS:
+        return FITS[op.name].fits(*shapes)
+    if op.kind != "elementwise":
+        return shapes == tuple(op.shapes or ((3, 4),) * (op.arity or 2))
+    try:
+        return math.prod(np.broadcast_shapes(*shapes)) <= MOST
+    except ValueError:
+        return False
+
+
+def parameters(op: Op, shapes: Sequence[Shape]) -> Any:
+    """The strategy for an op's further arguments at operands of shapes that it fits; its own `examples` where it is not known here."""
+    found = FITS[op.name].parameters(*shapes) if op.name in FITS else op.examples or ((),)
+    st = hypothesis_needed().strategies
+    return found if isinstance(found, st.SearchStrategy) else st.sampled_from(tuple(found))
