@@ -6,14 +6,19 @@ again under the same name (a notebook cell that runs twice), where a built-in on
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from symgrad import op as ops
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.lift import install, traced
 from symgrad.op import REGISTRY, Op
+from symgrad.operands import kept_narrow
 from symgrad.tensor import Tensor
 
 __all__ = ["elementwise", "linear", "multilinear", "primitive"]
@@ -39,7 +44,7 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
             raise TypeError(f"{name}: rule {i} is {rule!r}, which cannot be called; a rule is a function of the namespace xp and the arguments")
     before = REGISTRY.pop(name, None)
     try:
-        op = constructor(name, *rules, **rest)
+        op = REGISTRY[name] = _kept_narrow(constructor(name, *rules, **rest))
         function = install(op)
     except BaseException:
         REGISTRY.pop(name, None)
@@ -48,6 +53,31 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
         raise
     _own[name] = names
     return function
+
+
+def _narrow(x: Any) -> bool:
+    """Whether an array or a Tensor is in bfloat16."""
+    return getattr(getattr(x, "_value", x), "dtype", np.dtype(float)).kind == "V"
+
+
+def _kept_narrow(op: Op) -> Op:
+    """The op whose value and derivatives stay in bfloat16 where its rules put Python numbers, which NumPy thinks wider, beside a tensor."""
+    @functools.wraps(op.forward)
+    def forward(xp: Any, *args: Any) -> Any:
+        y = op.forward(xp, *args)
+        given = args[:1] if op.arity is None else args[:op.arity]
+        x = next(filter(_narrow, given[0] if op.arity is None else given), None)
+        return y if x is None or _narrow(y) else kept_narrow(y, x.dtype)
+
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        out = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        return tuple(c if c is None or _narrow(c) else xp.astype(c, g.dtype) for c in out) if _narrow(g) else out
+
+    def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
+        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        return t if t is None or not _narrow(y) or _narrow(t) else xp.astype(t, y.dtype)
+
+    return replace(op, forward=forward, **({} if op.vjp is None else {"vjp": vjp, "jvp": jvp}))
 
 
 def _forget(name: str) -> None:

@@ -554,3 +554,13 @@ def test_another_thread_that_does_not_record_changes_nothing(make):
     finally:
         done.set()
         thread.join()
+
+
+def test_numbers_in_the_rules_of_an_own_op_do_not_widen_bfloat16(declare):
+    half = declare("half_of_square", lambda xp, x: x * x / 2, lambda xp, y, x: 1.0 * x)
+    x = T([1.0, 2.0], dtype=symgrad.bfloat16, requires_grad=True)
+    (first,) = symgrad.autograd.grad(half(x).sum(), x, create_graph=True)
+    (second,) = symgrad.autograd.grad(first.sum(), x)
+    value, tangent = jvp(half, (x,), (x,))
+    assert {t.dtype for t in (half(x), first, second, value, tangent)} == {symgrad.bfloat16}
+    assert half(x.to(symgrad.float32)).dtype == symgrad.float32

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import symgrad
+from symgrad import extending
 from symgrad.autograd import Function
-from symgrad.op import REGISTRY, Op
-from symgrad.op import elementwise as elementwise_op
+from symgrad.op import Op
 
 __all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "one_where", "right", "rules_of", "stopped", "unregistered", "wrong"]
 
@@ -54,12 +54,12 @@ class Entry:
     point: str = "normal"
 
 
-def unregistered(constructor: Callable[..., Op], *rules: Any, **rest: Any) -> Op:
-    """An op that the registry does not keep."""
+def unregistered(constructor: Callable[..., Any], *rules: Any, **rest: Any) -> Op:
+    """An op declared with `symgrad.elementwise` or its like, which the registry does not keep."""
     try:
-        return constructor("op_under_attack", *rules, **rest)
+        return constructor("op_under_attack", *rules, **rest).op
     finally:
-        REGISTRY.pop("op_under_attack", None)
+        extending._forget("op_under_attack")
 
 
 def stopped(x: Any) -> Any:
@@ -120,7 +120,7 @@ def rules_of(table: dict[str, Entry], name: str, category: str, says: str, forwa
             return function_of(rules)
     else:
         def make() -> Any:
-            return unregistered(elementwise_op, forward, *partials)
+            return unregistered(symgrad.elementwise, forward, *partials)
 
     _enter(table, Entry(name, category, says, make, claims, rules, point))
     return rules

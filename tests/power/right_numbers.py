@@ -6,7 +6,6 @@ import numpy as np
 from power_entries import Rules, one_where, right, unregistered
 
 import symgrad
-from symgrad.op import elementwise, primitive
 
 
 def series_or(x, small, xp, series, otherwise):
@@ -155,19 +154,19 @@ right("helper of one's own", "orders", "the gradient is itself a function with a
 
 @right("pullback and pushforward", "modes", "both written out", formula="tanh(x)", elementwise=True)
 def both_written():
-    return unregistered(primitive, lambda xp, x: xp.tanh(x), vjp=lambda xp, g, y, x: g * xp.sech_square(x), jvp=lambda xp, t, y,
+    return unregistered(symgrad.primitive, lambda xp, x: xp.tanh(x), vjp=lambda xp, g, y, x: g * xp.sech_square(x), jvp=lambda xp, t, y,
           x: t * xp.sech_square(x))
 
 
 @right("constant partials", "modes", "partials that are numbers", formula="2*a - 3*b")
 def constant_partials():
-    return unregistered(elementwise, lambda xp, a, b: 2 * a - 3 * b, 2, -3)
+    return unregistered(symgrad.elementwise, lambda xp, a, b: 2 * a - 3 * b, 2, -3)
 
 
 @right("condition as an argument", "arguments", "the first argument is a truth value", formula=lambda xp, c, a: xp.where(c, a, 2 * a),
        domain={"c": symgrad.domains.BOOLEAN, "a": "real"})
 def condition():
-    return unregistered(elementwise, lambda xp, c, a: xp.where(c, a, 2 * a), None, lambda xp, y, c,
+    return unregistered(symgrad.elementwise, lambda xp, c, a: xp.where(c, a, 2 * a), None, lambda xp, y, c,
           a: xp.where(c, xp.ones_like(a), 2 * xp.ones_like(a)))
 
 
