@@ -7,7 +7,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Program:
 
     point: dict[str, np.ndarray]
     steps: tuple[Step, ...]
-    __name__: str = field(default="program", repr=False)
+    __name__ = "program"
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -126,6 +126,9 @@ class Program:
                 given = [f"[{', '.join(given)}]"]
             yield f"{name} = {step.op}({', '.join([*given, *map(repr, step.parameters)])})"
             names.append(name)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
 
     def __repr__(self) -> str:
         lines = list(self.lines())
