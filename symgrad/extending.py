@@ -77,7 +77,7 @@ def _kept_narrow(op: Op) -> Op:
         t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
         return t if t is None or not _narrow(y) or _narrow(t) else xp.astype(t, y.dtype)
 
-    return replace(op, forward=forward, **({} if op.vjp is None else {"vjp": vjp, "jvp": jvp}))
+    return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp)
 
 
 def _forget(name: str) -> None:
