@@ -109,3 +109,17 @@ def test_the_absolute_value_is_differentiated_again_and_in_both_modes():
 
 def _along(f):
     return lambda t: symgrad.func.jvp(f, (t,), (symgrad.ones_like(t),))[1]
+
+
+def test_spreads_of_complex_numbers_are_real():
+    z = symgrad.tensor([1 + 1j, -0.5 + 0.3j], requires_grad=True)
+    variance = symgrad.var(z)
+    assert not variance.is_complex() and variance.item() == pytest.approx(1.37) and symgrad.std(z).item() == pytest.approx(1.37**0.5)
+    (gradient,) = autograd.grad(variance, z)
+    assert symgrad.allclose(gradient, symgrad.tensor([1.5 + 0.7j, -1.5 - 0.7j]))
+    tangent = symgrad.tensor([1j, 1.0 + 0j])
+    for f in (symgrad.var, symgrad.std, symgrad.norm):
+        along = symgrad.func.jvp(f, (z.detach(),), (tangent,))[1]
+        step = 1e-6
+        moved = f(z.detach() + step * tangent) - f(z.detach() - step * tangent)
+        assert not along.is_complex() and along.item() == pytest.approx(moved.item() / (2 * step), abs=1e-9)

@@ -2,6 +2,7 @@
 
 from symgrad.domains import POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 from symgrad.op import composite, elementwise
+from symgrad.ops.rules import is_complex, real_product
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
@@ -32,13 +33,9 @@ elementwise("acos", None, lambda xp, y, x: -xp.rsqrt(xp.one_minus_square(x)), do
             doc="The inverse cosine. DLMF 4.23.")
 
 
-def _is_complex(x):
-    return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
-
-
 def _secant_of_atan(xp, x):
     """√(1 + x²), of a real number without overflow."""
-    return xp.sqrt(1 + x * x) if _is_complex(x) else xp.hypot(xp.ones_like(x), x)
+    return xp.sqrt(1 + x * x) if is_complex(x) else xp.hypot(xp.ones_like(x), x)
 
 
 elementwise("atan", None, lambda xp, y, x: xp.square(1 / _secant_of_atan(xp, x)), special=ZERO, aliases=("arctan",),
@@ -77,7 +74,7 @@ elementwise("one_minus_square", None, lambda xp, y, x: -2 * x, public=False, spe
 
 def _direction_of(xp, y, x):
     """sign(x); of a complex number x / |x|, and 0 at 0."""
-    if not _is_complex(x):
+    if not is_complex(x):
         return xp.sign(x)
     length = xp.abs(x)  # the result is not saved
     zero = xp.eq(length, 0)
@@ -87,10 +84,9 @@ def _direction_of(xp, y, x):
 def _abs_jvp(xp, tangents, y, args):
     """The part of the tangent along x: Re(conj(x / |x|) t)."""
     (t,), (x,) = tangents, args
-    if not _is_complex(x):
+    if not is_complex(x):
         return t * xp.sign(x)
-    along = xp.view_as_real(_direction_of(xp, y, x)) * xp.view_as_real(t)
-    return xp.getitem(along, (..., 0)) + xp.getitem(along, (..., 1))
+    return real_product(xp, _direction_of(xp, y, x), t)
 
 
 elementwise("abs", None, _direction_of, jvp=_abs_jvp, integers=True, special=ZERO, aliases=("absolute",), doc="|input|; the derivative at 0 is 0.")

@@ -4,7 +4,7 @@ import math
 
 from symgrad import return_types
 from symgrad.op import composite, linear, primitive
-from symgrad.ops.rules import axes, axis, count, numbered, spread, unsqueezed
+from symgrad.ops.rules import axes, axis, count, is_complex, numbered, real_product, spread, unsqueezed
 
 
 def _axes(xp, input, dim=None, keepdim=False):
@@ -172,7 +172,9 @@ def _freedom(x, dim, correction):
 
 
 def _var(xp, input, dim, correction, keepdim):
-    return xp.sum(xp.square(_centred(xp, input, dim)), dim, keepdim) / _freedom(input, dim, correction)
+    centred = _centred(xp, input, dim)
+    squares = real_product(xp, centred, centred) if is_complex(input) else xp.square(centred)
+    return xp.sum(squares, dim, keepdim) / _freedom(input, dim, correction)
 
 
 def _var_vjp(xp, g, y, x, dim, correction, keepdim):
@@ -180,7 +182,7 @@ def _var_vjp(xp, g, y, x, dim, correction, keepdim):
 
 
 def _var_jvp(xp, t, y, x, dim, correction, keepdim):
-    return 2 * xp.sum(t * _centred(xp, x, dim), dim, keepdim) / _freedom(x, dim, correction)
+    return 2 * xp.sum(real_product(xp, _centred(xp, x, dim), t), dim, keepdim) / _freedom(x, dim, correction)
 
 
 def _inverse(xp, y):
@@ -232,7 +234,7 @@ def _norm_vjp(xp, g, y, x, dim, keepdim):
 
 
 def _norm_jvp(xp, t, y, x, dim, keepdim):
-    return xp.sum(t * x, dim, keepdim) * _inverse(xp, y)
+    return xp.sum(real_product(xp, x, t), dim, keepdim) * _inverse(xp, y)
 
 
 primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, keepdim), vjp=_norm_vjp, jvp=_norm_jvp, public=False,

@@ -65,3 +65,16 @@ def sizes(shape):
 def numbered(name):
     """Node names of a reduction, which torch numbers 1 where axes are named and 0 where it is over everything."""
     return lambda node: f"{name}Backward{int(not isinstance(node.args[1], Every))}"
+
+
+def is_complex(x):
+    """Whether an array or a Tensor is one of complex numbers; formulas and numbers of many digits say nothing of it."""
+    return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
+
+
+def real_product(xp, a, b):
+    """Re(conj(a) b), the product over the real numbers."""
+    if not is_complex(a):
+        return a * b
+    parts = xp.view_as_real(a) * xp.view_as_real(b)
+    return xp.getitem(parts, (..., 0)) + xp.getitem(parts, (..., 1))
