@@ -112,6 +112,19 @@ def test_softmax_where_one_element_dominates(row, i):
             assert abs(true) < TINY or ulps(got - true, true) <= 8, (name, got, true)
 
 
+def test_second_derivative_of_log_softmax_where_one_element_dominates():
+    """The Hessian of Σ g log_softmax(x) is Σg (p pᵀ - diag p); the largest element's part in it is as small as what all others come to."""
+    x = symgrad.tensor([0.0, -40.0, -50.0], requires_grad=True)
+    g, v = [1.0, 2.0, -0.5], [0.5, -3.0, 2.0]
+    (first,) = autograd.grad(symgrad.log_softmax(x, 0), x, symgrad.tensor(g), create_graph=True)
+    (found,) = autograd.grad(first, x, symgrad.tensor(v))
+    with mpmath.workdps(60):
+        q = softmax_of([mpf(0), mpf(-40), mpf(-50)])
+        for i, got in enumerate(found.tolist()):
+            true = sum(g) * sum(q[i] * q[j] * (mpf(v[j]) - mpf(v[i])) for j in range(3))
+            assert ulps(got - true, true) <= 64
+
+
 def test_hessian_of_logsumexp_where_one_element_dominates():
     x = symgrad.tensor([0.0, -40.0, -50.0], requires_grad=True)
     (p,) = autograd.grad(symgrad.logsumexp(x, 0), x, create_graph=True)

@@ -44,9 +44,16 @@ def _softmax_product(xp, t, y, dim):
     return y * (t - xp.sum(t * y, dim, True))
 
 
+def _sum_of_others(xp, g, y, dim):
+    """Σ g - g, where the g that stands at the largest y is added up apart: beside it what all others come to would be rounded away."""
+    top = g * xp.indicator(xp.eq(y, xp.amax(y, dim, True)), y)
+    rest = g - top
+    return (xp.sum(rest, dim, True) - rest) + (xp.sum(top, dim, True) - top)
+
+
 def _log_softmax_vjp(xp, g, y, x, dim):
     """g - softmax(x) Σ g, where what an element takes from itself is 1 - exp(y), and softmax(x) = softmax(y)."""
-    return -xp.expm1(y) * g - xp.softmax(y, dim) * (xp.sum(g, dim, True) - g)
+    return -xp.expm1(y) * g - xp.softmax(y, dim) * _sum_of_others(xp, g, y, dim)
 
 
 def _log_softmax_jvp(xp, t, y, x, dim):
