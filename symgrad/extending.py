@@ -57,7 +57,8 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
 
 def _narrow(x: Any) -> bool:
     """Whether an array or a Tensor is in bfloat16."""
-    return getattr(getattr(x, "_value", x), "dtype", np.dtype(float)).kind == "V"
+    dtype = getattr(getattr(x, "_value", x), "dtype", None)  # which is None where elements have no machine type
+    return dtype is not None and dtype.kind == "V"
 
 
 def _kept_narrow(op: Op) -> Op:
