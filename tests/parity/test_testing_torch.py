@@ -130,6 +130,7 @@ WRONG = {
     "alias": (lambda x: x.view_as(x), {"formula": "x"}, "aliasing"),
     "state": (Counter(), {"elementwise": True, "framework": "torch"}, "determinism"),
     "strides": (lambda x: torch.sin(x) if x.is_contiguous() else torch.cos(x), {"elementwise": True}, "layouts"),
+    "low": (lambda x: torch.exp(x) if x.dtype == torch.float64 else torch.exp(x) * 1.1, {"formula": "exp(x)", "domain": (-3, 3)}, "dtypes"),
     "batch": (lambda x: torch.sin(x) * (2 if torch._C._functorch.is_batchedtensor(x) else 1), {"elementwise": True}, "batching"),
 }
 
@@ -155,7 +156,7 @@ RIGHT = {
     "gelu": (F.gelu, {"formula": X * (1 + sympy.erf(X / sympy.sqrt(2))) / 2, "domain": (-1, 4)}),
     "erf": (torch.special.erf, {"formula": sympy.erf(X), "domain": (-5, 5), "order": 2}),
     "log1p": (torch.special.log1p, {"formula": "log1p(x)", "domain": "positive"}),
-    "expm1": (torch.special.expm1, {"formula": "expm1(x)", "domain": (-10, 10)}),
+    "expm1": (torch.special.expm1, {"formula": "expm1(x)", "domain": (-5, 10)}),
     "matmul": (torch.matmul, {"formula": lambda xp, a, b: xp.matmul(a, b), "shapes": ((2, 3), (3, 2)), "order": 1}),
     "a module": (torch.nn.Softsign(), {"elementwise": True, "order": 1}),
     "complex": (torch.square, {"formula": "x^2", "complex": True, "order": 2}),
