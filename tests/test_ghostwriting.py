@@ -146,7 +146,7 @@ def test_other_frameworks_are_named(monkeypatch) -> None:
 @pytest.mark.parametrize("doc, formula", [
     ("log(1 + exp(x)), without overflow.", "log(1 + exp(x))"), ("The function f(x) = x*exp(-x) of Ricker.", "x*exp(-x)"),
     ("Computes `x**2 + 1`.", "x**2 + 1"), ("x*tanh(x) for positive x", "x*tanh(x)"), ("y = sin(x) / x\n\nMore.", "sin(x) / x"),
-    ("Something of x.", None), ("x", None), ("exec('x')", None), ("", None)])
+    ("exp(t), a function of x", None), ("Something of x.", None), ("x", None), ("exec('x')", None), ("", None)])
 def test_formulas_in_docstrings(doc: str, formula: str | None) -> None:
     assert next((t for t in _said(doc) if _read(t, {"x"})), None) == formula
 

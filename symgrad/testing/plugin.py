@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from symgrad.testing.plugin_items import OpItem, OpUnderTest, tests_of
-from symgrad.testing.plugin_options import options_of, targets_of
+from symgrad.testing.plugin_options import is_id, options_of, targets_of
 from symgrad.testing.plugin_reports import Tally
 
 __all__ = ["Plugin", "listed"]
@@ -47,6 +47,11 @@ class Plugin:
         return list(tests_of(collector, OpUnderTest(thing, name, self.options), f"{name}[{{}}]"))
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Our ids are no files: pytest need not look for them."""
+        self.config.args[:] = [argument for argument in self.config.args if not is_id(argument)]
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Add the tests of the ops that were named on the command line."""
         if not self.targets:
@@ -57,7 +62,7 @@ class Plugin:
             if target.module not in modules:
                 modules[target.module] = Group.from_parent(root, name=target.module, path=target.file or session.path)
             parent = Group.from_parent(modules[target.module], name=target.name)
-            made = list(tests_of(parent, OpUnderTest(target.op, target.name, self.options), "{}"))
+            made = list(tests_of(parent, OpUnderTest(target.op, target.name, self.options), "{}", target.only))
             for item in made:
                 parent.ihook.pytest_itemcollected(item=item)
             parent.ihook.pytest_collectreport(report=pytest.CollectReport(parent.nodeid, "passed", None, [*made]))

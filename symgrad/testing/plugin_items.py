@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,11 +21,10 @@ from symgrad.testing.checks.base import silence
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.failure import CheckFailure, NotApplicable, Result
 from symgrad.testing.formulas import is_function
-from symgrad.testing.plugin_options import Options
+from symgrad.testing.plugin_options import ACCURACY, Options
 
-__all__ = ["ACCURACY", "AccuracyItem", "CheckItem", "OpUnderTest", "tests_of"]
+__all__ = ["AccuracyItem", "CheckItem", "OpUnderTest", "tests_of"]
 
-ACCURACY = "accuracy"
 SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
 
 
@@ -113,6 +113,14 @@ class OpItem(pytest.Item):
             if value not in (None, ""):
                 self.user_properties.append((f"symgrad.{key}", value))
 
+    def again(self) -> str:
+        """The command that runs this test alone."""
+        words = [self.nodeid]
+        for name in ("profile", "orders", "dtypes", "ulp", "seed"):
+            given = self.config.getoption(f"symgrad_{name}")
+            words += [] if given is None else [f"--symgrad-{name}", given]
+        return shlex.join(["pytest", *words])
+
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the op is written."""
         file, line = self.tested.place()
@@ -135,6 +143,7 @@ class CheckItem(OpItem):
             result = run(CHECKS[self.check], self.tested.attack)
         self.tell(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
         if result.failure is not None:
+            result.failure.command = self.again()
             raise CheckFailure(result.failure)
         if result.verdict == "not applicable":
             pytest.skip(result.reason)
@@ -209,9 +218,10 @@ def order(result: Result) -> int | None:
     return None if result.failure is None else result.failure.wrong.order
 
 
-def tests_of(parent: pytest.Collector, tested: OpUnderTest, form: str) -> Iterator[pytest.Item]:
-    """The tests of an op, named by `form`, such as "swish[{}]"."""
+def tests_of(parent: pytest.Collector, tested: OpUnderTest, form: str, only: frozenset[str] = frozenset()) -> Iterator[pytest.Item]:
+    """The tests of an op, all or `only` some, named by `form`, such as "swish[{}]"."""
     for check in tested.options.checks:
-        yield CheckItem.from_parent(parent, name=form.format(check), tested=tested, check=check)
-    if tested.options.accuracy:
+        if check in only or not only:
+            yield CheckItem.from_parent(parent, name=form.format(check), tested=tested, check=check)
+    if ACCURACY in only or not only and tested.options.accuracy:
         yield AccuracyItem.from_parent(parent, name=form.format(ACCURACY), tested=tested, check=ACCURACY)

@@ -11,8 +11,9 @@ import pytest
 from symgrad.testing.plugin_modules import NotThere, module_named, ops_in, split, thing_named
 from symgrad.testing.profiles import PROFILES, Profile
 
-__all__ = ["Options", "Target", "options_of", "targets_of"]
+__all__ = ["ACCURACY", "Options", "Target", "is_id", "options_of", "targets_of"]
 
+ACCURACY = "accuracy"  # what the scan is called among the checks
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
 
 
@@ -29,12 +30,13 @@ class Options(NamedTuple):
 
 
 class Target(NamedTuple):
-    """An op of a module that was named on the command line."""
+    """An op of a module that was named on the command line, and the only checks of it that are to run, all where there are none."""
 
     module: str
     name: str
     op: Any
     file: Path | None
+    only: frozenset[str] = frozenset()
 
 
 def options_of(config: pytest.Config) -> Options:
@@ -59,7 +61,7 @@ def _profile(config: pytest.Config) -> Profile:
     return PROFILES[name] if orders is None else PROFILES[name]._replace(order=int(orders))
 
 
-def _checks(text: str | None) -> tuple[str, ...]:
+def _checks(text: str | None, option: str = "--symgrad-checks") -> tuple[str, ...]:
     from symgrad.testing.checks import CHECKS
 
     if text is None:
@@ -68,7 +70,7 @@ def _checks(text: str | None) -> tuple[str, ...]:
     unknown = [name for name in wanted if name not in CHECKS]
     if unknown or not wanted:
         said = f"there is no check {unknown[0]!r}" if unknown else "no check is named"
-        raise pytest.UsageError(f"--symgrad-checks: {said}; those are {', '.join(CHECKS)}")
+        raise pytest.UsageError(f"{option}: {said}; those are {', '.join(CHECKS)}")
     return tuple(name for name in CHECKS if name in wanted)
 
 
@@ -111,14 +113,37 @@ def _file(config: pytest.Config, text: str | None) -> Path | None:
 
 
 def targets_of(config: pytest.Config) -> list[Target]:
-    """The ops that `--symgrad-ops` names. Raises UsageError for modules and names that are not there, and for modules without ops."""
+    """The ops that `--symgrad-ops` and ids such as symgrad::module::op::check name, each once.
+
+    Raises UsageError for modules and names that are not there, and for modules without ops.
+    """
+    given = [("--symgrad-ops", part, "") for text in config.getoption("symgrad_ops") for part in _listed(text)]
+    for text in filter(is_id, config.args):
+        parts = text.split("::")[1:]
+        if len(parts) > 3:
+            raise pytest.UsageError(f"{text} is not the id of a test; those are symgrad::MODULE::NAME::CHECK")
+        given.append((text, ":".join(parts[:2]), parts[2] if len(parts) == 3 else ""))
     found: dict[tuple[str, str], Target] = {}
-    for text in [part for given in config.getoption("symgrad_ops") for part in _listed(given)]:
+    for said, text, check in given:
+        if check and check != ACCURACY:
+            _checks(check, said)
         try:
-            found.update(((t.module, t.name), t) for t in _targets(text, (config.rootpath, config.invocation_params.dir)))
+            for t in _targets(text, (config.rootpath, config.invocation_params.dir)):
+                before = found.get((t.module, t.name))
+                only = frozenset([check] if check else []) if before is None else before.only | {check} if before.only and check else frozenset()
+                found[t.module, t.name] = t._replace(only=only)
         except NotThere as error:
-            raise pytest.UsageError(f"--symgrad-ops: {error}") from None
+            raise pytest.UsageError(f"{said}: {error}") from None
     return list(found.values())
+
+
+def is_id(argument: str) -> bool:
+    """Whether an argument of the command line is an id of ours, and no file.
+
+    >>> is_id("symgrad::ops::swish"), is_id("symgrad/test_ops.py::swish")
+    (True, False)
+    """
+    return argument.startswith("symgrad::")
 
 
 def _targets(text: str, folders: tuple[Path, ...]) -> list[Target]:

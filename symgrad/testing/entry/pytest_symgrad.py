@@ -44,7 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the mark, and read the options now if one is given, so that a mistake is told before anything runs."""
     config.addinivalue_line("markers", "symgrad: a check of an op, made by symgrad's plugin")
     config.pluginmanager.register(_Listener(config), "symgrad-listener")
-    if any(value for name, value in vars(config.option).items() if name.startswith("symgrad_")) or config.getini("symgrad_profile") != "dev":
+    asked = any(value for name, value in vars(config.option).items() if name.startswith("symgrad_"))
+    if asked or config.getini("symgrad_profile") != "dev" or any(argument.startswith("symgrad::") for argument in config.args):
         _plugin(config)
 
 
