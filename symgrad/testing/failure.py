@@ -46,6 +46,16 @@ class Failure(Shown):
 
     `given` are the cotangent and the tangents that matter, `difference` is what was returned less what is true, as a formula; `snippet` is code
     that makes it happen again, `command` the test it happened in, `seed` how the examples are drawn again, `note` a word on how it was found.
+
+    >>> from symgrad.testing import check_pullback
+    >>> try:
+    ...     check_pullback((np.sin, np.sin), formula="sin(x)")
+    ... except CheckFailure as error:
+    ...     failure = error.failure
+    >>> failure.check, failure.wrong.what, failure.inputs["x"], failure.wrong.returned
+    ('pullback', 'the gradient is wrong', array(1.), np.float64(0.8414709848078965))
+    >>> print(failure.snippet.splitlines()[-1])
+    symgrad.testing.check_pullback(sin, formula='sin(x)', gradient=sin, inputs=[np.array(1.0)])
     """
 
     op: str
@@ -207,8 +217,15 @@ class CheckFailure(AssertionError):
 
 
 @dataclass
-class Result:
-    """What one check said of an op: "passed", "failed" or "not applicable" with the reason; how many examples it saw, and how long it took."""
+class Result(Shown):
+    """What one check said of an op: "passed", "failed" or "not applicable" with the reason; how many examples it saw, and how long it took.
+
+    It is true unless the check failed.
+
+    >>> from symgrad.testing import check_value
+    >>> str(check_value(np.exp, formula="exp(x)", inputs=[np.array(1.0)]))
+    'value: passed\\n1 example'
+    """
 
     check: str
     verdict: str
@@ -219,6 +236,18 @@ class Result:
 
     def __bool__(self) -> bool:
         return self.verdict != "failed"
+
+    def outline(self) -> Iterator[Any]:
+        """The parts of the report, in order."""
+        from symgrad.checking.rendering import Line
+
+        yield Line(f"{self.check}: {self.verdict}")
+        if self.reason:
+            yield Line(first_line(self.reason))
+        if self.examples:
+            yield Line(f"{self.examples} example{'s' * (self.examples != 1)}")
+        if self.failure is not None:
+            yield from self.failure.outline()
 
     def as_dict(self) -> dict[str, Any]:
         """The result as what JSON can hold."""

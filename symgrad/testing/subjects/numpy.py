@@ -20,6 +20,10 @@ class NumpySubject(Subject):
     What it brings is `claims.pullback(g, *arrays)`, an array per argument (one alone may be bare, None is zero), or `claims.gradient(*arrays)`,
     the partial derivatives of an elementwise function or of one whose value is a number; and `claims.pushforward(ts, *arrays)`. The parameters
     come after the arrays. Without any, the order is 0.
+
+    >>> subject = NumpySubject(np.sin, Claims(gradient=np.cos), "sin")
+    >>> subject.value([np.zeros(1)]), subject.gradient([np.zeros(1)], np.full(1, 2.0)), subject.orders
+    (array([0.]), [array([2.])], 1)
     """
 
     framework = "numpy"
