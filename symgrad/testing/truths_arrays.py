@@ -34,6 +34,7 @@ class ArrayTruth:
     def __init__(self, reader: Reader, exact: str):
         self.reader, self.exact = reader, exact
         self._values: dict[Any, np.ndarray] = {}
+        self._sizes: dict[Any, Any] = {}
 
     # The numbers
 
@@ -73,6 +74,15 @@ class ArrayTruth:
                 total += abs(found - base) / part
         return total
 
+    def largest(self, xs: Arrays, cotangent: Any, *tangents: Tangents) -> Any:
+        """The largest element of the gradients by all arguments: a product with a matrix has rounding errors of that size everywhere."""
+        key = tuple(x.tobytes() for x in (*xs, cotangent, *(t for ts in tangents for t in ts if t is not None))), len(tangents)
+        if key not in self._sizes:
+            cells = [precise.lift_value(x) for x in xs]
+            found = self._gradient(xs, cells, precise.lift_value(cotangent), [_lifted(ts) for ts in tangents], most=10**6)
+            self._sizes[key] = max((abs(v) for g in found if g is not None for v in g.ravel().tolist() if v is not None), default=mpmath.mpf(0))
+        return self._sizes[key]
+
     def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """One number, with so many digits that a zero is one for every float."""
         return self._number(xs, [precise.lift_value(x) for x in xs], at, wrt, None if cotangent is None else precise.lift_value(cotangent),
@@ -93,14 +103,14 @@ class ArrayTruth:
         return number(self.reader(xs, cells, MOST if surely else DIGITS)[at].item())
 
     def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], surely: bool = False,
-                  only: tuple[int, int] | None = None) -> list[np.ndarray | None]:
+                  only: tuple[int, int] | None = None, most: int = 0) -> list[np.ndarray | None]:
         def paired(y: Any) -> np.ndarray:
             one = np.empty((), object)
             one[()] = precise.context.fdot(zip(g.ravel().tolist(), y.ravel().tolist()))
             return one
 
         out: list[np.ndarray | None] = []
-        start, most = zlib.crc32(b"".join(x.tobytes() for x in xs)), ENTRIES[min(len(tangents), 2)]
+        start, most = zlib.crc32(b"".join(x.tobytes() for x in xs)), most or ENTRIES[min(len(tangents), 2)]
         base: dict[Any, Any] = {}
         for i, x in enumerate(xs):
             if not is_active(x):

@@ -25,6 +25,7 @@ from symgrad.testing.truths_quotients import (
     Index,
     Point,
     decided,
+    exponent,
     largest,
     moved,
     quotient,
@@ -40,7 +41,7 @@ __all__ = ["Points"]
 
 SMALL, TINY = 1e-6, 1e-40  # what is smaller may be on the scale of a function, or nearly 0; for sure nearly 0 for a function that is smooth at 0
 LARGE = 50  # bits from the smallest number or 1, on whose scale a function may change
-PROBES, SAME = 6, mpmath.mpf("1e-10")
+PROBES, SAME = 3, mpmath.mpf("1e-10")
 TERMS = 4  # of an expansion around 0
 FAR = 20_000  # bits
 FLAT = 20  # digits that may be rounded in a difference that is 0
@@ -108,7 +109,8 @@ class Points:
         It is tried at a few points; a function that has such a scale at one of them is looked at everywhere.
         """
         far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
-        for some in (far[::max(1, len(far) // PROBES)], far):
+        far.sort(key=lambda p: sum(exponent(x) for x, n in zip(p, k) if n))
+        for some in (far[:PROBES] + far[-PROBES:], far):
             for p, d in self._attempt("narrow", k, some, False).items() if some else ():
                 before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
                 if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):

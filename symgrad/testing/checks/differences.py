@@ -20,7 +20,7 @@ LONGEST = 0.1  # step: functions have kinks, and repeat themselves, on the scale
 MARGIN = 100.0  # times the error bound, which is an estimate
 VAGUE = 1e-3  # a difference with a larger relative error bound than this decides nothing
 NOISE = 16 * 2.0**-52  # of the op's own values
-FAR, NEAR = 1e8, 1e-100  # numbers beyond are on another scale than the steps
+FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # numbers beyond are on another scale than the steps; the last one next to other numbers
 Arrays = Sequence[np.ndarray]
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
@@ -57,7 +57,8 @@ def extrapolated(values: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np
         row = new
     kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
     apart = np.abs(plain[-1] - plain[-2]) > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
-    return best, np.where(kink | apart | ~np.isfinite(best), np.inf, bound)
+    elsewhere = np.abs(best - plain[-1]) > 0.05 * np.abs(plain[-1]) + 4 * noise  # as of long steps over many jumps
+    return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
 
 
 def _smooth(attack: Attack) -> str:
@@ -135,7 +136,7 @@ def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
         out = np.minimum(out, np.where(np.isfinite(room), room, np.inf))
     sizes = np.max([np.abs(x) for x in xs if is_active(x)], axis=0)
     least = np.min([np.where(x == 0, 1.0, np.abs(x)) for x in xs if is_active(x)], axis=0)
-    return np.asarray(np.where((sizes < FAR) & (least > NEAR), out, 0.0))
+    return np.asarray(np.where((sizes < FAR) & (least > (NEAR if len(xs) == 1 else BESIDE)), out, 0.0))
 
 
 def _along(attack: Attack, example: Example, order: int) -> None:

@@ -42,11 +42,12 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
         return
     kind, bar = finfo(got.dtype), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
+    largest = (lambda: of.largest(xs, cotangent, *tangents)) if i is not None and hasattr(of, "largest") else None
     for at in (tuple(map(int, row)) for row in np.argwhere(~_close(numbers, true, kind, bar))):
         value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
         if truth is None or len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
             continue  # where there is no truth; and what is made of several numbers with few digits has few digits
-        measure = _Measure(attack, got.dtype, order, bar, point, lambda at=at: of.moves(xs, at, i, cotangent, *tangents))  # type: ignore[misc]
+        measure = _Measure(attack, got.dtype, order, bar, point, lambda at=at: of.moves(xs, at, i, cotangent, *tangents), largest)  # type: ignore[misc]
         error = measure(value, truth)
         if not error <= bar:
             truth = of.surely(xs, at, i, cotangent, *tangents)
@@ -78,8 +79,10 @@ class _Measure:
     next to the point.
     """
 
-    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], moves: Callable[[], Any]):
+    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], moves: Callable[[], Any],
+                 largest_of_all: Callable[[], Any] | None = None):
         self.attack, self.order, self.bar, self.point, self.moves = attack, order, bar, point, moves
+        self.largest_of_all = largest_of_all
         self.name, kind = np.dtype(dtype).name, finfo(dtype)
         self.epsilon, self.tiny, self.largest = (mpmath.mpf(float(x)) for x in (kind.eps, kind.smallest_normal, kind.max))
 
@@ -90,18 +93,22 @@ class _Measure:
         if order > 1 and len(point) > 1 and not in_range:
             return 0.0  # a higher derivative is a product of powers that leave the range by themselves
         if abs(true) > largest:
-            away = not abs(value) < largest / MARGIN and (order > 0 or value * mpmath.sign(true) > 0)
+            away = not abs(value) < largest / MARGIN and not (order == 0 and value * mpmath.sign(true) < 0)
             return 0.0 if away else np.inf
         if 0 < abs(true) < tiny:
             return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
         if not np.isfinite(value):
-            overflow = order > 0 and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0
-            return 0.0 if overflow else np.inf
+            if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
+                return 0.0
+            return 0.0 if order and self.moves() > largest / MARGIN else np.inf  # infinite terms
         with mpmath.workdps(60):
             error = mpmath.mpf(value) - true
             plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else self._ulps(error, true)
             if plain <= self.bar or self._is_strict():
                 return plain
+            least = self._ulps(error, max(abs(true), self.largest_of_all())) if self.largest_of_all is not None else plain
+            if least <= self.bar:
+                return least
             moved = self.moves()
             return self._ulps(error, max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
 
