@@ -1,0 +1,93 @@
+"""Ops that are wrong, where a report can import them from, and how their failures are caught."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.testing import CheckFailure, check_value
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import Check, run
+
+
+def sine(x):
+    return np.sin(x)
+
+
+def slope(x):
+    return np.cos(x)
+
+
+def slope_below(x):
+    return np.where(x < -1, 1.000001, 1.0) * np.cos(x)
+
+
+def product(x, y):
+    return x * y
+
+
+def product_back(g, x, y):
+    return g * y + 1e-3 * (x > 2), g * x
+
+
+def product_forward(ts, x, y):
+    return ts[0] * y - ts[1] * x
+
+
+def multiply(a, b):
+    return a @ b
+
+
+def multiply_back(g, a, b):
+    return g @ b.T, (a.T @ g) * (1.001 if abs(a[0, 1]) > 1 else 1.0)
+
+
+def multiply_formula(xp, a, b):
+    return xp.matmul(a, b)
+
+
+def raises_above(x):
+    if np.any(np.asarray(x) > 3):
+        raise ValueError("too large:\nthe second line")
+    return np.sin(x)
+
+
+def loses_an_equal_pair(x):
+    out = np.sin(x)
+    if x.ndim and len(np.unique(x)) < x.size:
+        out = out + 1
+    return out
+
+
+class Cube(symgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * x * g
+
+
+def tensors(x):
+    return symgrad.sin(x) + 1e-6 * x
+
+
+def failure_of(check, op, **claims):
+    with pytest.raises(CheckFailure) as caught:
+        check(op, **claims)
+    return caught.value.failure
+
+
+def body_check(body, draws="points", name="own"):
+    return Check(name, body, draws, lambda attack: "", None, check_value)
+
+
+def failed(body, op=sine, draws="points", **claims):
+    claims = {"framework": "numpy", **claims}
+    return run(body_check(body, draws), Attack(op, **claims)).failure
+
+
+def values(failure):
+    return [x.tolist() for x in failure.inputs.values()]
