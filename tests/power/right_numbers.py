@@ -54,7 +54,8 @@ right("exp(50x)", "steep", "grows by 50 orders", lambda xp, x: xp.exp(50 * x), l
       domain=(-6, 6))
 right("x**20", "steep", "flat at 0, steep beyond 1", lambda xp, x: x**20, lambda xp, y, x: 20 * x**19, formula="x**20", domain=(-1000, 1000))
 right("sigmoid(100x)", "steep", "a step of width 1/100", lambda xp, x: 1 / (1 + xp.exp(-100 * x)),
-      lambda xp, y, x: 100 / (xp.exp(-50 * x) + xp.exp(50 * x)) ** 2, form="function", formula="1/(1 + exp(-100*x))", domain=(-0.8, 0.8), dtypes=("float64", "float32"))
+      lambda xp, y, x: 100 / (xp.exp(-50 * x) + xp.exp(50 * x)) ** 2, form="function",
+      formula="1/(1 + exp(-100*x))", domain=(-0.8, 0.8), dtypes=("float64", "float32"))
 right("steep in between, opaque", "steep", "atan(500x), and no formula is claimed", lambda xp, x: xp.atan(500 * x),
       lambda xp, y, x: 500 / (1 + 250000 * x * x), form="function", domain=(-10, 10),
       dtypes=("float64", "float32"))
