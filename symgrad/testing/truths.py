@@ -21,7 +21,7 @@ from symgrad.testing.truths_reading import Reader, reader_of
 if TYPE_CHECKING:
     from symgrad.testing.attack import Attack
 
-__all__ = ["ElementTruth", "Truth", "truth_of"]
+__all__ = ["ElementTruth", "Truth", "difference", "truth_of"]
 
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
@@ -229,3 +229,10 @@ def _summed(x: np.ndarray, shape: Index) -> np.ndarray:
     rows = x.transpose(*kept, *axes).reshape(math.prod(x.shape[i] for i in kept), -1).tolist()
     with mpmath.workdps(60):
         return _array([None if any(v is None for v in row) else mpmath.fsum(row) for row in rows], shape)
+
+
+def difference(attack: Attack, wrong: Any) -> Any:
+    """What an op's rule is too large by, as a SymPy formula, None where there is none; see `truths_symbolic`."""
+    from symgrad.testing.truths_symbolic import difference as found
+
+    return found(attack, wrong)

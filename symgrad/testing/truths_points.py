@@ -110,7 +110,7 @@ class Points:
         """
         far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
         far.sort(key=lambda p: sum(exponent(x) for x, n in zip(p, k) if n))
-        for some in (far[:PROBES] + far[-PROBES:], far):
+        for some in (list(dict.fromkeys(far[:PROBES] + far[-PROBES:])), far):
             for p, d in self._attempt("narrow", k, some, False).items() if some else ():
                 before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
                 if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):
@@ -131,7 +131,8 @@ class Points:
         """By the powers of the numbers that are nearly 0, of a function that is smooth there: a few derivatives at 0 serve them all."""
         tiny = [i for i, x in enumerate(p) if 0 < abs(x) < TINY]
         centre = tuple(0.0 if i in tiny else x for i, x in enumerate(p))
-        if any(self.derivative((*k[:i], k[i] + 1, *k[i + 1:]), [centre])[0] is None for i in tiny):
+        further = [self.derivative((*k[:i], k[i] + 1, *k[i + 1:]), [centre])[0] for i in tiny]
+        if None in further:
             return None  # it changes at 0
         total, largest = mpmath.mpf(0), max(abs(mpmath.mpf(p[i])) for i in tiny)
         with working(DIGITS):
@@ -146,7 +147,7 @@ class Points:
                     if d is None or not mpmath.isfinite(d):
                         return None
                     total += d * math.prod((mpmath.mpf(p[i]) ** n / math.factorial(n) for i, n in zip(tiny, powers)), start=mpmath.mpf(1))
-                if largest ** (degree + 1) < abs(total) * mpmath.mpf("1e-26") or not degree and (k, centre) in self._polynomial:
+                if largest ** (degree + 1) < abs(total) * mpmath.mpf("1e-26") or not degree and not any(further) and (k, centre) in self._polynomial:
                     break
         return total
 
