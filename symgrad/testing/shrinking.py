@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -65,22 +64,16 @@ def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any
 
 def _difference(attack: Attack, wrong: Wrong) -> Any:
     """The difference from the truth as a formula, None where there is none in time; what goes wrong on the way there is not what is reported."""
+    from symgrad.algebra.limits import OutOfTime, limited
     from symgrad.testing import truths
 
-    find: Callable[..., Any] | None = getattr(truths, "difference", None)
-    found: list[Any] = []
-
-    def work() -> None:
-        try:
-            found.append(find(attack, wrong))  # type: ignore[misc]
-        except Exception:
-            pass
-
-    if find is not None and attack.shrink:
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(SYMBOLIC)
-    return found[0] if found else None
+    if not attack.shrink:
+        return None
+    try:
+        with limited(SYMBOLIC):
+            return truths.difference(attack, wrong)
+    except (Exception, OutOfTime):
+        return None
 
 
 class Search:
