@@ -99,12 +99,21 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     other. `masked` is for sparse tensors and changes nothing here. A proof instead of a comparison is what
     `symgrad.check` gives.
 
+    What passes is attacked: its derivatives are compared at the given inputs, at special ones and at random ones of the same shapes, drawn with
+    `seed`, with SymPy's derivatives of the recorded computation in fifty digits, or with finite differences and a bound of their error where no
+    formula can be read. So a rule is found that is wrong in a digit, or for other numbers. Points where the function raises, is not finite, or has a
+    kink are left out, and functions that are random or keep a state are not attacked. An atol or rtol larger than the default is allowed
+    there, too. The answer is a `GradcheckResult`, a True that prints what was looked at; `attack=False` is torch's comparison alone, and answers
+    True.
+
     Raises GradcheckError, whose last line names the entry with the largest disagreement, unless `raise_exception` is False:
-    then the answer is False. Raises ValueError if no input requires grad, RuntimeError for an input whose elements share memory.
+    then the answer is False. A derivative that only the attack found wrong is told with the inputs that show it, made simple. Raises ValueError if
+    no input requires grad, RuntimeError for an input whose elements share memory.
 
     >>> import symgrad
-    >>> symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
-    True
+    >>> result = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
+    >>> result, result.report.failure is None, result.report.attacked > 2
+    (True, True, True)
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -127,7 +136,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     The gradient is a function of the inputs and of `grad_outputs`, which are drawn from [-1, 1) if none are given (with
     `gen_non_contig_grad_outputs` not contiguous in memory). `check_rev_over_rev` compares pullbacks of pullbacks, and
-    `check_fwd_over_rev` pushforwards of pullbacks; the rest is as in `gradcheck`.
+    `check_fwd_over_rev` pushforwards of pullbacks; the rest is as in `gradcheck`, and what passes is attacked in the same way, cotangents included.
 
     Raises GradcheckError unless `raise_exception` is False, and what `gradcheck` raises.
 
