@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from symgrad.testing.plugin_items import OpItem, OpUnderTest, tests_of
+from symgrad.testing.plugin_items import OpItem, OpUnderTest, items_of
 from symgrad.testing.plugin_options import is_id, options_of, targets_of
 from symgrad.testing.plugin_reports import Tally
 
@@ -44,7 +44,7 @@ class Plugin:
         first = next(key for key, value in vars(owner).items() if value is thing or getattr(value, "__func__", None) is thing)
         if first != name:  # another name of an op that was met already
             return []
-        return list(tests_of(collector, OpUnderTest(thing, name, self.options), f"{name}[{{}}]"))
+        return list(items_of(collector, OpUnderTest(thing, name, self.options), f"{name}[{{}}]"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -62,7 +62,7 @@ class Plugin:
             if target.module not in modules:
                 modules[target.module] = Group.from_parent(root, name=target.module, path=target.file or session.path)
             parent = Group.from_parent(modules[target.module], name=target.name)
-            made = list(tests_of(parent, OpUnderTest(target.op, target.name, self.options), "{}", target.only))
+            made = list(items_of(parent, OpUnderTest(target.op, target.name, self.options), "{}", target.only))
             for item in made:
                 parent.ihook.pytest_itemcollected(item=item)
             parent.ihook.pytest_collectreport(report=pytest.CollectReport(parent.nodeid, "passed", None, [*made]))

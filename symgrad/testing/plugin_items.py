@@ -23,7 +23,7 @@ from symgrad.testing.failure import CheckFailure, NotApplicable, Result
 from symgrad.testing.formulas import is_function
 from symgrad.testing.plugin_options import ACCURACY, Options
 
-__all__ = ["AccuracyItem", "CheckItem", "OpUnderTest", "tests_of"]
+__all__ = ["AccuracyItem", "CheckItem", "OpUnderTest", "items_of"]
 
 SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
 
@@ -218,7 +218,7 @@ def order(result: Result) -> int | None:
     return None if result.failure is None else result.failure.wrong.order
 
 
-def tests_of(parent: pytest.Collector, tested: OpUnderTest, form: str, only: frozenset[str] = frozenset()) -> Iterator[pytest.Item]:
+def items_of(parent: pytest.Collector, tested: OpUnderTest, form: str, only: frozenset[str] = frozenset()) -> Iterator[pytest.Item]:
     """The tests of an op, all or `only` some, named by `form`, such as "swish[{}]"."""
     for check in tested.options.checks:
         if check in only or not only:
