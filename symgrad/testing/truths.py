@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementTruth", "Truth", "difference", "truth_of"]
 
+JUMP = 1000  # times what a function moves by
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]
@@ -149,7 +150,8 @@ class ElementTruth:
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
                   for signs in itertools.product((1, -1), repeat=len(xs))]
         near = [d for d in self.points.derivative((0,) * len(xs), around) if d is not None]
-        return bool(near) and min(near) <= value <= max(near)
+        steep = JUMP * epsilon * (self.moves(xs, at, None, None) + mpmath.mpf(10) ** -300)
+        return bool(near) and max(near) - min(near) > steep and min(near) <= value <= max(near)
 
     def changes_sign(self, order: int, xs: Sequence[float]) -> bool:
         """Whether a derivative of a function of one number is zero at one of some numbers, or of different signs."""

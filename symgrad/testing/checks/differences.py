@@ -25,13 +25,14 @@ Arrays = Sequence[np.ndarray]
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
-def extrapolated(values: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """The derivatives at 0, and bounds of their errors, of functions that are known at 0 and at shrinking steps to both sides.
 
     `values` has along its first axis the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the steps as they
-    are rounded. Central differences are extrapolated to the step 0 (Ridders 1982); of all extrapolations the one that moves least is taken. The
-    bound is by how much it moved, or what rounding of the values can do to it, whichever is larger; infinite where the quotients do not come
-    together, as at a kink or where the function changes on the scale of the steps, and where a value is not finite.
+    are rounded, and `size` says how large the argument is there. Central differences are extrapolated to the step 0 (Ridders 1982); of all
+    extrapolations the one that moves least is taken. The bound is by how much it moved, or what rounding can do to it, whichever is larger;
+    infinite where the quotients do not come together, as at a kink or where the function changes on the scale of the steps, and where a value
+    is not finite.
 
     >>> h = 0.1 / 3.0**np.arange(9)
     >>> steps = np.concatenate([[0.0], h, -h])
@@ -47,6 +48,7 @@ def extrapolated(values: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np
         right, left = places[1 + k], places[1 + STEPS + k]
         noise = NOISE * np.maximum(np.maximum(np.abs(above[k]), np.abs(below[k])), np.abs(base)) / right
         new = [(above[k] - below[k]) / (right - left)]
+        noise = noise + NOISE * size * np.abs(new[0]) / right  # the argument is rounded
         plain.append(new[0])
         gaps.append(np.abs((above[k] - base) / right - (below[k] - base) / left))
         for j, previous in enumerate(row):
@@ -120,7 +122,7 @@ def _by_elements(attack: Attack, example: Example, a: int, order: int, rest: Seq
         here = subject.gradient(plain, np.ones(shape), *[unit(first, whole[0])] * (order - 2), unit(a, whole[0]))
     for i, (values, got) in enumerate(zip(below, here)):
         if values is not None:
-            true, bound = extrapolated(np.asarray(values, np.float64), moved - whole[a])
+            true, bound = extrapolated(np.asarray(values, np.float64), moved - whole[a], np.abs(whole[a]))
             _compare(attack, np.zeros(shape) if got is None else got, true, bound, order, (a,) if order == 1 else (i, a))
 
 
@@ -168,8 +170,7 @@ def _along(attack: Attack, example: Example, order: int) -> None:
     for i, found in enumerate(got):
         if columns[0][i] is not None:
             values = np.array([np.asarray(c[i], np.float64) for c in columns])
-            true, bound = extrapolated(values, steps.reshape(-1, *[1] * (values.ndim - 1)))
-            bound = bound + NOISE * (size + np.abs(true)) * size / h[-1]  # the arguments are rounded when they move
+            true, bound = extrapolated(values, steps.reshape(-1, *[1] * (values.ndim - 1)), size)
             _compare(attack, np.zeros(true.shape) if found is None else np.asarray(found), true, bound, order, () if order == 1 else (i,))
 
 
