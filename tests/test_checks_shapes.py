@@ -174,6 +174,13 @@ def test_when_batches_do_not_apply():
     assert check_batching(symgrad.sin, batched=False).reason == "it is not claimed to work on batches"
     assert check_batching(symgrad.sin, random=True).reason == "it is random"
 
+    def looking(x):
+        return x * x if x.sum() > 0 else -x
+
+    assert "depends on the data" in check_batching(looking, elementwise=True).reason
+    with pytest.raises(CheckFailure, match="depends on the data"):
+        check_batching(looking, elementwise=True, batched=True, **QUICK)
+
 
 def test_single_numbers():
     claims = {"pullback": lambda g, x: 2 * x * g, "elementwise": True, **QUICK}

@@ -22,6 +22,10 @@ from symgrad.testing.subjects.naming import owner_of
 __all__ = ["OpSubject", "SymgradSubject"]
 
 
+# Words of the errors that say so.
+NO_BATCH = ("depends on the data of each", "override the vmap staticmethod")
+
+
 class SymgradSubject(Subject):
     """A function of symgrad's tensors."""
 
@@ -80,7 +84,7 @@ class SymgradSubject(Subject):
             raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        """`symgrad.vmap`."""
+        """`symgrad.vmap`. Raises NotApplicable where the function looks at its numbers, or a Function has no rule for it."""
         return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
@@ -96,7 +100,12 @@ class SymgradSubject(Subject):
     def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         from symgrad.func import vmap
 
-        return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
+        try:
+            return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
+        except (RuntimeError, NotImplementedError) as error:
+            if self.claims.batched or not any(words in str(error) for words in NO_BATCH):
+                raise
+            raise NotApplicable(f"no rule for vmap: {str(error)[:160]}") from error
 
 
 class OpSubject(SymgradSubject):
