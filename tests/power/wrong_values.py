@@ -152,18 +152,7 @@ def scalar_raises():
     return sine
 
 
-@wrong("gradient of a single number", "scalars", "the gradient of a number of shape () has shape (1,)", formula="x**2")
+@wrong("gradient of a single number", "scalars", "the gradient of a number of shape () has shape (1,)", formula="x**2",
+       pullback=lambda g, x: ((2 * g * x).reshape(-1) if np.ndim(x) == 0 else 2 * g * x,))
 def scalar_gradient():
-    class Square(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            out = 2 * g * x
-            return out.reshape(1) if out.ndim == 0 else out
-
-    return Square
+    return lambda x: np.multiply(x, x)
