@@ -16,6 +16,7 @@ from symgrad.testing.subjects.base import is_active
 __all__ = ["check_differences", "extrapolated"]
 
 RATIO, STEPS = 3.0, 9
+SHORTEST = 2.0**-40  # step, of the size of what is moved
 LONGEST = 0.1  # step: functions have kinks, and repeat themselves, on the scale of 1
 MARGIN = 100.0  # times the error bound, which is an estimate
 VAGUE = 1e-3  # a difference with a larger relative error bound than this decides nothing
@@ -150,7 +151,8 @@ def _along(attack: Attack, example: Example, order: int) -> None:
         if t is not None and t.size:
             room = _room(attack, [x], 0, a)
             longest = min(longest, float(np.min(room / np.maximum(np.abs(t), 1e-300))))
-    if not longest > 0:
+    size = max((float(np.max(np.abs(x))) for x in xs if is_active(x) and x.size), default=0.0)
+    if not longest * RATIO**-STEPS > SHORTEST * size:
         return
     below: Callable[[Arrays], list[Any]]
     if order == 1:
@@ -165,7 +167,6 @@ def _along(attack: Attack, example: Example, order: int) -> None:
             return subject.gradient(at, g, *rest)
     h = longest * RATIO ** -np.arange(STEPS)
     steps = np.concatenate([[0.0], h, -h])
-    size = max((float(np.max(np.abs(x))) for x in xs if is_active(x) and x.size), default=0.0)
     columns = [below([x if t is None else x + s * t for x, t in zip(xs, direction)]) for s in steps]
     for i, found in enumerate(got):
         if columns[0][i] is not None:
