@@ -52,6 +52,7 @@ class Subject:
     subnormals = True
     pickled = True
     batches = False
+    records = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
     layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
 
@@ -145,6 +146,21 @@ class Subject:
         for i, c in zip(places, found):
             out[i] = None if c is None else self.array(c)
         return out
+
+    def by_cotangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None where that does not depend on g."""
+        leaves = [self.leaf(x, is_active(x)) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        g = self.leaf(cotangent, True)
+        found = self.grad([self.call(leaves)], [leaves[i] for i in places], [g], True)
+        pairs = [(c, self.leaf(t, False)) for c, i in zip(found, places) for t in [ts[i]]
+                 if c is not None and t is not None and self.differentiable(c)]
+        (out,) = self.grad([c for c, _ in pairs], [g], [t for _, t in pairs], False) if pairs else (None,)
+        return None if out is None else self.array(out)
+
+    def through_tangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+        """The gradients of ⟨g, jvp(t)⟩ by the arguments, and by the tangents, by a pullback of the pushforward."""
+        raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
 
     def differentiable(self, value: Any) -> bool:
         """Whether a value of the framework depends on something differentiated."""

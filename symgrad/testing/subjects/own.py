@@ -31,6 +31,7 @@ class SymgradSubject(Subject):
 
     framework = "symgrad"
     batches = True
+    records = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
     def __init__(self, function: Any, claims: Claims, name: str):
@@ -67,10 +68,12 @@ class SymgradSubject(Subject):
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`symgrad.func.jvp`. Raises NotApplicable where a Function on the way has no jvp."""
+        return self._pushed([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
+
+    def _pushed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
         from symgrad.func import jvp
 
-        places = [i for i, t in enumerate(ts) if t is not None]
-        leaves = [self.leaf(x, False) for x in xs]
+        places = [i for i, t in enumerate(tangents) if t is not None]
 
         def function(*some: Any) -> Any:
             given = list(leaves)
@@ -79,9 +82,22 @@ class SymgradSubject(Subject):
             return self.call(given)
 
         try:
-            return jvp(function, tuple(leaves[i] for i in places), tuple(self.leaf(ts[i], False) for i in places))[1]  # type: ignore[arg-type]
+            return jvp(function, tuple(leaves[i] for i in places), tuple(tangents[i] for i in places))[1]
         except NotImplementedError as error:  # a Function without jvp, a custom_vjp
             raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
+
+    def through_tangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+        """`symgrad.autograd.grad` of `symgrad.func.jvp`."""
+        leaves = [self.leaf(x) for x in xs]
+        tangents = [None if t is None else self.leaf(t) for t in ts]
+        asked = [*(x for x in leaves if x.requires_grad), *(t for t in tangents if t is not None)]
+        found = iter(self.grad([self._pushed(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
+
+        def read(wanted: bool) -> Array | None:
+            c = next(found) if wanted else None
+            return None if c is None else self.array(c)
+
+        return [read(x.requires_grad) for x in leaves], [read(t is not None) for t in tangents]
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`symgrad.vmap`. Raises NotApplicable where the function looks at its numbers, or a Function has no rule for it."""

@@ -27,6 +27,7 @@ class TorchSubject(Subject):
 
     framework = "torch"
     batches = True
+    records = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no memory that is only read
 

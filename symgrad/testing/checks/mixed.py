@@ -1,0 +1,66 @@
+"""The check of one pass through another: the pullback of the pullback by its cotangent, and the pullback of the pushforward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.consistency import joined, per_element, product, within
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.subjects.base import Array, is_active
+
+__all__ = ["check_mixed"]
+
+
+def _recorded(attack: Attack) -> str:
+    if attack.order < 2:
+        return "it has no second derivative"
+    return "" if attack.subject.records else f"{attack.subject.framework} pullbacks are functions of the cotangent by construction"
+
+
+@check("mixed", when=_recorded, most=12)
+def check_mixed(attack: Attack, example: Example) -> None:
+    """One pass goes through the other: ∂⟨t, vjp(g)⟩/∂g is jvp(t), ∂⟨g, jvp(t)⟩/∂x is the second derivative H t, and ∂⟨g, jvp(t)⟩/∂t is vjp(g).
+
+    A rule that takes its cotangent, its tangent or an argument for a constant has right first derivatives, and wrong second ones, if not by
+    itself then in compositions with other ops.
+    Without a pushforward the first is looked at along the cotangent: ⟨g, ∂⟨t, vjp(g)⟩/∂g⟩ = ⟨vjp(g), t⟩.
+    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it; places beyond 1e±50 are passed over.
+
+    It does not apply to ops without a second derivative. Raises CheckFailure where the two differ.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_mixed
+    >>> check_mixed(symgrad.tanh).verdict
+    'passed'
+    """
+    subject, count = attack.subject, len(example.xs)
+    active = [i for i, x in enumerate(example.xs) if is_active(x) and example.tangents[0][i] is not None]
+    if not active:
+        raise NotApplicable("no argument is differentiated")
+    each = per_element(attack, example.xs, example.cotangent.shape)
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        xs, g, moving = arrays[:count], arrays[count], dict(zip(active, arrays[count + 1:]))
+        ts = [moving.get(i) for i in range(count)]
+        pulled = subject.gradient(xs, g)
+        found = subject.by_cotangent(xs, g, ts)
+        left, size = joined([product(g, found, g)], each)
+        right, more = joined([product(pulled[i], moving[i], xs[i]) for i in active], each)
+        out = [Sides("the pullback, differentiated by its cotangent, is not the pushforward", left, right, size + more, 2)]
+        if subject.forward:
+            (by_argument, by_tangent), second = subject.through_tangent(xs, g, ts), subject.gradient(xs, g, ts)
+            for i in active:
+                for what, one, other in (("the pushforward, pulled back, is not the second derivative", by_argument[i], second[i]),
+                                         ("the pushforward, pulled back by its tangent, is not the pullback", by_tangent[i], pulled[i])):
+                    a, b = (np.zeros(xs[i].shape) if c is None else wide(c) for c in (one, other))
+                    size = np.abs(a) + np.abs(b)
+                    out.append(Sides(what, a, b, size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
+        return within(out, xs, each)
+
+    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in active)])  # type: ignore[list-item]
