@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementTruth", "Truth", "difference", "truth_of"]
 
+NEAR = 2.0**-7  # a little
 JUMP = 1000  # times what a function moves by
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
@@ -138,6 +139,14 @@ class ElementTruth:
                 return None
             with mpmath.workdps(60):
                 total += coefficient * d
+        return total
+
+    def nearby(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """The largest that one number is when every argument moves by a little, up or down."""
+        total = mpmath.mpf(0)
+        for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
+            around = [tuple(x + s * NEAR if n else x for x, n in zip(point, k)) for s in (1, -1)]
+            total += max((abs(coefficient * d) for d in self.points.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
         return total
 
     def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:

@@ -65,7 +65,9 @@ def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tup
 
 
 def _smooth(attack: Attack) -> str:
-    """It applies to ops with derivatives that take real numbers."""
+    """It applies to ops with derivatives that take real numbers and give the same twice."""
+    if attack.claims.random:
+        return "it is random"
     return differentiable(attack) or ("it takes complex numbers" if any(d.name == "COMPLEX" for d in attack.domains) else "")
 
 
@@ -85,9 +87,12 @@ def check_differences(attack: Attack, example: Example) -> None:
     if not active or np.asarray(subject.value(xs)).dtype.kind != "f" or not g.size:
         raise NotApplicable("it has no real values")
     most = min(attack.order, 2 if attack.truth is not None else 3)
+    shape = np.shape(subject.value(xs))
+    rows = [np.broadcast_to(x, (2, *shape)).copy() for x in xs] if attack.elementwise else []
+    single = attack.elementwise and np.array_equal(subject.value(rows)[0], subject.value([r[0] for r in rows]), equal_nan=True)
     for order in range(1, most + 1):
         tangents = example.tangents[:order - 1]
-        if attack.elementwise:
+        if single:
             for a in active:
                 _by_elements(attack, example, a, order, [_only(t, active[0]) for t in tangents[1:]])
         else:
