@@ -77,8 +77,8 @@ def _real(attack: Attack) -> str:
 def check_dtypes(attack: Attack, example: Example) -> None:
     """In each smaller floating-point type value and gradient stay in the type, and are true to its own ULP at the numbers as it has them.
 
-    The true ones are those of the formula, or, of arrays and where nothing is claimed, what the op gives for doubles. A type that an op does not
-    claim to take may be refused.
+    The true ones are those of the formula, or, of arrays and where nothing is claimed, what the op gives for doubles. The types of 16 bits may be
+    refused by an op that does not claim them.
 
     >>> import symgrad
     >>> check_dtypes(symgrad.tanh).verdict
@@ -97,7 +97,7 @@ def check_dtypes(attack: Attack, example: Example) -> None:
         try:
             value = subject.value(xs)
         except (TypeError, NotImplementedError, RuntimeError):
-            if claimed is None:
+            if claimed is None and dtype.itemsize < 4:
                 continue
             raise
         _stays(f"the value for {name}", value, dtype, whole)

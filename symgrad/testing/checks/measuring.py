@@ -88,7 +88,8 @@ class _Measure:
         self.attack, self.order, self.bar, self.point, self.moves = attack, order, bar, point, moves
         self.largest_of_all, self.nearby = largest_of_all, nearby
         self.name, kind = np.dtype(dtype).name, finfo(dtype)
-        self.epsilon, self.tiny, self.largest = (mpmath.mpf(float(x)) for x in (kind.eps, kind.smallest_normal, kind.max))
+        self.epsilon, self.tiny, self.largest, self.smallest = (
+            mpmath.mpf(float(x)) for x in (kind.eps, kind.smallest_normal, kind.max, kind.smallest_subnormal))
 
     def __call__(self, value: float, true: Any) -> float:
         """The error of a value."""
@@ -100,6 +101,8 @@ class _Measure:
             away = not abs(value) < largest / MARGIN and not (order == 0 and value * mpmath.sign(true) < 0)
             return 0.0 if away else np.inf
         if 0 < abs(true) < tiny:
+            if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.smallest:
+                return np.inf  # a number is taken for nothing
             return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
         if not np.isfinite(value):
             if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
