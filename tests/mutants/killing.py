@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
 from typing import Any, NamedTuple
 
+import numpy as np
 from claims import attack_on
 
 from symgrad.op import Op
@@ -12,7 +13,6 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import Check, attempt
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects import subject_of
 
 from .mutant import Mutant
 
@@ -20,6 +20,35 @@ __all__ = ["Killers", "Killed", "first_failure"]
 
 FIRST = ("value", "pullback", "pushforward", "adjoint", "structure", "second")  # what finds most, in the order of what it costs
 LAST = ("third", "digits", "differences", "dtypes", "layouts", "pickling", "threads", "errors", "proof")
+
+
+ASKED_FIRST = {"layout": "layouts", "dtype": "structure", "memory": "mutation", "conjugate": "complex", "unbroadcast": "broadcasting",
+               "detached": "adjoint", "nonlinear": "linearity"}
+
+
+class Remembered:
+    """A truth that computes nothing twice: the mutants of an op are many, and what is true of it is the same for all."""
+
+    def __init__(self, truth: Any):
+        self.truth, self.known = truth, {}
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.truth, name)
+        return functools.partial(self.of, name, found) if name in ("value", "gradient", "tangent", "moves") else found
+
+    def of(self, name: str, function: Any, *given: Any) -> Any:
+        """What a function of the truth gives, which is computed once."""
+        key = name, spelled(given)
+        if key not in self.known:
+            self.known[key] = function(*given)
+        return self.known[key]
+
+
+def spelled(x: Any) -> Any:
+    """Arrays and tuples of them by what is in them."""
+    if isinstance(x, np.ndarray):
+        return x.shape, x.dtype.str, x.tobytes()
+    return tuple(map(spelled, x)) if isinstance(x, (tuple, list)) else x
 
 
 class Killed(NamedTuple):
@@ -64,6 +93,9 @@ class Killers:
         if key not in self.attacks:
             parameters = (op.examples or ((),))[k]
             self.attacks[key] = attack = attack_on(op, parameters, self.profile)
+            if attack.truth is not None:
+                attack.__dict__["truth"] = Remembered(attack.truth)
+            attack.claims = attack.claims.but(complex=takes_complex(attack))
             self.trusted[key] = checks = in_order()
             while self.honest and (found := first_failure(attack, checks)) is not None:
                 self.accused.append((op.name, parameters, *found))
@@ -75,10 +107,20 @@ class Killers:
         for op, wrong in mutant.wrong:
             for k, parameters in enumerate(op.examples or ((),)):
                 attack, checks = self.attack(op, k)
-                found = first_failure(turned(attack, wrong), checks)
+                first = "pushforward" if "tangent" in mutant.what else ASKED_FIRST.get(mutant.kind)
+                found = first_failure(turned(attack, wrong), sorted(checks, key=lambda c: c.name != first))
                 if found is not None:
                     return Killed(found[0], parameters, found[1])
         return None
+
+
+def takes_complex(attack: Attack) -> bool:
+    """Whether the check for complex numbers has something to say of an op."""
+    check = CHECKS["complex"]
+    try:
+        return not check.when(attack) and attempt(check, attack, attack.examples(check.draws)[0]) is None
+    except NotApplicable:
+        return False
 
 
 def in_order() -> list[Check]:
@@ -92,12 +134,6 @@ def turned(attack: Attack, wrong: Op) -> Attack:
     out = Attack(wrong, attack.claims, attack.profile, attack.seed)
     for name in ("names", "domains", "elementwise", "shapes", "truth"):
         out.__dict__[name] = getattr(attack, name)
-    out.subject = subject_of(wrong, attack.claims)
+    out.claims = out.subject.claims = attack.claims  # of its own it would claim less, for it is not in the registry
     out.examples, out.strategy = attack.examples, attack.strategy  # type: ignore[method-assign]
     return out
-
-
-def survivors(mutants: Iterator[Mutant], killers: Killers) -> Iterator[tuple[Mutant, Killed | None]]:
-    """Each mutant with how it was found out."""
-    for mutant in mutants:
-        yield mutant, killers.kill(mutant)

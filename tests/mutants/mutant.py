@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
-from symgrad.domains import COMPLEX
-from symgrad.op import REGISTRY, Op
+from claims import CASES
+
+from symgrad.op import Op
 
 __all__ = ["Mutant", "differentiable_ops", "mutated"]
 
@@ -31,10 +32,8 @@ def mutated(op: Op, **rules: Any) -> Op:
 
 
 def differentiable_ops() -> list[Op]:
-    """Every op of the registry that has rules of derivatives; composites have none, and those of `vmap` are no functions by themselves."""
-    return [op for op in REGISTRY.values() if op.differentiable and op.kind != "composite" and op.name not in ("batch", "unbatch")]
+    """Every op of the registry that has rules of derivatives, but for those between real and complex numbers and those of `vmap`.
 
-
-def of_real_numbers(op: Op) -> bool:
-    """Whether an op takes real numbers to real numbers."""
-    return COMPLEX not in op.domain
+    Composites have no rules, and the two of `vmap` are no functions by themselves.
+    """
+    return list(dict.fromkeys(op for op, _ in CASES if op.differentiable))

@@ -175,10 +175,16 @@ def _places(op: Op) -> Made:
         return xp.flip(c, tuple(range(len(c.shape)))) if c.shape else c
 
     for i in arguments(op):
-        yield "misplaced", f"cotangent {i} backwards", with_cotangent(op, i, flipped)
-        yield "misplaced", f"cotangent {i} transposed", with_cotangent(op, i, lambda xp, c, g, x: xp.permute(c, tuple(reversed(range(len(c.shape))))))
-        yield "shape", f"cotangent {i} with one more axis", with_cotangent(op, i, lambda xp, c, g, x: xp.reshape(c, (1, *c.shape)))
-        yield "shape", f"cotangent {i} summed to one number", with_cotangent(op, i, lambda xp, c, g, x: xp.sum(c, tuple(range(len(c.shape))), False))
+        rank = len(op.shapes[min(i, len(op.shapes) - 1)]) if op.shapes else 2
+        if rank:
+            yield "misplaced", f"cotangent {i} backwards", with_cotangent(op, i, flipped)
+            yield "shape", f"cotangent {i} summed to one number", with_cotangent(
+                op, i, lambda xp, c, g, x: xp.sum(c, tuple(range(len(c.shape))), False))
+        if rank > 1:
+            yield "misplaced", f"cotangent {i} transposed", with_cotangent(
+                op, i, lambda xp, c, g, x: xp.permute(c, tuple(reversed(range(len(c.shape))))))
+        if op.arity == 1:  # of several arguments the engine sums a cotangent down to its argument, be it broadcast or not
+            yield "shape", f"cotangent {i} with one more axis", with_cotangent(op, i, lambda xp, c, g, x: xp.reshape(c, (1, *c.shape)))
 
 
 def _unbroadcast(op: Op) -> Made:
