@@ -244,7 +244,8 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
     for c in _simpler(value):
         if c == value:
             return
-        if c not in seen and c in domain and (c in NUMBERS or len(repr(c)) < len(repr(value))) and (kind in "fV" or c.is_integer()):
+        shorter = value not in NUMBERS and len(repr(c)) < len(repr(value))  # of two NUMBERS the first is simpler, or the search went in circles
+        if c not in seen and c in domain and (c in NUMBERS or shorter) and (kind in "fV" or c.is_integer()):
             seen.add(c)
             with np.errstate(all="ignore"):
                 exact = x.dtype.type(c)

@@ -15,7 +15,7 @@ __all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "moderate", "moved", "same_b
 
 ROUNDINGS = 16  # allowed, in units of the sum of the absolute values of the terms
 SPREADS = 16  # allowed, in units of what the difference varies by when the inputs move by their last places
-PROBES = 32
+PROBES = 64
 REACH = (4.0, 256.0, 2.0**20, 64.0)  # last places that the numbers move by, in each quarter of the probes
 TINY = 2.0**-1074
 MODERATE = (1e100, 1e50, 1e30)
@@ -136,10 +136,10 @@ def _unexplained(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequen
             left, right = wide(again[n].left), wide(again[n].right)
             if left.shape == far.shape == right.shape:
                 seen.setdefault((n, "difference", k % 2), []).append(left - right)
-                if 4 * k < PROBES:  # farther off they vary by more than rounding
+                if 2 * k < PROBES:  # farther off they vary by more than rounding
                     seen.setdefault((n, "left", k % 2), []).append(left)
                     seen.setdefault((n, "right", k % 2), []).append(right)
-        if k % 8 == 7:
+        if k % 16 == 15:
             suspects = [(n, far & ~(np.abs(wide(found[n].left) - wide(found[n].right)) <= SPREADS * _spread(n, far, seen))) for n, far in suspects]
             suspects = [(n, far) for n, far in suspects if far.any()]
             if not suspects:
