@@ -172,4 +172,4 @@ def check_symmetry(attack: Attack, example: Example) -> None:
                              size + more, order, tuple(active)))
         return within(out, at, each)
 
-    agree(sides, [*xs, example.cotangent, *(s[i] for s in example.tangents for i in active)])  # type: ignore[misc]
+    agree(sides, [*xs, example.cotangent, *(s[i] for s in example.tangents for i in active)])  # type: ignore[list-item]

@@ -305,11 +305,11 @@ def check_scalars(attack: Attack, example: Example) -> None:
     def sides(arrays: Sequence[Array]) -> list[Sides]:
         results = []
         for shape in ((), (1,)):
-            xs, g, ts = ([x.reshape(shape) for x in part] for part in (arrays[:count], arrays[count:count + 1], arrays[count + 1:]))
+            xs, (g,), ts = ([x.reshape(shape) for x in part] for part in (arrays[:count], arrays[count:count + 1], arrays[count + 1:]))
             given = [dict(zip(kept, ts)).get(i) for i in range(count)]
             found: list[tuple[str, int, tuple[int, ...], Array | None]] = [("the value", 0, (), subject.value(xs))]
             for order in range(1, min(attack.order, 2) + 1):
-                found += [("the derivative", order, (i,), c) for i, c in enumerate(subject.gradient(xs, *g, *[given] * (order - 1)))]
+                found += [("the derivative", order, (i,), c) for i, c in enumerate(subject.gradient(xs, g, *[given] * (order - 1)))]
             results.append(found)
         out = []
         for (what, order, wrt, a), (*_, b) in zip(*results):
