@@ -10,9 +10,9 @@ from symgrad.op import REGISTRY
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.checks.base import silence
-from symgrad.testing.checks.differences import extrapolated
+from symgrad.testing.checks.differences import check_differences, extrapolated
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.failure import Wrong
+from symgrad.testing.failure import CheckFailure, Wrong
 from symgrad.testing.profiles import PROFILES
 
 NUMBERS = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof")
@@ -229,3 +229,17 @@ def test_differences_know_what_they_do_not_know():
         assert extrapolated(f(steps), steps)[1] == np.inf
     found, bound = extrapolated(np.exp(steps), steps)
     assert abs(found - 1) <= bound < 1e-9
+
+
+def test_differences_pass_over_ties_where_slopes_do_not_add_up():
+    """The middle of three equal numbers has the same slope to both sides along every direction, and no derivative."""
+    def middle(x):
+        return symgrad.sort(x)[0][1]
+
+    def first_of_all(x):
+        return middle(x).detach() + x.sum() - x.sum().detach()
+
+    tangents = [[np.array([1.0, -2.0, 0.5])]] * 3
+    assert check_differences(middle, shapes=((3,),), inputs=[np.zeros(3)], tangents=tangents).verdict == "passed"
+    with pytest.raises(CheckFailure, match="not the limit of differences"):
+        check_differences(first_of_all, shapes=((3,),), inputs=[np.array([1.0, 2.0, 3.0])], tangents=tangents)
