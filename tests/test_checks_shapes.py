@@ -63,6 +63,16 @@ def test_an_op_of_ours_with_too_many_cotangents():
         symgrad.extending._forget("with_one_too_many")
 
 
+def test_sums_of_products_stay_in_bfloat16():
+    a = symgrad.ones(2, 2, dtype=symgrad.bfloat16, requires_grad=True)
+    for equation, factors in (("ij,jk->ik", (a, a)), ("ij,ij->ij", (a, a)), ("ij->", (a,)), ("ij,jk,kl->il", (a, a, a))):
+        y = symgrad.einsum(equation, *factors)
+        (gradient,) = symgrad.autograd.grad(y.sum(), a)
+        assert y.dtype is gradient.dtype is symgrad.bfloat16
+    assert symgrad.einsum("ij,jk,kl->il", a, a, a).tolist() == [[4.0, 4.0], [4.0, 4.0]]
+    assert check_structure(lambda a, b, c: symgrad.einsum("ij,jk,k->i", a, b, c), shapes=((2, 3), (3, 2), (2,))).verdict == "passed"
+
+
 def test_dtypes_that_an_op_does_not_take():
     def picky(x):
         if x.dtype == np.float16:

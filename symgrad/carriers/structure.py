@@ -157,6 +157,8 @@ mv = dot = mm
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
+    if xs[0].dtype.kind == "V":  # bfloat16, which is added up in more digits
+        return einsum(equation, [x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
     if len(xs) == 1:
         return np.array(np.einsum(equation, *xs))
     return np.einsum(equation, *xs, optimize=len(xs) > 2)
