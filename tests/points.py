@@ -104,3 +104,13 @@ def arrays(op, rng, of=None):
 def examples(op):
     """The parameter tuples of an op; one empty tuple for an op without parameters."""
     return op.examples or ((),)
+
+
+def differentiable(xs):
+    """The numbers of the arguments that have derivatives: those that are not conditions."""
+    return [i for i, x in enumerate(xs) if x.dtype.kind == "f"]
+
+
+def random_like(rng, x):
+    """An array of the shape of another, far from zero."""
+    return rng.uniform(0.5, 2.0, np.shape(x)) * rng.choice([-1.0, 1.0], np.shape(x))

@@ -19,7 +19,7 @@ SECONDS = 600.0  # so that a busy machine changes no verdict
 
 
 def test_every_op_is_here():
-    """Composites are made of other ops and have no rules; ops between real and complex numbers are in test_complex.py, those of `vmap` in test_vmap.py."""
+    """Composites are made of other ops and have no rules; those between real and complex numbers are in test_complex.py, `vmap`'s in test_vmap.py."""
     assert {op.name for op, _ in CASES} == {op.name for op in map(REGISTRY.__getitem__, BUILT_IN) if op.kind != "composite"
                                             and COMPLEX not in op.domain and op.name not in ("batch", "unbatch")}
     assert len(CASES) > 300 and len({case.id for case in PARAMETERS}) == len(CASES)

@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from checkers import EPSILON, ROUNDINGS, differentiable, random_like, say
-from points import arrays, examples
+from points import arrays, differentiable, examples, random_like
 
 import symgrad
 from symgrad import autograd
@@ -15,11 +14,18 @@ from symgrad.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from symgrad.lift import core
 from symgrad.op import REGISTRY
 
+EPSILON = np.finfo(np.float64).eps
+ROUNDINGS = 16  # allowed in a sum, in units of the sum of the absolute values of its terms
 MOVES_A_BATCH = {"batch", "unbatch"}
 CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map(REGISTRY.__getitem__, sorted(BUILT_IN))
          if op.kind != "composite" and op.name not in MOVES_A_BATCH for parameters in examples(op)]
 DIFFERENTIABLE = [case for case in CASES if case.values[0].differentiable]
 SMOOTH = [case for case in DIFFERENTIABLE if COMPLEX not in case.values[0].domain]
+
+
+def say(op, parameters, what, got, expected):
+    """A message that names the op, and the values."""
+    return f"{op.name}{parameters}: {what}: got {got}, expected {expected}"
 
 
 def members(op, count, seed=0):

@@ -23,7 +23,7 @@ LAST = ("third", "digits", "differences", "dtypes", "layouts", "pickling", "thre
 
 
 ASKED_FIRST = {"layout": "layouts", "dtype": "structure", "memory": "mutation", "conjugate": "complex", "unbroadcast": "broadcasting",
-               "detached": "adjoint", "nonlinear": "linearity"}
+               "detached": "mixed", "nonlinear": "linearity"}
 
 
 class Remembered:
