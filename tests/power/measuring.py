@@ -52,7 +52,7 @@ def measured(entry: Entry, seeds=range(SEEDS), wrong: bool = True) -> dict:
         caught = again and attacked(entry, seed, checks=again)
         if not caught:
             caught = attacked(entry, seed)
-            counts.update(caught)
+            counts.update(list(caught))
         found += bool(caught)
     return {"caught": found, "checks": sorted(counts, key=lambda name: (-counts[name], name))}
 
