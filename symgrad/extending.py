@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from symgrad import op as ops
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.lift import install, traced
