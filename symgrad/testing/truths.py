@@ -126,7 +126,10 @@ class ElementTruth:
                     (d,) = self.points.derivative(k, [point])
                     total += abs(coefficient * d) if d is not None else 0
                 for j in active:
-                    (d,) = self.points.derivative((*k[:j], k[j] + 1, *k[j + 1:]), [point])
+                    higher = (*k[:j], k[j] + 1, *k[j + 1:])
+                    (d,) = self.points.derivative(higher, [point])
+                    if d == 0:
+                        (d,) = self.points.derivative(higher, [point], surely=True)
                     total += mpmath.inf if d is None else abs(coefficient * point[j] * d) if point[j] else 0
         return total
 

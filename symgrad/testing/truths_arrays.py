@@ -60,7 +60,10 @@ class ArrayTruth:
         return self._along(xs, [precise.lift_value(x) for x in xs], [_lifted(ts)], _plain, False, {})
 
     def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents, by moving each by 10⁻¹⁰ of itself."""
+        """Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents, by moving each by 10⁻¹⁰ of itself.
+
+        A 0 among the arguments moves by 10⁻¹⁰ of the largest element: beside others it is as uncertain as they are.
+        """
         cells, g = [precise.lift_value(x) for x in xs], None if cotangent is None else precise.lift_value(cotangent)
         directions = [_lifted(ts) for ts in tangents]
         with working(DIGITS):
@@ -195,16 +198,17 @@ def _each_moved(inputs: Sequence[Any], active: Sequence[bool], factor: Any) -> I
     """The inputs, one number at a time scaled."""
     cells, g, tangents = inputs
 
-    def scaled(x: Any) -> Iterator[Any]:
-        for place in range(x.size):
-            if x.ravel().tolist()[place]:
+    def scaled(x: Any, least: Any = 0) -> Iterator[Any]:
+        for place, v in enumerate(x.ravel().tolist()):
+            if v or least:
                 out = x.copy()
-                out.reshape((-1,)).view(np.ndarray)[place] *= factor
+                out.reshape((-1,)).view(np.ndarray)[place] = v * factor if v else least * (factor - 1)
                 yield out
 
     for i, c in enumerate(cells):
         if active[i]:
-            yield from (([*cells[:i], moved, *cells[i + 1:]], g, tangents) for moved in scaled(c))
+            largest = max(map(abs, c.ravel().tolist()), default=0)
+            yield from (([*cells[:i], moved, *cells[i + 1:]], g, tangents) for moved in scaled(c, largest))
     if g is not None:
         yield from ((cells, moved, tangents) for moved in scaled(g))
     for n, ts in enumerate(tangents):

@@ -120,11 +120,12 @@ class Points:
         return {p: d for p, d in found.items() if p not in self._fine}
 
     def _beyond(self, points: list[Point]) -> dict[Point, Any]:
-        """Where a value is so far beyond all floats that its derivatives are, too, or so small."""
+        """Where a value is so far beyond all floats that its derivatives are, too, or so small, there and next to it."""
         out: dict[Point, Any] = {}
-        for _, p, value in self._evaluated("relative", [(0, (0,) * len(p), p) for p in points], 1):
-            if value and precise.context.isfinite(value) and abs(precise.context.mag(value)) > FAR:
-                out[p] = mpmath.inf if precise.context.mag(value) > 0 else mpmath.mpf(0)
+        for p, row in self._rows("relative", [(0, (n,) * len(points[0])) for n in (0, 1)] if points else [], points, 1).items():
+            sizes = [precise.context.mag(v) for v in row if v and precise.context.isfinite(v)]
+            if len(sizes) == len(row) and (sizes[0] > FAR or max(sizes) < -FAR):
+                out[p] = mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
         return out
 
     def _expanded(self, k: Index, p: Point) -> Any:

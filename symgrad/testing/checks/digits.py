@@ -72,7 +72,7 @@ class _Replay:
     def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |input ∂ number / ∂ input|, by moving each input by 10⁻²⁵ of itself."""
         inputs, entry = self._inputs(xs, cotangent, tangents), self._entry(wrt, at)
-        with working(DIGITS):
+        with working(MOST):  # what is left of numbers that cancel has few of them
             base, total = entry(*inputs), precise.context.zero
             for moved in _moved(inputs, 1 + precise.context.mpf(10) ** -25):
                 total += abs(entry(*moved) - base)
