@@ -24,9 +24,11 @@ INSIDE = Domain("INSIDE", (Interval(1e-10, 1 - 1e-10),))
 
 NORMAL = Domain("NORMAL", (Interval(high=-1e-290), Interval(0.0, 0.0), Interval(low=1e-290)))
 """Numbers whose hypotenuse has all its digits: between subnormal numbers that of `direction` has few, or none."""
-WHOLE = Domain("WHOLE", (Interval(-1e15, 1e15),), integer=True)
-WHOLE_NOT_ZERO = Domain("WHOLE_NOT_ZERO", (Interval(-1e15, 1e15),), (0.0,), integer=True)
-"""Numbers whose quotient is not rounded up to a whole one before it is truncated; torch, too, truncates the rounded quotient."""
+STEPPED = ("remainder", "fmod_tensor", "floor_divide", "rounded_quotient")
+NUMERATOR = Domain("NUMERATOR", (Interval(-1e3, 1e3),))
+DENOMINATOR = Domain("DENOMINATOR", (Interval(-1e3, -0.5), Interval(0.5, 1e3)))
+"""Where the quotient that these make whole is a few thousand at most: a large one has a step next to every float, and no limits of differences."""
+
 
 
 def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -48,8 +50,8 @@ def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
         more["dtypes"] = ("float64", "float32", "bfloat16")  # in float16 the least variance, 1e-12, is 0
     if op.name == "direction":
         more["domain"] = NORMAL
-    if op.name == "rounded_quotient" and parameters == ("trunc",):
-        more["domain"] = {"input": WHOLE, "other": WHOLE_NOT_ZERO}
+    if op.name in STEPPED:
+        more["domain"] = dict(zip(op.argument_names, (NUMERATOR, DENOMINATOR)))
     elementwise = True if op.name == "where" or op.name == "mse_loss" and parameters == ("none",) else None
     return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters), elementwise=elementwise,
                   without={"proof": "test_rules_are_proved asks for more"}, **more)

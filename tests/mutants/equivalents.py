@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sympy
+from claims import attack_on
 
 import symgrad
 from symgrad.carriers import symbolic
@@ -15,7 +16,7 @@ from .mutant import Mutant
 __all__ = ["equivalent"]
 
 SECONDS = 60.0
-IN_NUMBERS_ONLY = ("somewhere", "unbroadcast", "conjugate", "shape")  # of which a formula says nothing
+IN_NUMBERS_ONLY = ("somewhere", "unbroadcast", "shape", "layout", "dtype", "memory")  # of which a formula says nothing
 
 
 def equivalent(mutant: Mutant) -> str:
@@ -27,6 +28,8 @@ def equivalent(mutant: Mutant) -> str:
 def _equivalent(kind: str, op: Op, wrong: Op) -> str:
     if kind == "detached":
         return "what is detached has the derivative 0" if all(map(_flat, cases(op, False, []))) else ""
+    if kind == "conjugate":
+        return "" if any(_is_complex(op, parameters) for parameters in op.examples or ((),)) else "no cotangent of it is complex"
     if kind in IN_NUMBERS_ONLY:
         return ""
     if wrong.forward is not op.forward and not all(_same_value(a, b) for a, b in zip(cases(op, None, []), cases(wrong, None, []))):
@@ -54,3 +57,11 @@ def _flat(case: Case) -> bool:
     return True
 
 
+def _is_complex(op: Op, parameters: tuple) -> bool:
+    """Whether an op takes complex numbers to complex numbers."""
+    attack = attack_on(op, parameters, "dev")
+    xs = [x + 0.5j if x.dtype.kind == "f" else x for x in attack.examples("points")[0].xs]
+    try:
+        return attack.subject.value(xs).dtype.kind == "c"
+    except (TypeError, RuntimeError, ValueError):
+        return False

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.graph import node_class
 from symgrad.lift import traced
 from symgrad.op import Op
+from symgrad.recording import FACTORS
 from symgrad.tensor import Tensor
 
 from .mutant import Mutant, mutated
@@ -49,9 +51,9 @@ def zero(op: Op, i: int) -> bool:
 
 
 def with_value(op: Op, change: Change) -> Op:
-    """The op whose value y is `change(xp, y, x)` in every carrier, x its last argument."""
+    """The op whose value y is `change(xp, y, x)` in every carrier, x its first argument that is no condition."""
     def forward(xp: Any, *args: Any) -> Any:
-        return change(xp, op.forward(xp, *args), args[0][-1] if op.arity is None else args[op.arity - 1])
+        return change(xp, op.forward(xp, *args), args[0][0] if op.arity is None else args[arguments(op)[0]])
 
     return mutated(op, forward=forward)
 
@@ -183,7 +185,7 @@ def _places(op: Op) -> Made:
         if rank > 1:
             yield "misplaced", f"cotangent {i} transposed", with_cotangent(
                 op, i, lambda xp, c, g, x: xp.permute(c, tuple(reversed(range(len(c.shape))))))
-        if op.arity == 1:  # of several arguments the engine sums a cotangent down to its argument, be it broadcast or not
+        if not node_class(op).broadcasts:  # else the engine sums a cotangent down to its argument, be that stretched or not
             yield "shape", f"cotangent {i} with one more axis", with_cotangent(op, i, lambda xp, c, g, x: xp.reshape(c, (1, *c.shape)))
 
 
@@ -238,6 +240,8 @@ def _detached(op: Op) -> Made:
     def still(x: Any) -> Any:
         return x.detach() if isinstance(x, Tensor) else x
 
+    if all(zero(op, i) for i in arguments(op)):
+        return
     if not constant(op):
         for i in arguments(op):
             if not zero(op, i):
@@ -260,6 +264,7 @@ def _detached(op: Op) -> Made:
 def _careless(op: Op) -> Made:
     """Rules that are right as long as nobody looks at memory, dtypes, or the size of a cotangent."""
     places = [i for i in arguments(op) if not zero(op, i)]
+    narrow = any(p.name in FACTORS or op.kind == "elementwise" for p in op.parameters)  # the engine itself keeps the dtypes of their derivatives
 
     def grown(xp: Any, c: Any, g: Any, x: Any) -> Any:
         return c if c is None else c + 1e-6 * xp.abs(c)
@@ -268,10 +273,11 @@ def _careless(op: Op) -> Made:
         yield "nonlinear", f"cotangent {i} plus a millionth of its size", with_cotangent(op, i, grown)
         yield "layout", f"cotangent {i} off where the argument is not contiguous", with_cotangent(
             op, i, lambda xp, c, g, x: c * SLIGHTLY if c is not None and _is_scattered(x) else c)
-        yield "dtype", f"cotangent {i} in double precision", with_cotangent(op, i, lambda xp, c, g, x: _doubled(xp, c))
+        if not narrow:
+            yield "dtype", f"cotangent {i} in double precision", with_cotangent(op, i, lambda xp, c, g, x: _doubled(xp, c))
     yield "layout", "the value off where the argument is not contiguous", with_value(op, lambda xp, y, x: y * SLIGHTLY if _is_scattered(x) else y)
     yield "dtype", "the value in double precision", with_value(op, lambda xp, y, x: _doubled(xp, y))
-    if places:
+    if places and not narrow:
         yield "dtype", "the tangent in double precision", with_tangent(op, _doubled)
 
     def doubling(xp: Any, y: Any, x: Any) -> Any:
