@@ -52,6 +52,11 @@ class Example(NamedTuple):
     cotangent: np.ndarray
     tangents: tuple[tuple[np.ndarray | None, ...], ...]
 
+    def copied(self) -> Example:
+        """The example in contiguous memory of its own, that can be written to."""
+        return Example(tuple(np.array(x, order="C") for x in self.xs), np.array(self.cotangent, order="C"),
+                       tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in self.tangents))
+
 
 class Draft(NamedTuple):
     """Arguments, and keys of the cotangent and of the tangents."""

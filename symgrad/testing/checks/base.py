@@ -101,10 +101,10 @@ class silence:
 
 
 def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
-    """What is wrong at one example; an exception of the op is wrong, too."""
+    """What is wrong at one example; an exception of the op is wrong, too. An op that writes to its arguments spoils them for no other check."""
     try:
         with silence(), attack.subject.context():
-            check.body(attack, example)
+            check.body(attack, example.copied())
     except Wrong as wrong:
         return wrong
     except (NotApplicable, KeyboardInterrupt):

@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import same_bits
-from symgrad.testing.checks.memory import another, copied, results
+from symgrad.testing.checks.memory import another, results
 from symgrad.testing.drawing import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Subject, is_active
@@ -59,18 +59,18 @@ def check_determinism(attack: Attack, example: Example) -> None:
     'passed'
     """
     subject, other = attack.subject, another(attack, example)
-    first = frozen(results(attack, copied(example)))
-    same(results(attack, copied(example)), first, "when it is called again")
+    first = frozen(results(attack, example.copied()))
+    same(results(attack, example.copied()), first, "when it is called again")
     for _ in range(REPEATS):
-        same_bits("the value is another when it is called again", subject.value(copied(example).xs), first[0][3], order=0)
+        same_bits("the value is another when it is called again", subject.value(example.copied().xs), first[0][3], order=0)
     try:
-        results(attack, copied(other))
+        results(attack, other.copied())
     except Exception:  # that is for other checks to say
         pass
-    same(results(attack, copied(example)), first, "after a call with other arguments")
+    same(results(attack, example.copied()), first, "after a call with other arguments")
     if attack.order and first[0][3].dtype.kind in "fcV":
         try:
-            _one_graph(subject, copied(example), copied(other))
+            _one_graph(subject, example.copied(), other.copied())
         except NotApplicable:
             pass
 
@@ -109,7 +109,7 @@ def check_threads(attack: Attack, example: Example) -> None:
     """
     drawn = attack.examples("points")
     examples = [example, another(attack, example), *drawn[-2:]]
-    alone = [frozen(results(attack, copied(e))) for e in examples]
+    alone = [frozen(results(attack, e.copied())) for e in examples]
     start, wrong = threading.Barrier(THREADS), list[BaseException]()
 
     def work(k: int) -> None:
@@ -118,7 +118,7 @@ def check_threads(attack: Attack, example: Example) -> None:
             with np.errstate(all="ignore"):
                 for n in range(ROUNDS * len(examples)):
                     at = (n + k) % len(examples)
-                    same(results(attack, copied(examples[at])), alone[at], "while other threads call it")
+                    same(results(attack, examples[at].copied()), alone[at], "while other threads call it")
                     if wrong:
                         return
         except BaseException as error:
@@ -164,7 +164,7 @@ def check_pickling(attack: Attack, example: Example) -> None:
     'passed'
     """
     subject = attack.subject
-    value = subject.call([subject.leaf(x, False) for x in copied(example).xs])
+    value = subject.call([subject.leaf(x, False) for x in example.copied().xs])
     try:
         again = pickle.loads(pickle.dumps(value))
     except Exception as error:
@@ -183,7 +183,7 @@ def check_pickling(attack: Attack, example: Example) -> None:
         second.subject = copy.copy(subject)
         second.subject.function = revived
         if not attack.claims.random:
-            same(results(second, copied(example)), results(attack, copied(example)), "after pickling")
+            same(results(second, example.copied()), results(attack, example.copied()), "after pickling")
 
 
 def by_name(function: Any) -> bool:

@@ -59,12 +59,6 @@ def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int,
     return out
 
 
-def copied(example: Example) -> Example:
-    """The example in memory of its own, that can be written to."""
-    return Example(tuple(np.array(x, order="C") for x in example.xs), np.array(example.cotangent, order="C"),
-                   tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in example.tangents))
-
-
 def flattened(example: Example) -> list[tuple[str, Array]]:
     """The arrays of an example, each with what it is."""
     given = [(f"argument {i}", x) for i, x in enumerate(example.xs)]
@@ -126,7 +120,7 @@ def check_layouts(attack: Attack, example: Example) -> None:
         for layout in subject.layouts:
             inside = rebuilt([laid_out(x, layout) for x in arrays])
             before = [x.tobytes() for _, x in flattened(inside)]
-            plain = usual if layout != "overlapping" else results(attack, copied(inside))
+            plain = usual if layout != "overlapping" else results(attack, inside.copied())
             try:
                 found = results(attack, inside)
             except RuntimeError:
@@ -156,14 +150,14 @@ def check_mutation(attack: Attack, example: Example) -> None:
     >>> check_mutation(symgrad.sigmoid).verdict
     'passed'
     """
-    own = copied(example)
+    own = example.copied()
     before = [(name, x, x.copy()) for name, x in flattened(own)]
     found = results(attack, own)
     for name, x, old in before:
         if x.tobytes() != old.tobytes():
             raise Wrong(f"{name} was changed", x, old)
     kept = [(what, order, wrt, x, x.copy()) for what, order, wrt, x in found]
-    results(attack, another(attack, copied(example)))
+    results(attack, another(attack, example.copied()))
     for what, order, wrt, x, old in kept:
         if x.tobytes() != old.tobytes():
             raise Wrong(f"{what} that was returned was changed by a later call", x, old, order=order, wrt=wrt)
@@ -183,13 +177,13 @@ def check_aliasing(attack: Attack, example: Example) -> None:
     >>> check_aliasing(symgrad.relu).verdict
     'passed'
     """
-    _shares_nothing(attack, copied(example))
+    _shares_nothing(attack, example.copied())
     for sign in (1, -1, 0) if attack.elementwise else ():  # an op may give back an argument that needs no change
         if len({x.shape for x in example.xs}) > 1:
             break
         part = of_elements(attack, example, np.logical_and.reduce([np.sign(wide(x).real) == sign for x in example.xs]), (-1,))
         if part is not None and part.cotangent.size < example.cotangent.size:
-            _shares_nothing(attack, copied(part))
+            _shares_nothing(attack, part.copied())
 
 
 def _shares_nothing(attack: Attack, own: Example) -> None:
