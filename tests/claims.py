@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from symgrad.domains import COMPLEX, Domain, Interval
+from symgrad.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, Domain, Interval
 from symgrad.op import REGISTRY, Op
+from symgrad.recording import core
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 
-__all__ = ["CASES", "ULP", "attack_on", "claims_of_case", "name_of"]
+__all__ = ["CASES", "ULP", "attack_on", "attacks_with_numbers", "claims_of_case", "name_of"]
 
 ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
 CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in ("batch", "unbatch") and COMPLEX not in op.domain
          for parameters in op.examples or ((),)]
 SHARED = {"maximum": (0.5, 0.5), "minimum": (0.5, 0.5), "hypot": (0.0, 0.0), "direction": (0.0, 0.0)}
 """The gradient at the special points of these: equal values share it, and a norm at 0 has the subgradient of least norm."""
+POWERS_OF_ZERO = (((0.0, 0.0), (0.0, 0.0)), ((0.0, 1.0), (1.0, 0.0)), ((0.0, 3.0), (0.0, 0.0)))
+"""Beside its domain, which is that of the derivative by the exponent: this is 0 where the base is 0."""
 FLAT = ("abs", "relu", "sign")
 """Whose gradient at all special points is the subgradient of least norm, 0."""
 
@@ -33,6 +37,8 @@ DENOMINATOR = Domain("DENOMINATOR", (Interval(-1e3, -0.5), Interval(0.5, 1e3)))
 
 def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
     """The special points of an op, with the gradient where that is a convention."""
+    if op.name == "pow":
+        return POWERS_OF_ZERO
     if op.name in SHARED:
         return tuple((x, SHARED[op.name]) for x in op.special)
     if op.name in FLAT:
@@ -55,6 +61,19 @@ def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
     elementwise = True if op.name == "where" or op.name == "mse_loss" and parameters == ("none",) else None
     return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters), elementwise=elementwise,
                   without={"proof": "test_rules_are_proved asks for more"}, **more)
+
+
+EXPONENTS = {3: REAL, 0: REAL, 2.5: NONNEGATIVE, 0.1: POSITIVE, -1.5: POSITIVE}
+"""Exponents that are Python numbers, for which the rule of `pow` has branches of its own, and where each has all derivatives up to the second."""
+
+
+def attacks_with_numbers(op: Op, profile: str) -> Iterator[Attack]:
+    """Attacks on `pow` with exponents that are Python numbers; `op` is that of the registry, or made of it."""
+    power = core(op)
+    for exponent, domain in EXPONENTS.items():
+        yield Attack(lambda input, b=exponent: power(input, b), Claims(
+            formula=lambda xp, input, b=exponent: xp.pow(input, b), domain=domain, ulp=ULP, elementwise=True, name=f"pow with {exponent}",
+            order=2 if domain is NONNEGATIVE else 3), profile)
 
 
 def attack_on(op: Op, parameters: tuple[Any, ...], profile: str) -> Attack:

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from claims import CASES, attack_on, name_of
+from claims import CASES, attack_on, attacks_with_numbers, name_of
 
 import symgrad
 from symgrad.domains import COMPLEX
@@ -32,6 +32,11 @@ def test_op(op, parameters):
     assert passed >= {"value", "layouts", "mutation", "aliasing", "determinism", "threads", "structure"}
     if op.differentiable:
         assert passed >= {"pullback", "pushforward", "second", "adjoint", "linearity"}
+
+
+@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in attacks_with_numbers(REGISTRY["pow"], PROFILE)])
+def test_exponents_that_are_numbers(attack):
+    assert check_op(attack)
 
 
 @pytest.mark.parametrize("op", PROVABLE)

@@ -6,7 +6,7 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from claims import attack_on
+from claims import attack_on, attacks_with_numbers
 
 from symgrad.op import Op
 from symgrad.testing.attack import Attack
@@ -111,6 +111,10 @@ class Killers:
                 found = first_failure(turned(attack, wrong), sorted(checks, key=lambda c: c.name != first))
                 if found is not None:
                     return Killed(found[0], parameters, found[1])
+            for attack in attacks_with_numbers(wrong, self.profile) if op.name == "pow" else ():
+                found = first_failure(attack, in_order())
+                if found is not None:
+                    return Killed(found[0], (), found[1])
         return None
 
 
