@@ -11,7 +11,7 @@ from symgrad.extending import BUILT_IN
 from symgrad.op import REGISTRY
 from symgrad.testing import check_op
 
-PROFILE = "ci" if os.environ.get("CI") else "dev"
+PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES]
 PROVABLE = [pytest.param(op, id=op.name) for op in dict.fromkeys(op for op, _ in CASES) if op.differentiable]
 ONLY_VERIFIED = {"binary_cross_entropy"}  # whose logarithms are cut off where they would be infinite, for which there is no normal form
