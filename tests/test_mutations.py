@@ -1,0 +1,56 @@
+"""Mutants of the rule tables: a sample that is the same every time, each found out by a check. `python -m tests.mutants` attacks all of them."""
+
+import json
+import re
+import zlib
+from pathlib import Path
+
+import pytest
+from mutants.equivalents import equivalent
+from mutants.killing import Killers
+from mutants.mutant import differentiable_ops
+from mutants.rules import mutants_of_rules
+from mutants.source import MODULES, mutants_of_source
+
+FIGURES = json.loads((Path(__file__).parent / "data" / "mutations.json").read_text(encoding="utf-8"))
+OPS = ("exp", "mul", "atan2", "abs", "sum", "mm", "softmax", "where", "cumsum")
+ONE_IN = 6  # of the rules of these ops
+ONE_IN_SOURCE = 200
+killers = Killers("dev")
+
+
+def chosen(name, one_in):
+    return zlib.crc32(name.encode()) % one_in == 0
+
+
+def survivors(mutants):
+    return [str(m) for m in mutants if killers.kill(m) is None and not equivalent(m)]
+
+
+@pytest.mark.parametrize("op", [op for op in differentiable_ops() if op.name in OPS], ids=lambda op: op.name)
+def test_mutants_of_rules_are_killed(op):
+    mutants = [m for m in mutants_of_rules(op) if chosen(str(m), ONE_IN)]
+    assert mutants and not survivors(mutants)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_mutants_of_source_are_killed(module):
+    assert not survivors(mutants_of_source((module,), lambda name: chosen(name, ONE_IN_SOURCE)))
+
+
+def test_an_op_itself_is_not_killed():
+    for op in differentiable_ops():
+        if op.name in OPS:
+            mutant = next(mutants_of_rules(op))
+            assert killers.kill(mutant._replace(wrong=((op, op),))) is None
+
+
+def test_the_figures_are_those_of_the_readme():
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    total = FIGURES["killed"] + len(FIGURES["survived"])
+    found = re.search(r"([\d,]+) of ([\d,]+) mutants of the rule tables are found out \(([\d.]+)%\), ([\d,]+) more\s+are equivalent", text)
+    assert found is not None
+    killed, of, rate, same = found.groups()
+    assert (int(killed.replace(",", "")), int(of.replace(",", "")), int(same.replace(",", ""))) == (
+        FIGURES["killed"], total, len(FIGURES["equivalent"]))
+    assert float(rate) == FIGURES["rate"] >= 99
