@@ -22,14 +22,14 @@ def cases(table):
 
 @pytest.mark.parametrize("entry, seed", cases(WRONG))
 def test_a_wrong_op_is_caught(entry, seed):
-    checks = RECORD[f"wrong/{entry.name}"]["checks"][:2]
     if THOROUGH:
         assert measuring.measured(entry)["caught"] == measuring.SEEDS
     else:
-        assert measuring.attacked(entry, seed, checks=checks), f"{checks} find nothing"
+        first, *others = RECORD[f"wrong/{entry.name}"]["checks"]
+        assert measuring.attacked(entry, seed, checks=[first]) or measuring.attacked(entry, seed, checks=others)
 
 
-@pytest.mark.parametrize("entry, seed", cases(RIGHT)[::1 if THOROUGH else 3])
+@pytest.mark.parametrize("entry, seed", cases(RIGHT)[slice(None) if THOROUGH else slice(2, None, 3)])
 def test_a_right_op_is_not_accused(entry, seed):
     for each in range(measuring.FEW) if THOROUGH else [seed]:
         assert measuring.attacked(entry, each, profile="dev" if THOROUGH else measuring.BRIEF) == {}
