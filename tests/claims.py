@@ -23,6 +23,9 @@ POWERS_OF_ZERO = (((0.0, 0.0), (0.0, 0.0)), ((0.0, 1.0), (1.0, 0.0)), ((0.0, 3.0
 FLAT = ("abs", "relu", "sign")
 """Whose gradient at all special points is the subgradient of least norm, 0."""
 
+TIED = ("median_of_all", "nanmedian_of_all")
+"""Which are told where the median stands: as formulas they are that element, whatever else is equal to it."""
+
 INSIDE = Domain("INSIDE", (Interval(1e-10, 1 - 1e-10),))
 """Where the logarithms of binary_cross_entropy are not cut off: at 0 and 1 its derivative is none, but what torch takes for one."""
 
@@ -51,16 +54,23 @@ def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
 def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
     """The claims of an op with one tuple of parameters."""
     more: dict[str, Any] = {}
+    without = {"proof": "test_rules_are_proved asks for more"}
     if op.name == "binary_cross_entropy":
         more["domain"] = {"input": INSIDE, "target": INSIDE}
         more["dtypes"] = ("float64", "float32", "bfloat16")  # in float16 the least variance, 1e-12, is 0
+    if op.name.startswith("var"):
+        more["dtypes"] = ("float64", "float32")  # the mean of equal numbers is rounded, and in few digits their variance, 0, is what is left of that
     if op.name == "direction":
         more["domain"] = NORMAL
     if op.name in STEPPED:
         more["domain"] = dict(zip(op.argument_names, (NUMERATOR, DENOMINATOR)))
+    if op.name == "to_copy":
+        more["dtypes"] = (str(parameters[0]),)
+    if op.name in TIED:
+        without |= dict.fromkeys(("pullback", "pushforward", "differences", "complex"), "equal elements share the gradient of the one that is named")
     elementwise = True if op.name == "where" or op.name == "mse_loss" and parameters == ("none",) else None
     return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters), elementwise=elementwise,
-                  without={"proof": "test_rules_are_proved asks for more"}, **more)
+                  without=without, **more)
 
 
 EXPONENTS = {3: REAL, 0: REAL, 2.5: NONNEGATIVE, 0.1: POSITIVE, -1.5: POSITIVE}

@@ -27,11 +27,12 @@ def test_every_op_is_here():
 
 @pytest.mark.parametrize("op, parameters", PARAMETERS)
 def test_op(op, parameters):
-    report = check_op(attack_on(op, parameters, PROFILE))
+    attack = attack_on(op, parameters, PROFILE)
+    report = check_op(attack)
     passed = {result.check for result in report.results if result.verdict == "passed"}
     assert passed >= {"value", "layouts", "mutation", "aliasing", "determinism", "threads", "structure"}
     if op.differentiable:
-        assert passed >= {"pullback", "pushforward", "second", "adjoint", "linearity"}
+        assert passed >= {"pullback", "pushforward", "second", "adjoint", "linearity"} - set(attack.claims.without)
 
 
 @pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in attacks_with_numbers(REGISTRY["pow"], PROFILE)])
