@@ -107,8 +107,9 @@ def promote(scalar: Any) -> np.ndarray:
     global _limit
     array = np.array(scalar)
     if len(_scalars) > _limit:
-        for key in [key for key, entry in list(_scalars.items()) if sys.getrefcount(entry[0]) <= 2]:  # nobody else has it
-            _scalars.pop(key, None)
+        for key in list(_scalars):  # the keys alone: nothing is made meanwhile, so that no other thread has its turn
+            if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nobody else has it
+                _scalars.pop(key, None)
         _limit = max(1024, 2 * len(_scalars))
     _scalars[id(scalar)] = scalar, _storage(array), None
     return array

@@ -58,8 +58,6 @@ def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
     if op.name == "binary_cross_entropy":
         more["domain"] = {"input": INSIDE, "target": INSIDE}
         more["dtypes"] = ("float64", "float32", "bfloat16")  # in float16 the least variance, 1e-12, is 0
-    if op.name.startswith("var"):
-        more["dtypes"] = ("float64", "float32")  # the mean of equal numbers is rounded, and in few digits their variance, 0, is what is left of that
     if op.name == "direction":
         more["domain"] = NORMAL
     if op.name in STEPPED:

@@ -7,6 +7,8 @@ what it saved.
 import ast
 import json
 import re
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from points import arrays, examples
 
 import symgrad
 import symgrad.nn.functional
-from symgrad import tensor
+from symgrad import tensor, versions
 from symgrad.domains import COMPLEX
 from symgrad.op import REGISTRY
 from symgrad.recording import core
@@ -216,3 +218,41 @@ def test_what_is_declared_is_what_is_read():
         assert set(" ".join(op.saved or ()).split()) <= known, op
         assert op.saved is None or op.arity is None or len(op.saved) == op.arity, op
         assert op.inverse is None or op.saved == ("result",), op
+
+
+class Untidy:
+    """Garbage whose finalizer runs Python code, in which threads take turns."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        sum(range(50))
+
+
+def test_scalars_that_are_viewed_in_many_threads():
+    """The record of scalars is cleared in one thread while the others write into it."""
+    raised, before = [], sys.getswitchinterval()
+
+    def work():
+        try:
+            for _ in range(3):
+                kept = [np.float64(k) for k in range(4000)]
+                for k, scalar in enumerate(kept):
+                    Untidy()
+                    if k % 200 == 0:
+                        versions._limit = 2500
+                    versions.promote(scalar)
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not raised

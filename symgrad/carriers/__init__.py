@@ -17,7 +17,7 @@ ELEMENTWISE = (
 )
 
 STRUCTURE = (
-    "copy", "sum", "prod", "amax", "amin", "cumsum", "cumprod", "logsumexp", "softmax", "log_softmax", "reference", "norm", "all", "any",
+    "copy", "sum", "prod", "amax", "amin", "cumsum", "cumprod", "logsumexp", "softmax", "log_softmax", "reference", "centred", "norm", "all", "any",
     "argmax", "argmin",
     "reshape", "view", "permute", "broadcast_to", "sum_to_size", "getitem", "place", "put", "cat", "stack", "flip", "roll",
     "matmul", "mm", "mv", "dot", "einsum", "diag", "diagonal_place", "trace", "tril", "triu", "astype",

@@ -6,8 +6,8 @@ NumPy returns a bare element from a reduction or an operation on object arrays o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -113,7 +113,7 @@ class Cells(np.ndarray):
         if func in FILLS:
             shape = kwargs.get("shape")
             shape = args[0].shape if shape is None else shape
-            return cls.fill([cls.number(FILLS[func])] * prod(shape), shape)
+            return cls.fill([cls.number(FILLS[func])] * math.prod(shape), shape)
         result = super().__array_function__(func, types, args, kwargs)
         return cls.lift(result) if isinstance(result, np.ndarray) else result
 
@@ -130,7 +130,7 @@ def fold(function: Callable[[list], Any], x: Any, dim: Any = None, keepdim: bool
     """Cells in which `function` has reduced the list of elements along `dim` (an axis, several, or None for all)."""
     dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
     kept = tuple(i for i in range(x.ndim) if i not in dims)
-    rows = x.transpose(kept + dims).reshape(prod(x.shape[i] for i in kept), prod(x.shape[i] for i in dims)).tolist()
+    rows = x.transpose(kept + dims).reshape(math.prod(x.shape[i] for i in kept), math.prod(x.shape[i] for i in dims)).tolist()
     shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape)) if keepdim else tuple(x.shape[i] for i in kept)
     return type(x).fill([function(row) for row in rows], shape)
 
@@ -143,6 +143,11 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 mm = mv = dot = matmul
+
+
+def centred(x: Any, dim: Sequence[int]) -> Any:
+    """The distance of every element from the mean along `dim`."""
+    return x - sum(x, tuple(dim), True) / (math.prod(x.shape[i] for i in dim) or math.nan)
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:

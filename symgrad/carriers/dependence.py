@@ -297,7 +297,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "copy": lambda x, *order: x, "astype": lambda x, dtype: x,
     "sum": reduced, "amax": reduced, "amin": reduced, "trace": lambda x: reduced(_diagonal(x, 0, 0, 1)), "cumsum": along,
     **dict.fromkeys(("prod", "logsumexp", "norm"), lambda *args, **kwargs: mixed(reduced(*args, **kwargs))),
-    **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: mixed(along(x, dim))),
+    **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: mixed(along(x, dim))), "centred": along,
     **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: flat(reduced(*args, **kwargs))),
     "reference": lambda x, y, dim: flat(reduced(x if type(x) is Dependence else y, dim, True)),
     "reshape": reshape, "view": reshape, "permute": permute, "broadcast_to": stretched, "sum_to_size": sum_to_size, "getitem": getitem,

@@ -58,7 +58,7 @@ from numpy import rint as round
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scattered, take
-from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, log_softmax, logsumexp, norm, reference, softmax
+from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import (
     add,
     batch,

@@ -19,6 +19,7 @@ from symgrad.carriers.cells import (
     batch,
     broadcast_to,
     cat,
+    centred,
     copy,
     cumprod,
     cumsum,

@@ -11,7 +11,7 @@ from numpy import exp, isfinite, log1p, sqrt, where
 from symgrad.carriers.batched import raw
 from symgrad.carriers.structure import zeros_like
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
+__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
@@ -58,6 +58,13 @@ def reference(g: Any, y: Any, dim: Any) -> Any:
     kept = tuple(1 if i in dim else n for i, n in enumerate(y.shape))
     rows = [np.transpose(a, order).reshape(math.prod(kept), -1) for a in (g, y)]
     return np.take_along_axis(rows[0], np.argmax(rows[1], -1)[:, None], -1).reshape(kept)
+
+
+def centred(x: Any, dim: Any) -> Any:
+    """The distance of every element from the mean along `dim`, less what their mean was rounded by: equal numbers give 0."""
+    count = math.prod(x.shape[i] for i in dim) or math.nan
+    x = x - np.add.reduce(x, axis=dim, keepdims=True) / count
+    return x - np.add.reduce(x, axis=dim, keepdims=True) / count
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

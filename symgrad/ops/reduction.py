@@ -162,8 +162,8 @@ def _spread_of(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=F
     return input, axes(dim, input.ndim), correction, bool(keepdim)
 
 
-def _centred(xp, x, dim):
-    return x - _mean(xp, x, dim, True)
+linear("centred", lambda xp, input, dim: xp.centred(input, dim), lambda xp, g, shape, dim: xp.centred(g, dim), public=False,
+       examples=(((0,),), ((0, 1),)), doc="The distance of every element from the mean along `dim`.")
 
 
 def _freedom(x, dim, correction):
@@ -172,17 +172,17 @@ def _freedom(x, dim, correction):
 
 
 def _var(xp, input, dim, correction, keepdim):
-    centred = _centred(xp, input, dim)
+    centred = xp.centred(input, dim)
     squares = real_product(xp, centred, centred) if is_complex(input) else xp.square(centred)
     return xp.sum(squares, dim, keepdim) / _freedom(input, dim, correction)
 
 
 def _var_vjp(xp, g, y, x, dim, correction, keepdim):
-    return spread(xp, 2 * g / _freedom(x, dim, correction), x.shape, dim, keepdim) * _centred(xp, x, dim)
+    return spread(xp, 2 * g / _freedom(x, dim, correction), x.shape, dim, keepdim) * xp.centred(x, dim)
 
 
 def _var_jvp(xp, t, y, x, dim, correction, keepdim):
-    return 2 * xp.sum(real_product(xp, _centred(xp, x, dim), t), dim, keepdim) / _freedom(x, dim, correction)
+    return 2 * xp.sum(real_product(xp, xp.centred(x, dim), t), dim, keepdim) / _freedom(x, dim, correction)
 
 
 def _inverse(xp, y):
@@ -196,7 +196,7 @@ SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
 primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS,
           usage="symgrad.var(a, dim=1, correction=0)", doc="The variance, Σ (x - mean)² / (n - correction).")
 def _std(xp, input, dim, correction, keepdim):
-    length = xp.norm(_centred(xp, input, dim), dim, keepdim)
+    length = xp.norm(xp.centred(input, dim), dim, keepdim)
     return length / xp.sqrt(_freedom(input, dim, correction) * xp.ones_like(length))
 
 

@@ -66,7 +66,8 @@ class Problem:
                 return found if name == "softmax" else found - 1
         lifted = tuple(self._checked(a) if isinstance(a, _Unnamed) else a if p is not None and not hasattr(a, "dtype") else a
                        for p, a in zip(node.parents, args))
-        known: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": self._std}
+        known: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": self._std,
+                                 "centred": lambda x, dim: x - self._mean(x, dim, True)}
         try:
             if name in known:
                 return known[name](*[lift(a) for a in lifted], *(node.args or ())[len(node.parents):])
