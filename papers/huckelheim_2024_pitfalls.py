@@ -45,8 +45,8 @@ def time_average():
     """The mean over all time is 1/2 for every w; the derivative of a finite mean does not tend to 0."""
     report = symgrad.check(average, 1.0, order=1, points=2)
     found = report.gradient["w"]
-    assert report.verdict == "verified" and abs(average(symgrad.tensor(1.0)).item() - 0.5) < 0.01 and abs(found) > 0.1
-    return "time averages", "mean of sin(w t)² for t < 100, at w = 1", f"{found:.3f}", "0", "not detected (check: verified)"
+    assert report.verdict in ("proved", "verified") and abs(average(symgrad.tensor(1.0)).item() - 0.5) < 0.01 and abs(found) > 0.1
+    return "time averages", "mean of sin(w t)² for t < 100, at w = 1", f"{found:.3f}", "0", "not detected (check: right)"
 
 
 # Problems of the implementation

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 __all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "first_outside", "inside", "integers", "largest", "masked", "most_frequent",
-           "order", "plain", "positions", "repeated", "running", "single", "slices", "windows"]
+           "order", "ordered", "plain", "positions", "repeated", "running", "single", "slices", "windows"]
 
 Places = tuple[Any, ...]
 
@@ -103,13 +103,17 @@ def positions(flat: Any, shape: tuple[int, ...]) -> Places:
     return tuple(np.unravel_index(flat, shape)) if shape else (np.zeros_like(flat),)
 
 
-def _array(value: Any) -> Any:
-    return value if hasattr(value, "__array_function__") else np.asarray(value)  # batched values, too
+def ordered(value: Any) -> Any:
+    """An array of numbers of which one is the larger. Raises TypeError for complex ones."""
+    array = value if hasattr(value, "__array_function__") else np.asarray(value)  # batched values, too
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers are not ordered; use real ones, or the parts of these")
+    return array
 
 
 def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
     """The indices that sort an array along a dimension, equal elements as they stood; NaN is the largest."""
-    array = _array(value)
+    array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
     if array.dtype.kind == "V":
@@ -121,7 +125,7 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
 
 def running(value: Any, dim: int, largest: bool) -> np.ndarray:
     """Where the extreme of the elements so far stands along a dimension, for each element: the last of several; NaN is the extreme."""
-    array = _array(value)
+    array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
     best = (np.maximum if largest else np.minimum).accumulate(array, axis=dim)
@@ -132,7 +136,7 @@ def running(value: Any, dim: int, largest: bool) -> np.ndarray:
 
 def most_frequent(value: Any, dim: int) -> np.ndarray:
     """Where the last of the most frequent element (of the smallest, if there are several) stands along a dimension."""
-    array = _array(value)
+    array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
     by = np.moveaxis(order(array, dim), dim, 0)

@@ -92,6 +92,10 @@ DTYPES = {
     "mean of integers": (lambda: tensor([1, 2]).mean(), RuntimeError, "mean", "int64", ".to(float64)"),
     "std of integers": (lambda: tensor([1, 2]).std(), RuntimeError, "std", "int64", ".to(float64)"),
     "bits of floats": (lambda: tensor([1.5]) & 1, TypeError, "integers and booleans", "float64"),
+    **{f"{name} of complex numbers": (lambda name=name: getattr(symgrad, name)(tensor([1 + 2j, 3j]), *((1,) if name in ("topk", "kthvalue") else ())),
+                                      TypeError, name, "complex", "not ordered", "parts")
+       for name in ("amax", "amin", "argmax", "argmin", "max", "min", "sort", "argsort", "median", "mode", "topk", "kthvalue")},
+    "cummax of complex numbers": (lambda: symgrad.cummax(tensor([1 + 2j, 3j]), 0), TypeError, "cummax", "not ordered"),
     "not of floats": (lambda: ~tensor([1.5]), TypeError, "integers and booleans", "float64", "logical_not"),
     "an index of floats": (lambda: zeros(3)[tensor([0.5])], IndexError, "indices", "float64"),
     "an index that is no integer": (lambda: zeros(3)[1.5], IndexError, "integers", "1.5"),

@@ -97,27 +97,21 @@ from symgrad.carriers.structure import (
     unbatch,
     zeros_like,
 )
+from symgrad.indices import ordered
 
 pi = math.pi
 
 
-def _ordered(x: Any) -> Any:
-    """Raise TypeError for complex numbers: of two of them none is the larger one."""
-    if x.dtype.kind == "c":
-        raise TypeError("complex numbers are not ordered; use real ones, or the parts of these")
-    return x
-
-
 def sign(x: Any) -> Any:
-    return np.sign(_ordered(x))
+    return np.sign(ordered(x))
 
 
 def maximum(a: Any, b: Any) -> Any:
-    return _ordered(np.maximum(a, b))
+    return ordered(np.maximum(a, b))
 
 
 def minimum(a: Any, b: Any) -> Any:
-    return _ordered(np.minimum(a, b))
+    return ordered(np.minimum(a, b))
 
 
 def _kept(y: Any, x: Any) -> Any:

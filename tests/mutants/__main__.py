@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import collections
 import json
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -19,17 +21,73 @@ from mutants.rules import mutants_of_rules  # noqa: E402
 from mutants.source import MODULES, mutants_of_source  # noqa: E402
 
 FIGURES = Path(__file__).parents[1] / "data" / "mutations.json"
+KILLERS: dict[tuple[str, bool], Killers] = {}  # of this process, so that what is true of an op is computed once
 
 
-def every(modules: tuple[str, ...], ops: list[str] | None) -> Iterator[Mutant]:
-    """All mutants, or those of some modules of `symgrad/ops` and of some ops."""
-    for op in differentiable_ops():
-        if ops is None or op.name in ops:
-            yield from mutants_of_rules(op)
-    for mutant in mutants_of_source(modules):
-        kept = tuple((op, wrong) for op, wrong in mutant.wrong if ops is None or op.name in ops)
-        if kept:
-            yield mutant._replace(wrong=kept)
+class Lot(NamedTuple):
+    """Mutants that are attacked in one process: those of the rules of one op, or of the source of one module, and which of them."""
+
+    op: str | None
+    module: str | None
+    only: tuple[str, ...] | None
+    part: tuple[int, int]
+    profile: str
+    trusting: bool
+    quick: bool
+
+    def __str__(self) -> str:
+        return f"rules of {self.op}" if self.op else f"source of {self.module}"
+
+    def mutants(self) -> Iterator[Mutant]:
+        """All of them, or every n-th."""
+        k, n = self.part
+        for count, mutant in enumerate(self._all()):
+            if count % n == k:
+                yield mutant
+
+    def _all(self) -> Iterator[Mutant]:
+        if self.op:
+            yield from mutants_of_rules(next(op for op in differentiable_ops() if op.name == self.op))
+            return
+        for mutant in mutants_of_source((self.module,)):
+            kept = tuple((op, wrong) for op, wrong in mutant.wrong if self.only is None or op.name in self.only)
+            if kept:
+                yield mutant._replace(wrong=kept)
+
+
+class Tally(NamedTuple):
+    """What came of mutants: per kind how many were killed, survived and are equivalent, killed by which checks, and the names of the last two."""
+
+    kinds: dict[str, Counter]
+    checks: Counter
+    survived: list[str]
+    equivalent: list[str]
+    accused: list[Any]
+    seconds: float
+
+    def take(self, other: Tally) -> None:
+        """Add another one's figures; the time is not among them."""
+        for kind, counts in other.kinds.items():
+            self.kinds.setdefault(kind, Counter()).update(counts)
+        self.checks.update(other.checks)
+        for mine, more in zip(self[2:5], other[2:5]):
+            mine.extend(more)
+
+
+def attacked(lot: Lot) -> Tally:
+    """Attack the mutants of a lot."""
+    killers = KILLERS.setdefault((lot.profile, lot.trusting), Killers(lot.profile, honest=not lot.trusting))
+    start, accused = time.process_time(), len(killers.accused)
+    out = Tally(defaultdict(Counter), Counter(), [], [], [], 0.0)
+    for mutant in lot.mutants():
+        killed = killers.kill(mutant)
+        why = "" if killed or lot.quick else equivalent(mutant)
+        out.kinds[mutant.kind]["killed" if killed else "equivalent" if why else "survived"] += 1
+        if killed:
+            out.checks[killed.check] += 1
+        else:
+            (out.equivalent if why else out.survived).append(f"{mutant} ({why})" if why else str(mutant))
+    return out._replace(kinds=dict(out.kinds), accused=killers.accused[accused:], seconds=time.process_time() - start)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,43 +96,41 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--profile", default="dev", help="of the attacks: dev, ci or thorough")
     parser.add_argument("--op", action="append", help="only mutants of this op; may be given again")
     parser.add_argument("--module", action="append", choices=MODULES, help="only changes in this module of symgrad/ops; may be given again")
-    parser.add_argument("--part", default="0/1", help="k/n: every n-th mutant, from the k-th on")
+    parser.add_argument("--part", default="0/1", help="k/n: every n-th mutant of each op and of each module, from the k-th on")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--trusting", action="store_true", help="take it that the ops themselves pass, as tests/test_registry.py says")
     parser.add_argument("--quick", action="store_true", help="do not prove survivors to be equivalent")
     parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
     given = parser.parse_args(arguments)
-    killers = Killers(given.profile, honest=not given.trusting)
-    start = time.process_time()
-    kinds: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    by, survivors, same = collections.Counter(), [], []
-    part, parts = map(int, given.part.split("/"))
-    for k, mutant in enumerate(every(tuple(given.module or MODULES), given.op)):
-        if k % parts != part:
-            continue
-        killed = killers.kill(mutant)
-        if killed is not None:
-            kinds[mutant.kind]["killed"] += 1
-            by[killed.check] += 1
-            continue
-        why = "" if given.quick else equivalent(mutant)
-        kinds[mutant.kind]["equivalent" if why else "survived"] += 1
-        (same if why else survivors).append(f"{mutant}" + (f" ({why})" if why else ""))
-        print(f"{'equivalent' if why else 'SURVIVED'}: {mutant} {why}", flush=True)
-    killed_count = sum(c["killed"] for c in kinds.values())
+    k, n = map(int, given.part.split("/"))
+    rest = (None if given.op is None else tuple(given.op), (k, n), given.profile, given.trusting, given.quick)
+    ops = [op.name for op in differentiable_ops() if given.op is None or op.name in given.op]
+    lots = [Lot(None, module, *rest) for module in given.module or MODULES] + [Lot(op, None, *rest) for op in ops if given.module is None]
+    total = Tally({}, Counter(), [], [], [], 0.0)
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for lot, found in zip(lots, pool.map(attacked, lots)):
+            total.take(found)
+            killed = sum(c["killed"] for c in found.kinds.values())
+            print(f"{lot}: {killed} killed in {found.seconds:.0f} s of CPU time", flush=True)
+            for verdict, names in (("SURVIVED", found.survived), ("equivalent", found.equivalent)):
+                for name in names:
+                    print(f"  {verdict}: {name}", flush=True)
+    killed = sum(c["killed"] for c in total.kinds.values())
     print(f"\n{'kind':<16}{'mutants':>9}{'killed':>9}{'survived':>10}{'equivalent':>12}")
-    for kind, counts in sorted(kinds.items()):
+    for kind, counts in sorted(total.kinds.items()):
         print(f"{kind:<16}{sum(counts.values()):>9}{counts['killed']:>9}{counts['survived']:>10}{counts['equivalent']:>12}")
-    print("killed by: " + ", ".join(f"{name} {n}" for name, n in by.most_common()))
-    rate = 100 * killed_count / max(1, killed_count + len(survivors))
-    print(f"{killed_count} of {killed_count + len(survivors)} killed, {rate:.2f}%; {len(same)} more are equivalent; "
-          f"{time.process_time() - start:.0f} s of CPU time")
-    for accused in killers.accused:
+    print("killed by: " + ", ".join(f"{name} {count}" for name, count in total.checks.most_common()))
+    decided = killed + len(total.survived)
+    rate = 100 * killed / max(1, decided)
+    print(f"{killed} of {decided} killed, {rate:.2f}%; {len(total.equivalent)} more are equivalent")
+    for accused in total.accused:
         print("not passed by the op itself:", *accused)
     if given.write:
-        figures = {"part": given.part, "killed": killed_count, "survived": sorted(survivors), "equivalent": sorted(same), "rate": round(rate, 2),
-                   "kinds": {kind: dict(counts) for kind, counts in sorted(kinds.items())}, "checks": dict(by.most_common())}
+        figures = {"part": given.part, "killed": killed, "survived": sorted(total.survived), "equivalent": sorted(total.equivalent),
+                   "rate": round(rate, 2), "kinds": {kind: dict(counts) for kind, counts in sorted(total.kinds.items())},
+                   "checks": dict(total.checks.most_common())}
         FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return bool(survivors)
+    return bool(total.survived)
 
 
 if __name__ == "__main__":
