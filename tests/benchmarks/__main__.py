@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.benchmarks import fields, first, hessians, higher, products, symbolic, taylor
+from tests.benchmarks import fields, first, hessians, higher, products, symbolic, taylor, testing
 from tests.benchmarks.table import Row, Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
 GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
     "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows, "products": products.rows,
-    "symbolic": symbolic.rows}
+    "symbolic": symbolic.rows, "testing": testing.rows}
 
-TABLES = (("first",), ("hessians", "fields", "higher", "taylor", "products"), ("symbolic",))  # of the README
+TABLES = (("first",), ("hessians", "fields", "higher", "taylor", "products"), ("symbolic", "testing"))  # of the README
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,24 +1,56 @@
-"""The testing kit: every check on every elementwise op of the registry."""
+"""The testing kit: every check on every op of the registry, and what the plugin costs where nobody uses it."""
 
 from __future__ import annotations
 
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
-from symgrad.op import REGISTRY
 from symgrad.testing import check_op
 from tests.benchmarks.table import Row, Timing, spell
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from claims import CASES, attack_on  # noqa: E402
+
+QUICK = 100  # one case in so many, where only the way is shown
+STARTS = ("-p", "no:cacheprovider", "-q", "--no-header", "--collect-only", "-c", os.devnull, os.devnull)
+
+
+def attacked(case: int, profile: str) -> float:
+    """The seconds of CPU time that all checks of one op with one tuple of parameters take."""
+    start = time.process_time()
+    assert check_op(attack_on(*CASES[case], profile))
+    return time.process_time() - start
+
+
+def start_of_pytest(*options: str) -> float:
+    """Seconds from the start of pytest to its end, with nothing to do."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "pytest", *STARTS, *options], capture_output=True, check=False)
+    return time.perf_counter() - start
+
 
 def rows(timing: Timing) -> Iterator[Row]:
-    """The time of `check_op` with the profile that is the default."""
-    ops = [op for op in REGISTRY.values() if op.kind == "elementwise" and op.differentiable]
-    check_op(REGISTRY["exp"])
-    times = []
-    for op in ops[::30 if timing.block == 0 else 1]:
-        start = time.process_time()
-        assert check_op(op)
-        times.append(time.process_time() - start)
-    found = statistics.median(times)
-    yield Row("check_op, profile dev, an elementwise op of the registry", "seconds", f"{found:.2f}", "1.50", spell(found))
+    """The median time of `check_op` at the default profile, the time for the whole registry at the profile of continuous integration, the plugin."""
+    quick = timing.block == 0
+    step = QUICK if quick else 1
+    single = [k for k, (op, _) in enumerate(CASES) if op.kind == "elementwise" and op.differentiable]
+    attacked(single[0], "dev")
+    found = statistics.median(attacked(k, "dev") for k in single[::step])
+    yield Row("check_op, profile dev, elementwise ops of the registry", "seconds", f"{found:.2f}", "1.50", spell(found))
+    start = time.perf_counter()
+    with ProcessPoolExecutor(2) as pool:
+        cases = range(0, len(CASES), 1000 if quick else 1)
+        list(pool.map(attacked, cases, ["ci"] * len(cases)))
+    whole = time.perf_counter() - start
+    yield Row("the registry under attack, profile ci, two processes", "seconds", f"{whole:.0f}", "480")
+    pairs = [(start_of_pytest(), start_of_pytest("-p", "no:symgrad")) for _ in range(1 if quick else timing.rounds)]
+    cost = statistics.median(a - b for a, b in pairs)
+    ours, theirs = (statistics.median(side) for side in zip(*pairs))
+    yield Row("start of pytest with the plugin, unused", "without it", f"{cost:+.3f} s", "+0.05 s", spell(ours), spell(theirs))

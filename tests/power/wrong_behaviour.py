@@ -4,7 +4,7 @@ import threading
 import time
 
 import numpy as np
-from power_entries import wrong
+from power_entries import unregistered, wrong
 
 import symgrad
 from symgrad.autograd import Function
@@ -263,6 +263,9 @@ wrong("too many gradients", "structure", "two gradients for one argument", formu
     lambda: of_sine(lambda ctx, g, x: (g * x.cos(), symgrad.ones_like(x))))
 wrong("gradient is a number", "structure", "the gradient is summed to one number",
       formula="sin(x)")(lambda: of_sine(lambda ctx, g, x: (g * x.cos()).sum()))
+wrong("gradient without a formula", "structure", "truth values stand for numbers in the gradient, which has no expression",
+      formula="x*abs(x)")(
+    lambda: unregistered(symgrad.elementwise, lambda xp, x: x * xp.abs(x), lambda xp, y, x: 2 * x * xp.gt(x, 0) - 2 * x * xp.lt(x, 0)))
 wrong("value of another shape", "structure", "the value is flattened", formula="sin(x)")(lambda: lambda x: symgrad.sin(x).reshape(-1))
 wrong("too few NumPy gradients", "structure", "one gradient for two arguments", formula="a*b", pullback=lambda g, a, b: (g * b,), shapes=((3,), (3,)),
       elementwise=True)(lambda: lambda a, b: np.multiply(a, b))

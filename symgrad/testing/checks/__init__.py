@@ -7,6 +7,7 @@ from symgrad.testing.checks.consistency import check_adjoint, check_linearity, c
 from symgrad.testing.checks.differences import check_differences
 from symgrad.testing.checks.digits import check_digits, check_proof
 from symgrad.testing.checks.dtypes import check_dtypes
+from symgrad.testing.checks.formulas import check_formulas
 from symgrad.testing.checks.memory import check_aliasing, check_layouts, check_mutation
 from symgrad.testing.checks.mixed import check_mixed
 from symgrad.testing.checks.numbers import check_pullback, check_pushforward, check_second, check_third, check_value
@@ -14,13 +15,13 @@ from symgrad.testing.checks.shapes import check_batching, check_broadcasting, ch
 from symgrad.testing.checks.special import check_special
 
 __all__ = ["CHECKS", "Check", "check", "check_adjoint", "check_aliasing", "check_batching", "check_broadcasting", "check_complex",
-           "check_determinism", "check_differences", "check_digits", "check_dtypes", "check_empty", "check_errors", "check_layouts",
-           "check_linearity", "check_mixed", "check_mutation", "check_pickling", "check_proof", "check_pullback", "check_pushforward",
+           "check_determinism", "check_differences", "check_digits", "check_dtypes", "check_empty", "check_errors", "check_formulas",
+           "check_layouts", "check_linearity", "check_mixed", "check_mutation", "check_pickling", "check_proof", "check_pullback", "check_pushforward",
            "check_scalars", "check_second", "check_special", "check_structure", "check_symmetry", "check_third", "check_threads",
            "check_value", "run"]
 
-ORDER = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof", "adjoint",
-         "linearity", "symmetry", "mixed", "complex", "structure", "broadcasting", "batching", "scalars", "empty", "layouts",
+ORDER = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof", "formulas",
+         "adjoint", "linearity", "symmetry", "mixed", "complex", "structure", "broadcasting", "batching", "scalars", "empty", "layouts",
          "mutation", "aliasing", "determinism", "threads", "pickling", "errors")
 for _name in ORDER:  # what is most telling comes first
     CHECKS[_name] = CHECKS.pop(_name)

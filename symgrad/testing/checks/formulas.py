@@ -1,0 +1,70 @@
+"""The check of the formulas of an op of symgrad: that its derivatives have some where its value has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.base import check
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.subjects.base import is_active
+
+__all__ = ["check_formulas"]
+
+PLACES = 2  # elements of an op that acts on each
+DEEP = 3  # the orders of which formulas are read: of an op on elements, and
+FLAT = 2  # of one on arrays, whose formulas grow with the number of elements
+
+
+def _of_ours(attack: Attack) -> str:
+    return "" if attack.subject.framework == "symgrad" else f"{attack.subject.framework} has no formulas"
+
+
+@check("formulas", when=_of_ours, most=1)
+def check_formulas(attack: Attack, example: Example) -> None:
+    """Where the value has a formula, so have the pullback, and the pullback of that: a rule reads the same with numbers and with expressions.
+
+    A rule that takes a truth value for a number has numbers for a gradient and no expression.
+    It applies to ops of symgrad. Raises CheckFailure where a formula is missing.
+
+    >>> import symgrad
+    >>> from symgrad.testing import check_formulas
+    >>> check_formulas(symgrad.tanh).verdict
+    'passed'
+    """
+    from symgrad.creation import tensor
+
+    subject, g = attack.subject, example.cotangent
+    xs = list(example.xs)
+    if attack.elementwise:
+        xs, g = [x.ravel()[:PLACES] for x in xs], g.ravel()[:PLACES]
+    leaves = [tensor(x, symbol=name, requires_grad=is_active(x)) for name, x in zip(attack.inputs(xs), xs)]
+    value = subject.call(leaves)
+    try:
+        known = value.expr is not None
+    except (TypeError, ValueError, NotImplementedError, AttributeError, RuntimeError) as error:
+        raise NotApplicable(f"its value has no formula: {str(error)[:160]}") from error
+    if not known:
+        raise NotApplicable("its value has no formula")
+    places = [i for i, x in enumerate(xs) if is_active(x)]
+    found: Sequence[Any] = [value]
+    for order in range(1, min(attack.order, DEEP if attack.elementwise else FLAT) + 1):
+        cotangents = [tensor(g if order == 1 else np.ones(v.shape)) for v in found]
+        gradients = subject.grad(found, [leaves[i] for i in places], cotangents, True)
+        for i, c in zip(places, gradients):
+            _read(c, order, i)
+        found = [c for c in gradients if c is not None]
+
+
+def _read(gradient: Any, order: int, place: int) -> None:
+    """Raise `Wrong` where a derivative has no formula."""
+    try:
+        missing = "" if gradient is None or gradient.expr is not None or not gradient.requires_grad else "there is none"
+    except Exception as error:  # whatever SymPy makes of what a rule gives it
+        missing = f"{type(error).__name__}: {error}"
+    if missing:
+        raise Wrong(f"the derivative has no formula, though the value has one ({missing})", order=order, wrt=(place,))
