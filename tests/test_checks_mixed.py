@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from failing import failure_of
 
+import symgrad
 from symgrad.op import REGISTRY
 from symgrad.testing import check_mixed
 
@@ -46,3 +47,7 @@ def test_a_pushforward_that_takes_its_tangents_for_constants(name):
 
 def test_what_has_no_second_derivative_is_left_alone():
     assert check_mixed(REGISTRY["exp"], order=1).reason == "it has no second derivative"
+
+
+def test_an_op_that_is_made_of_others_is_attacked_as_its_public_function():
+    assert check_mixed(REGISTRY["norm"]).verdict == check_mixed(symgrad.norm).verdict == "passed"
