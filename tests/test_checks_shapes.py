@@ -21,7 +21,7 @@ WRONG_STRUCTURES = {
     "the gradient's dtype": (square, lambda g, x: (2 * x * g).astype(np.float64), "dtype of the gradient is float64 and should be float32"),
     "the gradient's dtype in float64": (square, lambda g, x: (2 * x * g).astype(np.float32), "dtype of the gradient is float32"),
     "the value's dtype": (lambda x: x.astype(np.float64) ** 2, lambda g, x: 2 * x * g.astype(x.dtype), "the dtype of the value"),
-    "the number of gradients": (square, lambda g, x: (2 * x * g, g), "2 parts for 1 arguments"),
+    "the number of gradients": (square, lambda g, x: (2 * x * g, g), "2 parts for 1 argument;"),
 }
 
 

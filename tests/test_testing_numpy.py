@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 import subprocess
 import sys
 
@@ -145,10 +146,112 @@ def test_what_does_not_come_with_a_function_is_not_checked():
 def test_one_of_several_values_is_chosen():
     pair = lambda x: (np.sin(x), np.cos(x))
     assert Attack(pair, output=1, framework="numpy").subject.value([np.zeros(2)]).tolist() == [1.0, 1.0]
-    with pytest.raises(TypeError, match="returns 2 values; say which one is meant, as in output=0"):
+    with pytest.raises(TypeError, match="returns 2 values in a tuple; say which one is meant, as in output=0"):
         Attack(pair, framework="numpy").subject.value([np.zeros(2)])
-    with pytest.raises(TypeError, match="returned str"):
+    with pytest.raises(TypeError, match="returned a str; expected an array"):
         Attack(lambda x: "text", framework="numpy").subject.value([np.zeros(2)])
+
+
+def test_numbers_of_python_have_the_type_of_the_arguments():
+    squares, slope = (lambda x: float(np.sum(x * x))), lambda x: 2 * x
+    for formula in (None, "x[0]^2 + x[1]^2 + x[2]^2"):
+        report = attack((squares, slope), formula=formula, shapes=((3,),))
+        assert report.verdict == "passed", str(report)
+    subject = Attack((squares, slope), shapes=((3,),)).subject
+    assert subject.value([np.ones(3, np.float32)]).dtype == np.float32 and subject.value([np.ones(3)]) == 3.0
+
+
+@pytest.mark.parametrize("gradient, words", [
+    (lambda x, y: y * y, "has 1 part for 2 arguments; expected one array for each"),
+    (lambda x, y: None, "returned None; expected an array for each argument"),
+], ids=["one of two", "None"])
+def test_what_raises_the_same_in_many_checks_is_told_once(gradient, words):
+    report = attack((product, gradient), formula="x*y^2")
+    assert {"pullback", "differences", "structure", "threads"} <= {f.check for f in report.failures}
+    with pytest.raises(testing.CheckFailure) as caught:
+        testing.check_op((product, gradient), formula="x*y^2")
+    for text in (str(report), str(caught.value)):
+        assert text.count("to see it again:") == 1 and words in text and "the same was raised in differences, dtypes" in text
+
+
+def numbers_only(x):
+    return math.sin(x)
+
+
+def broken(x):
+    raise OSError("no kernel here")
+
+
+FOUR = "x = [1.0, 1.0, 1.0, 1.0] (float64 (4,))"
+REFUSED = {
+    "raises": (broken, {"formula": "sin(x)"}, f"broken gives no value: called with {FOUR} it raised OSError (in test_testing_"),
+    "None": (lambda x: None, {"framework": "numpy"}, "returned None; expected an array or a number"),
+    "a tuple of one": (lambda x: (np.sin(x),), {}, "returns 1 value in a tuple; say which one is meant, as in output=0"),
+    "a list": (lambda x: [math.sin(v) for v in np.ravel(x)], {"formula": "sin(x)", "framework": "numpy"}, "as in output=0, or return an array of"),
+    "another output": (lambda x: (np.sin(x),), {"output": 3}, "returns 1 value; output=3 is none of them"),
+    "one output": (np.sin, {"output": 0}, "returns one value, ndarray; output=0 chooses among several"),
+    "objects": (lambda x: np.array([None]), {}, "returned an array of object; expected a number"),
+    "arguments": (lambda x, y: np.add(x, y), {"shapes": ((2,),)}, "missing 1 required positional argument: 'y'"),
+    "parameters": (scaled, {"parameters": (2.0, 3.0), "formula": "2*sin(x)"}, f"called with {FOUR} and 2.0, 3.0 it raised"),
+    "numbers": (numbers_only, {"formula": "sin(x)", "framework": "numpy"}, "takes single numbers alone: called with x = "),
+    "float32": (lambda x: np.sin(x) if x.dtype == np.float32 else int("x"), {"name": "x"}, "it is made for that, claim dtypes=('float32',)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_function_that_gives_no_value_is_refused_with_what_it_said_and_what_to_do(name):
+    op, claims, words = REFUSED[name]
+    for call in (testing.check_op, testing.check_value, testing.check_linearity):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            call(op, **claims)
+
+
+def test_a_function_that_refuses_a_part_of_its_domain_is_not_refused():
+    def negative(x):
+        if np.any(x > 0):
+            raise ValueError("not there")
+        return np.sin(x)
+
+    assert attack(negative, formula="sin(x)", domain=(-3, 3), checks=["value"]).verdict == "failed"
+    assert attack(numbers_only, formula="sin(x)", domain=(-9, 9), shapes=((),), framework="numpy", checks=["value"]).verdict == "passed"
+
+
+def test_claims_that_do_not_fit_name_the_op_and_what_was_meant():
+    for claims, words in (({"domain": "postive"}, "ricker: the domain of x is 'postive' (did you mean 'positive'?); expected a pair"),
+                          ({"domain": {"y": "real"}}, "ricker: domain names y, but the arguments are x")):
+        with pytest.raises(TypeError, match=re.escape(words)):
+            testing.check_op(ricker, **claims)
+
+
+def narrow(x):
+    if x.dtype != np.float32:
+        raise TypeError("expected float32")
+    return np.exp(-x * x)
+
+
+def test_an_op_made_for_float32_is_attacked_in_float32():
+    slope, claims = lambda x: -2 * x * np.exp(-x * x), {"formula": "exp(-x^2)", "dtypes": ("float32",)}
+    report = attack((narrow, slope), **claims)
+    assert report.verdict == "passed", str(report)
+    assert {"value", "pullback", "dtypes", "linearity", "structure", "scalars", "layouts"} <= {k for k, v in verdicts(report).items() if v == "passed"}
+    found = Attack((narrow, slope), **claims)
+    assert found.dtype == "float32" and {a.dtype.name for e in found.examples("points") for a in (*e.xs, e.cotangent, *e.tangents[0])} == {"float32"}
+    wrong = attack((narrow, lambda x: slope(x) * np.where(x < -1, np.float32(1.001), np.float32(1))), **claims, checks=["pullback"])
+    (failure,) = wrong.failures
+    assert failure.inputs["x"].dtype == np.float32 and "inputs=[np.array(-2.0, dtype=np.float32)]" in failure.snippet
+
+
+@pytest.mark.parametrize("function, claims, names", [
+    (lambda x, n, flip=False: x, {"parameters": (3, True)}, ["x"]),
+    (lambda x, n, flip=False: x, {"parameters": (3,)}, ["x"]),
+    (lambda x, factor=2.0: x, {"parameters": (3.0,)}, ["x"]),
+    (lambda x, factor=2.0: x, {"parameters": (3.0,), "formula": "3*sin(x)"}, ["x"]),
+    (lambda x, y, n=2: x, {"parameters": (3,), "formula": "x*y"}, ["x", "y"]),
+    (lambda x, y, n=2: x, {"parameters": (3,), "shapes": ((2,), (2,))}, ["x", "y"]),
+    (lambda x, y, n=2: x, {"parameters": (3,)}, ["x"]),
+], ids=["with a default", "without", "a default alone", "its formula", "two in the formula", "two shapes", "nobody says"])
+def test_parameters_come_after_the_arrays(function, claims, names):
+    assert Attack(function, framework="numpy", **claims).names == names
 
 
 # What an attack finds out

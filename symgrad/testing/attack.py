@@ -50,7 +50,8 @@ class Attack:
             return said if len(own) == len(said) == 1 else own
         if op is not None:
             return [f"x{i}" for i in range(len(self.shapes))]
-        known = argument_names(self.subject.function, names_in(self.claims.formula), len(self.claims.parameters))
+        claims = self.claims
+        known = argument_names(self.subject.function, names_in(claims.formula), len(claims.parameters), len(claims.shapes or ()) or None)
         if known:
             return known
         count = len(self.claims.shapes or ()) or next((n for n in range(1, 5) if self._takes([()] * n) or self._takes([(3,)] * n)), 1)
@@ -62,10 +63,24 @@ class Attack:
 
         try:
             with silence():
-                self.subject.value([x + x * np.eye(*s) if len(s) == 2 else np.full(s, x) for s, x in zip(shapes, values or [0.5] * len(shapes))])
+                self._value([x + x * np.eye(*s) if len(s) == 2 else np.full(s, x) for s, x in zip(shapes, values or [0.5] * len(shapes))])
             return True
         except Exception:  # whatever a user's function raises
             return False
+
+    def _value(self, xs: Sequence[np.ndarray]) -> np.ndarray:
+        """The value, of an op that may take no doubles."""
+        try:
+            return self.subject.value(xs)
+        except Exception:  # whatever a user's function raises
+            return self.subject.value([x.astype(np.float32) if x.dtype == np.float64 else x for x in xs])
+
+    @cached_property
+    def dtype(self) -> str:
+        """The floating-point type it is attacked in: float64, unless narrower ones alone are claimed. Raises ValueError where it gives no value."""
+        from symgrad.testing.probing import dtype_taken
+
+        return "float64" if hasattr(self.subject, "op") else dtype_taken(self)
 
     @cached_property
     def domains(self) -> list[Domain]:
@@ -76,7 +91,11 @@ class Attack:
         if self.claims.domain is None and op is not None:
             given = op.domain or (REAL,)
             return [given[min(i, len(given) - 1)] for i in range(len(self.names))]
-        return list(domains_of(self.claims.domain, self.names).values())
+        names = self.names  # whose own errors are others
+        try:
+            return list(domains_of(self.claims.domain, names).values())
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"symgrad.testing: {self.name}: {str(error).removeprefix('check: ')}") from error
 
     @cached_property
     def elementwise(self) -> bool:
@@ -101,8 +120,8 @@ class Attack:
         base = [np.roll(_three(d), k) for k, d in enumerate(self.domains)]
         try:
             with silence():
-                whole = self.subject.value(base)
-                parts = [self.subject.value([x[i:i + 1] for x in base]) for i in range(3)]
+                whole = self._value(base)
+                parts = [self._value([x[i:i + 1] for x in base]) for i in range(3)]
         except Exception:  # whatever a user's function raises on vectors
             return False
         return whole.shape == (3,) and all(p.shape == (1,) for p in parts) and (
@@ -145,7 +164,8 @@ class Attack:
         values = [simple_number(d) or 0.0 for d in self.domains]
         try:
             with silence():
-                self.subject.look([np.full(shape, x) for shape, x in zip([(3,)] * len(values) if self.elementwise else self.shapes, values)])
+                shapes = [(3,)] * len(values) if self.elementwise else self.shapes
+                self.subject.look([np.full(shape, x, self.dtype) for shape, x in zip(shapes, values)])
         except Exception:  # whatever a user's function raises; the checks will say it
             pass
 
@@ -174,6 +194,6 @@ class Attack:
 
 
 def _three(domain: Domain) -> np.ndarray:
-    """Three numbers of a domain, different ones where it has them."""
-    found = list(dict.fromkeys(x for x in SIMPLE if x in domain))[:3] or [simple_number(domain) or 0.0]
+    """Three numbers of a domain, different ones where it has them, on both sides of 0."""
+    found = list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
     return np.array((found * 3)[:3])

@@ -6,6 +6,7 @@ an op adds is the shape of its value. One byte stands for an element (see `symgr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -17,6 +18,7 @@ import numpy as np
 
 from symgrad.domains import BOOLEAN, REAL, UNIT_OPEN, Domain
 from symgrad.testing.failure import NotApplicable
+from symgrad.testing.probing import cast
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_table import table
@@ -36,7 +38,9 @@ MOST = 6  # elements of an argument of an elementwise op
 # The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
-FLUSHED = 2.0**-1000  # the smallest size where subnormal numbers are taken for zero: products with what is near 1 are still normal
+LARGEST = {"float64": 1e300, "float32": 1e37, "float16": 1e4}
+# The smallest size where subnormal numbers are taken for zero: products with what is near 1 are still normal.
+FLUSHED = {"float64": 2.0**-1000, "float32": 2.0**-100, "float16": 2.0**-8}
 TIES = ("", "", "", "equal", "some", "next")
 WAYS = ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]
 AXES = ("", "", "real", "imaginary", "conjugate")
@@ -73,6 +77,7 @@ class Plan(NamedTuple):
     domains: tuple[Domain, ...]
     shapes: tuple[Shape, ...] | None
     smallest: float
+    dtype: str = "float64"
 
     @property
     def counts(self) -> list[int]:
@@ -95,7 +100,8 @@ class Plan(NamedTuple):
         name = self.kind if self.kind in ("low", "complex") else "points" if self.shapes is None else "arrays"
         smallest, largest = SIZES[name]
         try:
-            return table(self.domains[i], "bfloat16" if name == "low" else "float64", max(smallest, self.smallest), largest)
+            dtype, smallest, largest = "bfloat16" if name == "low" else self.dtype, max(smallest, self.smallest), min(largest, LARGEST[self.dtype])
+            return table(self.domains[i], dtype, smallest, largest)
         except ValueError as error:
             raise NotApplicable(str(error)) from error
 
@@ -108,31 +114,31 @@ def plan_of(attack: Attack, kind: str) -> Plan:
         raise NotApplicable("it takes arrays of its own shapes")
     count = len(attack.names) if attack.elementwise else len(attack.shapes)
     domains = attack.domains or [REAL]
-    smallest = 0.0 if getattr(attack.subject, "subnormals", True) else FLUSHED
+    smallest = 0.0 if getattr(attack.subject, "subnormals", True) else FLUSHED[attack.dtype]
     return Plan(kind, tuple(domains[min(i, len(domains) - 1)] for i in range(count)),
-                None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest)
+                None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest, attack.dtype)
 
 
 def finished(attack: Attack, draft: Draft) -> Example:
     """An example of a draft: with a cotangent of the value's shape, and tangents."""
-    xs = tuple(x.copy() for x in draft.xs)
+    xs = tuple(cast(x.copy(), attack.dtype) for x in draft.xs)
     dtype = np.complex128 if any(x.dtype.kind == "c" for x in xs) else np.float64
-    sets = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 3), dtype) if is_active(x) else None for i, x in enumerate(xs))
+    sets: Any = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 3), dtype) if is_active(x) else None for i, x in enumerate(xs))
                  for k in range(3))
-    return Example(xs, readable(_value_shape(attack, xs), draft.cotangent, dtype), sets)
+    sets = tuple(tuple(None if t is None else cast(t, attack.dtype) for t in s) for s in sets)
+    return Example(xs, cast(readable(_value_shape(attack, xs), draft.cotangent, dtype), attack.dtype), sets)
 
 
 def _value_shape(attack: Attack, xs: Sequence[np.ndarray]) -> Shape:
-    """The shape of the value; () of an op that raises, which the checks will say."""
+    """The shape of the value, of real parts where it refuses complex numbers; () of an op that raises, which the checks will say."""
     if attack.elementwise:
         return np.broadcast_shapes(*(x.shape for x in xs))
     from symgrad.testing.checks.base import silence
 
-    try:
-        with silence():
-            return tuple(attack.subject.value([x.copy() for x in xs]).shape)
-    except Exception:  # whatever a user's function raises
-        return ()
+    for given in (xs, [x.real for x in xs]):
+        with silence(), contextlib.suppress(Exception):  # whatever a user's function raises
+            return tuple(attack.subject.value([x.copy() for x in given]).shape)
+    return ()
 
 
 def typed(x: np.ndarray, domain: Domain) -> np.ndarray:

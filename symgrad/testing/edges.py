@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.domains import Domain
-from symgrad.testing.drawing import EMPTY, SIZES, Draft, Plan, off_cuts, special_points, typed
+from symgrad.testing.drawing import EMPTY, LARGEST, SIZES, Draft, Plan, off_cuts, special_points, typed
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
 from symgrad.testing.strategies.numbers_table import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 
@@ -87,12 +87,12 @@ def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
     """
     smallest, largest = SIZES["points"]
     domain = plan.domains[i]
-    _, least, most = within(domain, max(smallest, plan.smallest), largest)
-    found = edge_numbers(domain, "float64", least)
+    _, least, most = within(domain, max(smallest, plan.smallest), min(largest, LARGEST[plan.dtype]))
+    found = edge_numbers(domain, plan.dtype, least)
     if len(found) > OWN[0]:
         ends = (*domain.excluded, *(e for part in domain.intervals for e in (part.low, part.high) if math.isfinite(e)))
         nearest = tuple(sorted(ends, key=abs)[:2])
-        close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), "float64", least)
+        close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), plan.dtype, least)
         found = tuple(x for x in close if x in domain)
     order = (*further, *(x for x in found if x == 0), *reversed(found))
     return list({(x, math.copysign(1.0, x)): x for x in order if x in domain and abs(x) <= most}.values())

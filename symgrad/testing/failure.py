@@ -79,7 +79,7 @@ class Failure(Shown):
         yield Line(f"{self.op}: {self.check}: {first}")
         if others:
             yield Code("\n".join(others[:LINES]))
-        where = raised_at(wrong)
+        where = raised_at(wrong.__cause__)
         if where:
             yield Line(f"raised {where}")
         rows = [(name, kind(x), shown(x)) for name, x in {**self.inputs, **self.given}.items()]
@@ -111,7 +111,8 @@ class Failure(Shown):
         right = "true" if wrong.exact else "expected"
         rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), (right + at, digits(element(wrong.true, wrong.index))),
                 ("error", "" if wrong.ulp is None else f"{wrong.ulp:.3g} ULP")]
-        rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, wrong.ulp)) if value is not None]
+        error = None if wrong.ulp is None or math.isnan(wrong.ulp) else wrong.ulp
+        rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, error)) if value is not None]
         if rows:
             yield Table("Value" if wrong.order in (None, 0) else f"Derivative of order {wrong.order}{by}", ("", ""), rows)
         elif wrong.order:
@@ -141,9 +142,8 @@ def element(x: Any, index: tuple[int, ...] | None) -> Any:
     return x[index] if isinstance(x, np.ndarray) and index and x.ndim == len(index) else x
 
 
-def raised_at(wrong: Wrong) -> str:
+def raised_at(error: BaseException | None) -> str:
     """Where the op raised: file, line and function of the innermost frame that is not a framework's; "" where nothing was raised."""
-    error = wrong.__cause__
     if error is None:
         return ""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if HERE not in PurePath(f.filename).parents and "site-packages" not in f.filename]
@@ -178,7 +178,8 @@ def digits(x: Any) -> str:
         inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
         return inner if x.ndim == 0 else f"[{inner}]"
     if isinstance(x, (mpmath.mpf, mpmath.mpc)) or hasattr(x, "_mpf_") or hasattr(x, "_mpc_"):
-        return str(mpmath.nstr(x, DIGITS))
+        text = str(mpmath.nstr(x, DIGITS))
+        return text if len(text) <= LONG else f"{'-' * (x < 0)}10**({mpmath.nstr(mpmath.log10(abs(x)), DIGITS)})" if hasattr(x, "_mpf_") else text
     return shown(x)
 
 
@@ -203,11 +204,27 @@ def _json(data: Any, options: dict[str, Any]) -> str:
     return json.dumps(data, **{"ensure_ascii": False, "allow_nan": False, **options})
 
 
+def grouped(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
+    """The failures to be told, each with the further checks in which the op raised the very same."""
+    out: list[tuple[Failure, list[str]]] = []
+    for failure in failures:
+        same = next((others for first, others in out if failure.wrong.__cause__ is not None and first.wrong.what == failure.wrong.what), None)
+        if same is None:
+            out.append((failure, []))
+        else:
+            same.append(failure.check)
+    return out
+
+
+def _also(checks: Sequence[str]) -> str:
+    return f"\nthe same was raised in {', '.join(checks)}" if checks else ""
+
+
 class CheckFailure(AssertionError):
     """A check found something wrong; `failure` holds it, and the message is its report."""
 
     def __init__(self, *failures: Failure):
-        super().__init__("\n\n".join(map(str, failures)))
+        super().__init__("\n\n".join(f"{failure}{_also(others)}" for failure, others in grouped(failures)))
         self.failures = failures
 
     @property
@@ -295,9 +312,11 @@ class OpReport(Shown):
             yield Line(f"exact is {self.exact}")
         rows = [(r.check, r.verdict, str(r.examples or ""), first_line(r.reason)) for r in self.results]
         yield Table("Checks", ("check", "", "examples", ""), rows)
-        for failure in self.failures:
+        for failure, others in grouped(self.failures):
             yield Line("")
             yield from failure.outline()
+            if others:
+                yield Line(_also(others).strip())
 
     def as_dict(self) -> dict[str, Any]:
         """The report as what JSON can hold."""

@@ -220,7 +220,7 @@ def _parts(example: Example) -> Iterator[Example]:
     for axis in range(rank, 0, -1):  # counted from the last, as broadcasting does
         sizes = {a.shape[-axis] for a in _arrays(example) if a.ndim >= axis}
         size = max(sizes)
-        if axis == rank:
+        if axis == rank and 0 not in sizes:
             for i in range(min(size, 2)):
                 yield _mapped(example, lambda a, i=i: a[min(i, a.shape[0] - 1)].copy() if a.ndim == rank else a)  # type: ignore[misc]
         halves = [slice(0, size // 2), slice(size // 2, size)] if size > 3 else []

@@ -72,6 +72,7 @@ def _text(text: str, names: Sequence[str]) -> Reader:
     from symgrad.parsing import OPERATIONS, _functions, parse
 
     formula, recorder = parse(plain_text(text)), Recorder(precise, precise.lift_value)
+    of_elements = plain_text(text) != text  # one number
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
 
     missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
@@ -97,7 +98,8 @@ def _text(text: str, names: Sequence[str]) -> Reader:
                         stack.append(OPERATIONS[step.what](*operands))
                     else:
                         stack.append(getattr(recorder, functions[step.what])(*operands))
-            return _spread(stack.pop().value, cells)
+            value = stack.pop().value
+            return precise.lift_value(value) if of_elements else _spread(value, cells)
 
     return read
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -90,7 +91,8 @@ def _from_text(text: str, name: str) -> Domain:
     match = RANGE.match(inner)
     bracketed = inner[:1] in ("[", "(") and inner[-1:] in ("]", ")")
     if match is None or "," in inner and not bracketed:
-        raise TypeError(f"check: the domain of {name} is {text!r}; expected {EXPECTED}")
+        near = difflib.get_close_matches(text.strip().lower(), NAMED, 1)
+        raise TypeError(f"check: the domain of {name} is {text!r}{f' (did you mean {near[0]!r}?)' if near else ''}; expected {EXPECTED}")
     low, high = match["low"], match["high"]
     if ".." in inner and not bracketed:
         low, _, high = inner.partition("..")

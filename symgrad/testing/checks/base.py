@@ -79,7 +79,8 @@ def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents
             shape = attack.subject.value(xs).shape
     except Exception:  # the check will say it
         shape = xs[0].shape if xs else ()
-    g = np.ones(shape) if cotangent is None else np.asarray(cotangent)
+    floats = [x.dtype for x in xs if is_active(x)]
+    g = np.ones(shape, np.result_type(*floats) if floats else float) if cotangent is None else np.asarray(cotangent)
     ones = tuple(np.ones_like(x) if is_active(x) else None for x in xs)
     sets = (ones,) * 3 if tangents is None else tuple(tuple(None if t is None else np.asarray(t) for t in s) for s in tangents)
     return [Example(xs, g, sets)]
@@ -119,6 +120,8 @@ def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
 def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None) -> Result:
     """Run one check: through every example, and on a failure to the simplest example that fails."""
     start = time.perf_counter()
+    if examples is None:
+        _ = attack.dtype  # raises where no call gives a value: then there is nothing to check
     reason = attack.claims.without.get(check.name) or check.when(attack)
     if reason:
         return Result(check.name, "not applicable", reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ SPREADS = 16  # allowed, in units of what the difference varies by when the inpu
 PROBES = 64
 REACH = (4.0, 256.0, 2.0**20, 64.0)  # last places that the numbers move by, in each quarter of the probes
 TINY = 2.0**-1074
-MODERATE = (1e100, 1e50, 1e30)
+MODERATE = (1e100, 1e50, 1e30)  # for doubles, whose largest number has this logarithm
+LOGARITHM = math.log(np.finfo(np.float64).max)
 
 
 class Sides(NamedTuple):
@@ -85,11 +87,11 @@ def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Arra
 
     With `each` an element of the result depends on the same element of the arguments alone, else on all of them.
     """
-    limit = MODERATE[order - 1]
     out = np.ones(shape, dtype=bool)
     for x in xs:
         if x.dtype.kind in "fcV":
             size = np.abs(wide(x))
+            limit = MODERATE[order - 1] ** (math.log(float(finfo(x.dtype).max)) / LOGARITHM)
             fine = (size == 0) | (size > 1 / limit) & (size < limit)
             out &= fine if each and fine.shape == shape else bool(fine.all())
     return out

@@ -13,7 +13,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.drawing import Example
-from symgrad.testing.failure import Wrong
+from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_dtypes"]
@@ -86,6 +86,8 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     """
     subject, claimed = attack.subject, attack.claims.dtypes
     whole = np.asarray(subject.value(example.xs)).dtype
+    if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
+        raise NotApplicable(f"it takes no float64, and there is nothing that its numbers in {attack.dtype} could be compared with")
     of = attack.truth if attack.truth is not None and attack.elementwise else _Double(attack)
     for name in claimed or subject.dtypes:
         if name == "float64" or name.startswith("complex"):
@@ -97,21 +99,22 @@ def check_dtypes(attack: Attack, example: Example) -> None:
         try:
             value = subject.value(xs)
         except (TypeError, NotImplementedError, RuntimeError):
-            if claimed is None and dtype.itemsize < 4:
+            if claimed is None and dtype.itemsize < np.dtype(attack.dtype).itemsize and dtype.itemsize < 4:
                 continue
             raise
-        _stays(f"the value for {name}", value, dtype, whole)
+        _stays(attack, f"the value for {name}", value, dtype, whole)
         compare(attack, f"the value for {name}", value, of.value(wide), wide, of=of)
-        if not attack.order or whole != np.float64:
+        if not attack.order or whole != attack.dtype:
             continue
         double = g.astype(np.float64)
         for i, (got, true) in enumerate(zip(subject.gradient(xs, g), of.gradient(wide, double))):
             if got is not None and true is not None:
-                _stays(f"the gradient for {name}", got, dtype, whole)
+                _stays(attack, f"the gradient for {name}", got, dtype, whole)
                 compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
 
 
-def _stays(what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
+def _stays(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
     """The op keeps the type, unless it gives another one for doubles, too."""
-    if whole == np.float64 and np.asarray(got).dtype != dtype:
-        raise Wrong(f"{what} has the dtype {np.asarray(got).dtype}", got)
+    if whole == attack.dtype and np.asarray(got).dtype != dtype:
+        instead = "" if attack.claims.dtypes else f"; if the op is made for {attack.dtype} alone, claim dtypes=({attack.dtype!r},)"
+        raise Wrong(f"{what} has the dtype {np.asarray(got).dtype}{instead}", got)

@@ -98,7 +98,7 @@ def check_structure(attack: Attack, example: Example) -> None:
     widest = max((x.dtype for x in xs if is_active(x)), key=lambda d: d.itemsize)
     stays = value.dtype == widest and not any(map(names_a_dtype, attack.claims.parameters))
     for dtype in dict.fromkeys(("float64", "float32", *(attack.claims.dtypes or subject.dtypes))):
-        if dtype != "float64" and attack.claims.dtypes is not None and dtype not in attack.claims.dtypes:
+        if dtype != attack.dtype and (dtype == "float64" or attack.claims.dtypes is not None and dtype not in attack.claims.dtypes):
             continue
         if dtype not in ("float64", "float32") and any(x.dtype.kind == "c" for x in xs):
             continue

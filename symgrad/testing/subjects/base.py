@@ -13,7 +13,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path
 
-__all__ = ["Array", "Arrays", "Subject", "extra", "is_active", "real_unless_claimed"]
+__all__ = ["Array", "Arrays", "Subject", "counted", "extra", "is_active", "real_unless_claimed"]
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # torch's words, and symgrad's
 Array = np.ndarray
@@ -32,6 +32,15 @@ def extra(module: str, op: str) -> Any:
     except ImportError as error:
         name = module.partition(".")[0]
         raise ImportError(f"symgrad.testing: {op} is a function of {name}, which is not installed: pip install 'symgrad[parity]'") from error
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "value"), counted(2, "value")
+    ('1 value', '2 values')
+    """
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def real_unless_claimed(claims: Claims) -> Claims:
@@ -63,11 +72,18 @@ class Subject:
         self.forward = True
 
     def chosen(self, found: Any) -> Any:
-        """The output that is meant, of a function with several. Raises TypeError where nobody says which."""
+        """The output that is meant, of a function with several. Raises TypeError where nobody says which, and for what is no array."""
         if self.claims.output is not None:
+            if not isinstance(found, (tuple, list)):
+                raise TypeError(f"{self.name} returns one value, {type(found).__name__}; output={self.claims.output} chooses among several")
+            if not -len(found) <= self.claims.output < len(found):
+                raise IndexError(f"{self.name} returns {counted(len(found), 'value')}; output={self.claims.output} is none of them")
             found = found[self.claims.output]
         if isinstance(found, (tuple, list)):
-            raise TypeError(f"{self.name} returns {len(found)} values; say which one is meant, as in output=0")
+            several = "say which one is meant, as in output=0" + (", or return an array of them" if isinstance(found, list) else "")
+            raise TypeError(f"{self.name} returns {counted(len(found), 'value')} in a {type(found).__name__}; {several}")
+        if found is None or isinstance(found, (str, bytes, dict, set)):
+            raise TypeError(f"{self.name} returned {'None' if found is None else 'a ' + type(found).__name__}; expected an array or a number")
         return found
 
     def look(self, xs: Arrays) -> None:

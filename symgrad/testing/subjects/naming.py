@@ -35,14 +35,23 @@ def name_of(op: Any) -> str:
     if isinstance(op, functools.partial):
         return name_of(op.func)
     found = getattr(owner_of(op) or op, "__name__", None)
+    if not isinstance(found, str) or not found.isidentifier():
+        found = _name_in(getattr(op, "__module__", None), op) or found
     return found if isinstance(found, str) and found else type(op).__name__
 
 
-def argument_names(op: Any, formula: Sequence[str] | None, parameters: int) -> list[str]:
-    """The names of the tensor arguments: those without a default, and those with one that the formula names, less the `parameters` at the end.
+def _name_in(home: Any, op: Any) -> str | None:
+    """What a lambda, or an object that can be called, is called in its module, None where it has no name there."""
+    module = sys.modules.get(home) if isinstance(home, str) and home != "__main__" else None
+    return next((name for name, thing in list(vars(module).items()) if thing is op), None) if module is not None else None
 
-    A function that does not say what it takes has the names of the formula, and so has one whose single argument is called something else.
-    An empty list where nobody knows. Raises ValueError where the formula's names are others, and which of them is which cannot be known.
+
+def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, count: int | None = None) -> list[str]:
+    """The names of the tensor arguments: those without a default, and those with one that the formula names, less the `parameters` after them.
+
+    There are `count` of them where that is known. A function that does not say what it takes has the names of the formula, and so has one whose
+    single argument is called something else. An empty list where nobody knows. Raises ValueError where the formula's names are others, and which
+    of them is which cannot be known.
 
     >>> argument_names(lambda x, a=1.0, n=2: a * x**n, ["a", "x"], 0), argument_names(np.hypot, None, 0)
     (['x', 'a'], ['x1', 'x2'])
@@ -50,7 +59,8 @@ def argument_names(op: Any, formula: Sequence[str] | None, parameters: int) -> l
     named = _declared(op, formula or ())
     if named is None:
         return list(formula or ()) or ([f"x{i}" for i in range(op.nin)] if isinstance(op, np.ufunc) else [])
-    named = named[:len(named) - parameters] if parameters else named
+    if parameters:
+        named = _before(op, formula or (), parameters, count)
     if not formula or not named or set(formula) & set(named):
         return named
     if len(named) > 1 and len(formula) > 1:
@@ -59,8 +69,25 @@ def argument_names(op: Any, formula: Sequence[str] | None, parameters: int) -> l
     return list(formula) if len(named) == len(formula) else named
 
 
+def _before(op: Any, formula: Sequence[str], parameters: int, count: int | None) -> list[str]:
+    """The names before so many parameters: as many as are known, as the formula names, or as leave none without a value; at least one."""
+    placed = _placed(op) or []
+    required = sum(p.default is p.empty for p in placed)
+    last = max((k + 1 for k, p in enumerate(placed) if p.name in formula), default=0)
+    fitting = range(max(1, required - parameters), len(placed) - parameters + 1)
+    return [p.name for p in placed[:next((k for k in (count, last) if k in fitting), max(1, required - parameters))]]
+
+
 def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
-    """The names a function declares, None where it takes anything or does not say."""
+    """The names of a function's tensor arguments, as it declares them, None where it takes anything or does not say."""
+    placed = _placed(op)
+    if placed is None:
+        return None
+    return [p.name for p in placed if p.default is p.empty or p.name in formula and type(p.default) is float] or None
+
+
+def _placed(op: Any) -> list[inspect.Parameter] | None:
+    """The parameters of a function that are given by their place, None where it takes anything or does not say."""
     skip = 0
     function = op
     owner = owner_of(op)
@@ -76,8 +103,7 @@ def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
         return None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
-    placed = [p for p in parameters if p.kind in PLACED]
-    return [p.name for p in placed if p.default is p.empty or p.name in formula and type(p.default) is float] or None
+    return [p for p in parameters if p.kind in PLACED]
 
 
 def _of_framework(cls: type) -> bool:
@@ -98,6 +124,8 @@ def import_path(op: Any) -> tuple[str, str] | None:
                 return module, n
     what = owner_of(op) or op
     home, path = getattr(what, "__module__", None), getattr(what, "__qualname__", None) or getattr(what, "__name__", None)
+    if not isinstance(path, str) or path == "<lambda>":
+        path = _name_in(home, what)
     if not isinstance(home, str) or not isinstance(path, str) or "<" in path or home == "__main__":
         return None
     try:

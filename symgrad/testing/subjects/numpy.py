@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active, real_unless_claimed
+from symgrad.testing.subjects.base import Array, Arrays, Subject, counted, is_active, real_unless_claimed
 
 __all__ = ["NumpySubject"]
 
@@ -41,13 +41,20 @@ class NumpySubject(Subject):
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """What the function returns."""
-        return self.chosen(self.function(*leaves, *self.parameters))
+        found = self.chosen(self.function(*leaves, *self.parameters))
+        return self._typed(found, leaves) if type(found) in (float, int) else found
+
+    def _typed(self, number: Any, arrays: Arrays) -> Array:
+        """A number of Python's among arrays, which has no type of its own."""
+        floats = [x.dtype for x in arrays if is_active(x)]
+        return np.asarray(number, np.result_type(*floats) if type(number) is float and floats else None)
 
     def array(self, value: Any) -> Array:
         """What was returned as an array."""
         out = np.asarray(value)
         if out.dtype.kind not in "fciubV":
-            raise TypeError(f"{self.name} returned {type(value).__name__}; expected a number or an array of numbers")
+            what = f"an array of {out.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+            raise TypeError(f"{self.name} returned {what}; expected a number or an array of numbers")
         return out
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
@@ -67,13 +74,17 @@ class NumpySubject(Subject):
     def _one_each(self, found: Any, xs: Arrays) -> list[Array | None]:
         """An array per argument, None for those that are not active."""
         active = [i for i, x in enumerate(xs) if is_active(x)]
+        if found is None:
+            raise TypeError(f"the gradient of {self.name} returned None; expected {'an array' if len(xs) == 1 else 'an array for each argument'}")
         if not isinstance(found, (tuple, list)) or len(xs) == 1 and np.shape(found) == xs[0].shape != (1,):
             found = (found,)
         if len(found) not in (len(xs), len(active)):
-            raise TypeError(f"the gradient of {self.name} has {len(found)} parts for {len(xs)} arguments; expected one array for each")
+            parts, arguments = counted(len(found), "part"), counted(len(xs), "argument")
+            raise TypeError(f"the gradient of {self.name} has {parts} for {arguments}; expected one array for each")
         places = range(len(xs)) if len(found) == len(xs) else active
         out: list[Array | None] = [None] * len(xs)
         for i, c in zip(places, found):
+            c = self._typed(c, [xs[i]]) if type(c) is float else c
             out[i] = None if c is None or i not in active else self.array(c)
         return out
 

@@ -32,8 +32,15 @@ class TorchSubject(Subject):
     layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no memory that is only read
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, real_unless_claimed(claims), name)
         self.torch = extra("torch", name)
+        if claims.dtypes is None and isinstance(function, self.torch.nn.Module):
+            claims = claims.but(dtypes=self._dtypes_of(function))
+        super().__init__(function, real_unless_claimed(claims), name)
+
+    def _dtypes_of(self, module: Any) -> tuple[str, ...] | None:
+        """The floating-point type that a module's own tensors have; None where it has none, or several."""
+        found = {str(t.dtype).removeprefix("torch.") for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()}
+        return tuple(found) if len(found) == 1 else None
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
         """A tensor on the array's own memory, on a copy where torch cannot have that: negative strides and memory that is only read."""
@@ -82,7 +89,7 @@ class TorchSubject(Subject):
             return [None] * len(leaves)
         if any(_refuses(v) for v, _ in kept):
             raise RuntimeError(f"trying to {ONCE}")
-        seeds = [g.detach().requires_grad_() if again and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
+        seeds = [g.detach().requires_grad_() if again and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
         try:
             return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
         except RuntimeError as error:
