@@ -255,3 +255,12 @@ def test_a_safe_choice_reads_as_one():
     assert symbolic.where(symbolic.lift_value(np.array([True, False])), x, -x).tolist() == [X, -X]
     assert symbolic.where(x, 1, 2).item() == sympy.Piecewise((1, sympy.Ne(X, 0)), (2, True))
     assert symbolic.indicator(symbolic.gt(x, 0), x).item() == sympy.Piecewise((1, X > 0), (0, True))
+
+
+def test_comparisons_by_operators_are_those_of_the_protocol():
+    """So that a rule may be written with either; of two formulas, `==` asks whether the numbers are equal."""
+    x = symbolic.Expressions.fill([X], ())
+    for found, name in ((x == 0, "eq"), (x != 0, "ne"), (x < 0, "lt"), (x <= 0, "le"), (x > 0, "gt"), (x >= 0, "ge")):
+        assert found.item() == getattr(symbolic, name)(x, 0).item() and found.item().free_symbols == {X}
+    inside = symbolic.where((x > -1) & ~(x >= 1), x, 0).item()
+    assert inside == sympy.Piecewise((X, (X > -1) & (X < 1)), (0, True))

@@ -332,6 +332,7 @@ conj = _each(lambda x: x.conjugate() if isinstance(x, acb) else x)
 where = _each(_choice, 3)
 eq, ne = _each(_equal, 2), _each(lambda a, b: _not(_equal(a, b)), 2)
 lt, le, gt, ge = _each(_less, 2), _each(_at_most, 2), _each(lambda a, b: _less(b, a), 2), _each(lambda a, b: _at_most(b, a), 2)
+Balls.ufuncs = {**Balls.ufuncs, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
 logical_and, logical_or, logical_not = _each(_and, 2), _each(_or, 2), _each(lambda a: _not(_truth(a)))
 isfinite = _each(lambda x: True if x.is_finite() else MAYBE)
 isnan = isinf = _each(lambda x: False if x.is_finite() else MAYBE)

@@ -148,6 +148,7 @@ direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
 eq, ne, lt, le, gt, ge = (_each(relation, 2) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
+Expressions.ufuncs = {np.equal: eq, np.not_equal: ne, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
 logical_and = _each(lambda a, b: sympy.And(_truth(a), _truth(b)), 2)
 logical_or = _each(lambda a, b: sympy.Or(_truth(a), _truth(b)), 2)
 logical_not = _each(lambda a: sympy.Not(_truth(a)))
