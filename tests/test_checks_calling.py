@@ -1,6 +1,7 @@
 """Checks of calls: what each of them catches, what it leaves alone, and when it does not apply."""
 
 import functools
+import pickle
 import threading
 import time
 
@@ -198,6 +199,17 @@ def test_pickling():
         check_pickling(Power(2, kept=False), **RIGHT)
     with pytest.raises(CheckFailure, match="comes back different"):
         check_pickling(losing, framework="numpy", **RIGHT)
+
+
+pickled_by_name = symgrad.elementwise("pickled_by_name", lambda xp, x: x * x, lambda xp, y, x: 2 * x)
+another_name = symgrad.elementwise("pickled_by_another", lambda xp, x: x * x, lambda xp, y, x: 2 * x)
+
+
+def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_calls_it():
+    assert pickled_by_name.__module__ == __name__ and pickle.loads(pickle.dumps(pickled_by_name)) is pickled_by_name
+    assert check_pickling(pickled_by_name).verdict == "passed"
+    assert pickled_by_name.__doc__.splitlines()[-1].startswith("Kind: elementwise") and ">>> " not in pickled_by_name.__doc__
+    assert "attribute lookup pickled_by_another" in check_pickling(another_name).reason
 
 
 def test_what_is_not_found_again(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import extending
+from symgrad import extending, func
 from symgrad.autograd import Function
 from symgrad.op import REGISTRY
 from symgrad.testing.attack import Attack
@@ -229,6 +229,36 @@ def test_differences_know_what_they_do_not_know():
         assert extrapolated(f(steps), steps)[1] == np.inf
     found, bound = extrapolated(np.exp(steps), steps)
     assert abs(found - 1) <= bound < 1e-9
+
+
+CANCELLING = {  # functions of tensors, of which nothing else is known, that lose digits of their values and not of their slopes
+    "1 - cos(x)": (lambda x: 1 - symgrad.cos(x), [-1e-15, 1e-9, 0.001, -0.00098, 0.5]),
+    "1 - exp(-x)": (lambda x: 1 - symgrad.exp(-x), [1e-12, 1e-8, 0.25]),
+    "tanh(x) + 1": (lambda x: symgrad.tanh(x) + 1, [-100.0, -18.0, -10.0, 1.0]),
+    "sqrt(1 + x*x) - 1": (lambda x: symgrad.sqrt(1 + x * x) - 1, [-1.9238e-8, -1e-15, 0.001, 2.0]),
+    "log(1 + exp(x))": (lambda x: symgrad.log(1 + symgrad.exp(x)), [-100.0, -30.0, -20.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_differences_know_digits_that_the_function_lost(name):
+    function, points = CANCELLING[name]
+    for x in points:
+        assert check_differences(function, inputs=[np.array(x)]).verdict == "passed"
+
+    class Off(Function):  # by a millionth, in the gradient
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return function(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return (1 + 1e-6) * func.vjp(function, x)[1](g)[0]
+
+    with pytest.raises(CheckFailure, match="not the limit of differences"):
+        check_differences(Off, order=1, inputs=[np.array(points[-1])])
 
 
 def test_differences_pass_over_ties_where_slopes_do_not_add_up():

@@ -146,6 +146,7 @@ def test_other_frameworks_are_named(monkeypatch) -> None:
 @pytest.mark.parametrize("doc, formula", [
     ("log(1 + exp(x)), without overflow.", "log(1 + exp(x))"), ("The function f(x) = x*exp(-x) of Ricker.", "x*exp(-x)"),
     ("Computes `x**2 + 1`.", "x**2 + 1"), ("x*tanh(x) for positive x", "x*tanh(x)"), ("y = sin(x) / x\n\nMore.", "sin(x) / x"),
+    ("Returns 2 * x", "2 * x"), ("The ramp: x*(1 + x), of x.", "x*(1 + x)"), ("alpha + x*2", None), ("less than x", None),
     ("exp(t), a function of x", None), ("Something of x.", None), ("x", None), ("exec('x')", None), ("", None)])
 def test_formulas_in_docstrings(doc: str, formula: str | None) -> None:
     assert next((t for t in _said(doc) if _read(t, {"x"})), None) == formula
@@ -182,7 +183,7 @@ def test_the_text_is_printed_and_a_file_is_not_written_over(ops: str, tmp_path, 
     (["{ops}"], "names a module; write {ops}:FUNCTION for the op in it"),
     (["{ops}:nothing"], "{ops} has no 'nothing'; in it there are: marked, bump, root, soft"),
     (["{ops}:number"], "is of type float; name a function, or a class with apply"),
-    (["{ops}.py:bump"], "there is no module '{ops}.py'"),
+    (["{ops}.py:bump"], "'{ops}.py:bump' is a file; name its module as Python imports it, such as {ops}:bump"),
     (["__import__('os'):f"], "is not the name of a module"),
     (["{ops}:bump", "--formula", "__import__('os')"], "cannot read the formula: there is no function '__import__'"),
     (["{ops}:bump", "--domain", "z=positive"], "domain names z, but the arguments are x"),

@@ -129,12 +129,27 @@ def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch) -> Non
     assert len(made) == 1
 
 
-def test_claims_that_do_not_fit_are_told_in_one_line(pytester, run) -> None:
-    pytester.makepyfile(test_ops=MARKED.replace('"-5..5"', '{"y": "real"}'))
-    result = run(TWO)
-    result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["ricker: it cannot be attacked: TypeError: *y*"])
+@pytest.mark.parametrize("claims, said", [
+    ("domain={'y': 'real'}", "domain names y, but the arguments are x"),
+    ("formula='x*exp(-x'", "expected ',' or ')', but the text ends"),
+    ("special=[(1.0, 2.0, 3.0)]", "*the special point (1.0, 2.0, 3.0) has 3 numbers*"),
+    ("without={'valeu': 'it is new'}", "without: there is no check 'valeu'; those are value, *, accuracy"),
+])
+def test_claims_that_do_not_fit_are_told_once_and_in_one_line(pytester, run, claims: str, said: str) -> None:
+    pytester.makepyfile(test_ops=MARKED.replace('formula="x*exp(-x)", domain="-5..5"', claims))
+    result = run(TWO, "-rs", "--symgrad-report=said.json")
+    result.assert_outcomes(failed=1, skipped=1)
+    result.stdout.fnmatch_lines([f"ricker: it cannot be attacked: {said}", "SKIPPED * it cannot be attacked, as test_ops.py::ricker[[]value[]] says"])
     result.stdout.no_fnmatch_line("*Traceback*")
+    assert json.loads(Path("said.json").read_text())["total"] == {"ops": 1, "checks": 2, "passed": 0, "failed": 1, "not_applicable": 1}
+    run("test_ops.py::ricker[linearity]").assert_outcomes(failed=1)
+
+
+def test_claims_of_another_form_are_told_where_they_are_written(pytester, run) -> None:
+    pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', "parameters=3"))
+    result = run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["E   TypeError: *: parameters is 3; expected a tuple of the arguments after the tensors, such as (2,)"])
 
 
 # Named on the command line
@@ -200,6 +215,15 @@ def test_a_report_says_how_to_run_the_test_again(pytester, run, module) -> None:
         again.stdout.fnmatch_lines(["symgrad: 1 op, 1 check, 1 failed (profile dev, seed 3)"])
 
 
+def test_what_failed_last_is_run_again(pytester, everything_is_imported, module) -> None:
+    name = module(WRONG)
+    pytester.makepyfile(test_ops=WRONG)
+    for options in ([], ["--lf"]):
+        result = pytester.runpytest_inprocess(TWO, "--symgrad-ops", name, *options)
+        result.assert_outcomes(failed=2, passed=0 if options else 2, deselected=None)
+    assert "run-last-failure: rerun previous 2 failures" in result.outlines
+
+
 # Reports
 
 
@@ -209,7 +233,7 @@ def test_the_report_and_junit_say_what_every_check_said(pytester, run) -> None:
     data = json.loads(Path("said.json").read_text())
     (op,) = data["ops"]
     assert (data["schema"], data["symgrad"], data["profile"], data["order"], data["seed"]) == (1, symgrad.__version__, "dev", 3, 3)
-    assert data["total"] == {"ops": 1, "checks": 2, "passed": 1, "failed": 1, "not_applicable": 0}
+    assert data["total"] == {"ops": 1, "checks": 2, "passed": 1, "failed": 1, "not_applicable": 0} and data["complete"] is True
     assert (op["id"], op["op"], op["verdict"]) == ("test_ops.py::ricker", "ricker", "failed")
     said = {check["check"]: check for check in op["checks"]}
     assert said["linearity"]["verdict"] == "passed" and said["linearity"]["examples"] > 1
@@ -219,6 +243,24 @@ def test_the_report_and_junit_say_what_every_check_said(pytester, run) -> None:
     assert properties["symgrad.op"] == "ricker" and properties["symgrad.check"] == "value" and properties["symgrad.verdict"] == "failed"
     assert float(properties["symgrad.ulp"]) > 1e11 and cases["ricker[value]"].find("failure") is not None
     assert not list(cases["test_other"].iter("property"))
+
+
+def test_the_report_of_a_run_that_was_stopped_says_so_and_one_of_another_run_does_not_stay(pytester, run) -> None:
+    pytester.makepyfile(test_ops=WRONG)
+    run("--symgrad-checks=value,linearity", "-x", "--symgrad-report=said.json")
+    data = json.loads(Path("said.json").read_text())
+    assert data["complete"] is False and data["total"]["checks"] == 1
+    run("--collect-only", "--symgrad-report=said.json")
+    assert json.loads(Path("said.json").read_text()) == data
+    pytester.makeconftest("def pytest_collection(session): raise SystemError('killed')")
+    run("--symgrad-report=said.json")
+    assert json.loads(Path("said.json").read_text())["complete"] is False
+
+
+def test_the_report_knows_of_processes_that_died(pytester, everything_is_imported) -> None:
+    pytester.makepyfile(test_ops=MARKED + "def test_dies(): __import__('os')._exit(1)")
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=said.json", "-n", "1")
+    assert json.loads(Path("said.json").read_text())["complete"] is False
 
 
 def test_several_processes_say_the_same_as_one(pytester, run) -> None:

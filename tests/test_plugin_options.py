@@ -80,7 +80,10 @@ def test_the_list_of_checks(run) -> None:
 
 BAD = {
     "--symgrad-ops=no.such_module": "*there is no module 'no'; go to the folder it is in, or install it",
-    "--symgrad-ops=json": "*json has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: --symgrad-ops json:FUNCTION",
+    "--symgrad-ops=abc": "*abc has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: --symgrad-ops abc:FUNCTION",
+    "--symgrad-ops=json": "*json is a package without ops of its own; name the modules in it *json.decoder, *; or name a function: *json:FUNCTION",
+    "--symgrad-ops=mine/ops.py:f": "*'mine/ops.py:f' is a file; name its module as Python imports it, such as mine.ops:f",
+    "--symgrad-ops=json:JSONEncoder": "*json:JSONEncoder is a class without apply; name a function, or an instance that can be called",
     "--symgrad-ops=json:no_such": "*json has no 'no_such'; in it there are: *dumps*",
     "--symgrad-ops=json:__name__": "*json:__name__ is of type str; name a function, or a class with apply",
     "--symgrad-ops=__import__('os')": "*is not the name of a module; write MODULE or MODULE:NAME as Python imports it*",

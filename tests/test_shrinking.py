@@ -45,7 +45,15 @@ def test_a_number_in_a_tail_becomes_a_round_one():
         if np.any(np.abs(example.xs[0]) > 71):
             raise Wrong("far")
 
-    assert values(failed(far)) == [100.0]
+    def very_far(attack, example):
+        if np.any(np.abs(example.xs[0]) > 2000):
+            raise Wrong("very far")
+
+    def tiny(attack, example):
+        if np.any((np.abs(example.xs[0]) < 1e-20) & (example.xs[0] != 0)):
+            raise Wrong("tiny")
+
+    assert values(failed(far)) == [100.0] and values(failed(very_far)) == [1e4] and abs(values(failed(tiny))[0]) > 1e-100
     (x,) = values(failed(far, domain=(-80, -3)))
     assert -80 <= x < -71 and x.is_integer()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -24,8 +25,8 @@ class Claims:
     - `errors`: pairs (arguments, exception) or (arguments, exception, pattern).
     - `gradient`, `pullback`, `pushforward`: the derivatives a NumPy function brings: `gradient(*arrays)` of an elementwise function
       gives one array per argument, the others are called as `pullback(g, *arrays)` and `pushforward(tangents, *arrays)`.
-    - `order`: how often it can be differentiated; `dtypes`: those it takes; `ulp`: the largest error in units in the last place, a
-      number, or a mapping from dtypes to a number or to one for each order.
+    - `order`: how often it can be differentiated; `dtypes`: those it takes, the widest of which it is attacked in; `ulp`: the largest error in units in
+      the last place, a number, or a mapping from dtypes to a number or to one for each order.
     - `view`: the value may share memory with an argument; `random`: two calls may differ.
     - `batched`, `complex`: it works inside vmap, and on complex numbers; found out where they are None.
     - `framework`, `output`, `name`: where it is from, which of several results is meant, and what reports call it.
@@ -55,16 +56,50 @@ class Claims:
     without: Mapping[str, str] = field(default_factory=dict)
 
     def but(self, **changes: Any) -> Claims:
-        """The claims with some replaced. Raises TypeError for a name that is none of them."""
+        """The claims with some replaced. Raises TypeError for a name that is none of them, and for a value that is not of its form."""
         unknown = [name for name in changes if name not in _NAMES]
         if unknown:
             raise TypeError(f"symgrad.testing: {unknown[0]!r} is not something an op can claim; those are {', '.join(sorted(_NAMES))}")
+        for name, (fits, expected) in _FORMS.items():
+            if changes.get(name) is not None and not fits(changes[name]):
+                raise TypeError(f"symgrad.testing: {name} is {changes[name]!r}; expected {expected}")
         for name in ("parameters", "special", "errors"):
             if name in changes:
                 changes[name] = tuple(changes[name])
         return dataclasses.replace(self, **changes)
 
 
+DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
+
+
+def _listed(x: Any) -> bool:
+    return isinstance(x, (tuple, list))
+
+
+def _positive(x: Any) -> bool:
+    return isinstance(x, numbers.Real) and float(x) > 0
+
+
+def _raised(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, BaseException)
+
+
+_FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "parameters": (_listed, "a tuple of the arguments after the tensors, such as (2,)"),
+    "shapes": (lambda x: _listed(x) and all(_listed(s) and all(isinstance(n, numbers.Integral) and int(n) >= 0 for n in s) for s in x),
+               "a shape for each tensor argument, such as ((2, 3),) for one"),
+    "special": (_listed, "a list of points with one number for each argument, such as [(0.0,), (1.0,)]"),
+    "errors": (lambda x: _listed(x) and all(_listed(e) and len(e) in (2, 3) and all(map(_raised, e[1] if _listed(e[1]) else [e[1]])) for e in x),
+               "pairs (arguments, exception), perhaps with a pattern of its message, such as [((-1.0,), ValueError, 'negative')]"),
+    "order": (lambda x: isinstance(x, numbers.Integral) and int(x) >= 0, "how often the op can be differentiated, such as 1"),
+    "dtypes": (lambda x: _listed(x) and all(name in DTYPES for name in x), f"a tuple of some of {', '.join(DTYPES)}"),
+    "ulp": (lambda x: _positive(x) or isinstance(x, Mapping) and all(
+                k in DTYPES and all(map(_positive, v if _listed(v) else [v])) for k, v in x.items()),
+            "a positive number, or one for each dtype, such as {'float64': 8, 'float32': 4}"),
+    "without": (lambda x: isinstance(x, Mapping) and all(isinstance(v, str) and v for v in x.values()),
+                "the reason for each check that does not apply, such as {'third': 'the second derivative has jumps'}"),
+    **dict.fromkeys(("gradient", "pullback", "pushforward"), (callable, "a function")),
+}
 _NAMES = frozenset(f.name for f in dataclasses.fields(Claims))
 
 
@@ -74,7 +109,7 @@ def op(function: Any = None, /, **claims: Any) -> Any:
     The claims are those of `Claims`. The function itself is returned, unchanged but for the attribute that holds them; a class is a
     `Function` of symgrad or torch, whose `apply` is checked.
 
-    Raises TypeError for a claim that is not known.
+    Raises TypeError for a claim that is not known, or not of the form it has, and for what is no function and no class with `apply`.
 
     >>> import symgrad
     >>> @op(formula="x*exp(-x)", domain="real")
@@ -87,14 +122,15 @@ def op(function: Any = None, /, **claims: Any) -> Any:
         checked = Claims().but(**claims)
 
         def mark(marked: F) -> F:
+            if isinstance(marked, type) and not callable(getattr(marked, "apply", None)):
+                raise TypeError(f"symgrad.testing.op marks functions and classes with apply; {marked.__name__} has none")
             setattr(marked, MARK, checked)
             return marked
 
         return mark
     if not callable(function):
         raise TypeError(f"symgrad.testing.op marks functions and classes, not {type(function).__name__}; write @op(formula=...) above one")
-    setattr(function, MARK, Claims().but(**claims))
-    return function
+    return op(**claims)(function)
 
 
 def claims_of(function: Any) -> Claims | None:

@@ -190,7 +190,7 @@ def _read(text: str, names: set[str] | None) -> bool:
 
 
 def _said(doc: str) -> Iterator[str]:
-    """What a docstring may have for a formula: the right side of f(x) = ..., something in backticks, the beginning of a sentence."""
+    """What a docstring may have for a formula: what is right of f(x) = ..., in backticks, the beginning of a line, what follows its words."""
     lines = [line.strip() for line in doc.splitlines() if line.strip()]
     for line in lines:
         _, sign, right = line.replace("`", " ").partition(" = ")
@@ -199,6 +199,9 @@ def _said(doc: str) -> Iterator[str]:
     yield from (inner.partition(" = ")[2] or inner for inner in re.findall(r"`+([^`]+)`+", doc))
     for line in lines:
         yield from _beginnings(line)
+    for line in lines:
+        for start in re.finditer(r"[A-Za-z]{2}:? +(?=[\w(])", line):
+            yield from _beginnings(line[start.end():])
 
 
 def _beginnings(line: str) -> Iterator[str]:

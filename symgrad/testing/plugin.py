@@ -15,6 +15,8 @@ from symgrad.testing.plugin_reports import Tally
 
 __all__ = ["Plugin", "listed"]
 
+DONE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
 
 def listed() -> str:
     """The checks with what each says about itself, one a line."""
@@ -35,6 +37,9 @@ class Plugin:
         self.options = options_of(config)
         self.targets = targets_of(config)
         self.tally = Tally(self.options)
+        self.writes = self.options.report is not None and not hasattr(config, "workerinput") and not config.option.collectonly
+        if self.options.report is not None and self.writes:  # a run that is killed leaves none, rather than that of another run
+            self.options.report.unlink(missing_ok=True)
 
     def marked(self, collector: pytest.Collector, name: str, thing: Any) -> list[pytest.Item]:
         """The tests of a marked function or class that was found in a module, or as a static method in a test class."""
@@ -81,16 +86,17 @@ class Plugin:
         """Take in what a test of ours said, here or in another process."""
         self.tally.add(report)
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the report."""
-        if self.options.report is not None and not hasattr(self.config, "workerinput"):
-            self.tally.write(self.options.report)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the report, which says whether the run came to its end."""
+        if self.options.report is not None and self.writes:
+            stopped = exitstatus not in DONE or bool(session.shouldfail or session.shouldstop)
+            self.tally.write(self.options.report, not stopped)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say how many ops and checks there were."""
         if self.tally.tests:
             terminalreporter.write_line(self.tally.line())
-        if self.options.report is not None:
+        if self.writes:
             terminalreporter.write_line(f"symgrad: the report is in {self.config.getoption('symgrad_report')}")
 
 

@@ -19,9 +19,11 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.checks.base import silence
 from symgrad.testing.claims import Claims, claims_of
+from symgrad.testing.drawing import special_points
 from symgrad.testing.failure import CheckFailure, NotApplicable, Result
 from symgrad.testing.formulas import is_function
-from symgrad.testing.plugin_options import ACCURACY, Options
+from symgrad.testing.plugin_options import Options, is_id
+from symgrad.testing.running import ACCURACY, known
 
 __all__ = ["AccuracyItem", "CheckItem", "OpUnderTest", "items_of"]
 
@@ -34,6 +36,7 @@ class OpUnderTest:
     def __init__(self, op: Any, name: str, options: Options):
         self.op, self.name, self.options = op, name, options
         self._attack: Attack | Exception | None = None
+        self._told = ""  # the test that said why there is no attack
 
     @property
     def claims(self) -> Claims:
@@ -43,15 +46,17 @@ class OpUnderTest:
             claims = claims.but(ulp=self.options.ulp)
         return claims
 
-    @property
-    def attack(self) -> Attack:
-        """The attack. Raises what making it raised, each time."""
+    def attack(self, test: str) -> Attack:
+        """The attack, for a test. Raises NoAttack where there is none, for the first test; the others are skipped, and say which that is."""
         if self._attack is None:
             try:
                 self._attack = self._made()
             except Exception as error:  # whatever a user's module raises
                 self._attack = error
         if isinstance(self._attack, Exception):
+            self._told = self._told or test
+            if self._told != test:
+                pytest.skip(f"it cannot be attacked, as {self._told} says")
             raise NoAttack(self.name, self._attack)
         return self._attack
 
@@ -63,11 +68,16 @@ class OpUnderTest:
             attack = Attack(self.op, self.claims.but(dtypes=some), profile=self.options.profile, seed=self.options.seed)
         for part in ("domains", "elementwise", "shapes", "truth"):  # so that claims that do not fit are told here
             getattr(attack, part)
+        known(attack.claims.without, "without", ACCURACY)
+        if special_points(attack):
+            attack.examples("special")
         return attack
 
     def place(self) -> tuple[Path | None, int | None]:
         """The file and the line (from 0) of the op, None where there is none."""
-        thing = inspect.unwrap(self.op) if callable(self.op) else self.op
+        own = self.op if isinstance(self.op, Op) else getattr(self.op, "op", None)
+        function = own.forward if isinstance(own, Op) else self.op[0] if isinstance(self.op, tuple) else self.op
+        thing = inspect.unwrap(function) if callable(function) else function
         try:
             return Path(inspect.getsourcefile(thing) or ""), inspect.getsourcelines(thing)[1] - 1
         except (TypeError, OSError):
@@ -78,7 +88,9 @@ class NoAttack(Exception):
     """Why an op cannot be attacked at all."""
 
     def __init__(self, name: str, error: Exception):
-        super().__init__(f"{name}: it cannot be attacked: {type(error).__name__}: {error}")
+        said = str(error).removeprefix("check: ").removeprefix("symgrad.testing: ").removeprefix(f"{name}: ")
+        kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
+        super().__init__(f"{name}: it cannot be attacked: {kind}{said}")
         self.__cause__ = error
 
 
@@ -102,7 +114,7 @@ class OpItem(pytest.Item):
     """A test of one op."""
 
     def __init__(self, *, tested: OpUnderTest, check: str, **rest: Any):
-        super().__init__(**rest)
+        super().__init__(**rest, nodeid=f"{rest['parent'].nodeid}::{rest['name']}")  # as text, which pytest reads as it does where it looks one up
         self.tested, self.check = tested, check
         self.tell(op=tested.name, check=check, profile=tested.options.profile.name, seed=tested.options.seed)
         self.add_marker("symgrad")
@@ -119,6 +131,8 @@ class OpItem(pytest.Item):
         for name in ("profile", "orders", "dtypes", "ulp", "seed"):
             given = self.config.getoption(f"symgrad_{name}")
             words += [] if given is None else [f"--symgrad-{name}", given]
+        if self.check == ACCURACY and not is_id(self.nodeid):
+            words.append("--symgrad-accuracy")
         return shlex.join(["pytest", *words])
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -140,7 +154,7 @@ class CheckItem(OpItem):
     def runtest(self) -> None:
         """Run it. Raises CheckFailure, and what pytest takes for a skip where the check does not apply."""
         with silence():  # NumPy says much at the ends of domains, and a user's filter may make errors of it
-            result = run(CHECKS[self.check], self.tested.attack)
+            result = run(CHECKS[self.check], self.tested.attack(self.nodeid))
         self.tell(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
         if result.failure is not None:
             result.failure.command = self.again()
@@ -160,7 +174,7 @@ class AccuracyItem(OpItem):
         """Scan. Raises Lost where digits are lost that are not lost to the condition of the point."""
         from symgrad.scanning import accuracy
 
-        attack, options = self.tested.attack, self.tested.options
+        attack, options = self.tested.attack(self.nodeid), self.tested.options
         try:
             function, formula = scannable(self.tested.op, attack)
             one = len(set(attack.domains)) == 1
@@ -173,7 +187,8 @@ class AccuracyItem(OpItem):
         self.tell(verdict="failed" if lost else "passed", examples=report.points, ulp=number(max((w.ulp for w in report.worst), default=0.0)))
         if lost:
             first = max(lost, key=lambda w: w.ulp)
-            raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}")
+            raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}\n"
+                       f"to see it again: {self.again()}")
         self.add_report_section("call", "accuracy", str(report))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import keyword
+import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from symgrad.extending import BUILT_IN
 from symgrad.op import Op
 from symgrad.testing.claims import claims_of
 
-__all__ = ["NotThere", "module_named", "ops_in", "split", "thing_named"]
+__all__ = ["NotThere", "module_named", "modules_in", "ops_in", "split", "thing_named"]
 
 
 class NotThere(ValueError):
@@ -30,6 +32,9 @@ def split(text: str) -> tuple[str, str | None]:
     (('package.ops', 'swish'), ('ops', None))
     """
     module, colon, name = text.partition(":")
+    if module.endswith(".py"):
+        dotted = ".".join(part for part in module.removesuffix(".py").split("/") if part.isidentifier())
+        raise NotThere(f"{text!r} is a file; name its module as Python imports it, such as {dotted or 'mypackage.ops'}{colon}{name}")
     parts = [*module.split("."), *([name] if colon else [])]
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
         raise NotThere(f"{text!r} is not the name of a module; write MODULE or MODULE:NAME as Python imports it, such as mypackage.ops:swish")
@@ -61,6 +66,8 @@ def thing_named(module: ModuleType, name: str) -> Any:
         known = ", ".join(key for key, _ in ops_in(module)) or ", ".join(_functions(module)) or "none"
         raise NotThere(f"{module.__name__} has no {name!r}; in it there are: {known}")
     thing = getattr(module, name)
+    if inspect.isclass(thing) and not callable(getattr(thing, "apply", None)):
+        raise NotThere(f"{module.__name__}:{name} is a class without apply; name a function, or an instance that can be called")
     if not callable(thing) and not isinstance(thing, Op) and not (isinstance(thing, tuple) and thing and all(map(callable, thing))):
         raise NotThere(f"{module.__name__}:{name} is of type {type(thing).__name__}; name a function, or a class with apply")
     return thing
@@ -69,6 +76,11 @@ def thing_named(module: ModuleType, name: str) -> Any:
 def _functions(module: ModuleType) -> list[str]:
     return [name for name, thing in vars(module).items()
             if callable(thing) and not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__]
+
+
+def modules_in(module: ModuleType) -> list[str]:
+    """The names of the modules inside a package, none of anything else."""
+    return [f"{module.__name__}.{found.name}" for found in pkgutil.iter_modules(getattr(module, "__path__", ()))]
 
 
 def ops_in(module: ModuleType) -> Iterator[tuple[str, Any]]:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from symgrad.testing.plugin_modules import NotThere, module_named, ops_in, split, thing_named
+from symgrad.testing.plugin_modules import NotThere, module_named, modules_in, ops_in, split, thing_named
 from symgrad.testing.profiles import PROFILES, Profile
+from symgrad.testing.running import ACCURACY
 
-__all__ = ["ACCURACY", "Options", "Target", "is_id", "options_of", "targets_of"]
+__all__ = ["Options", "Target", "is_id", "options_of", "targets_of"]
 
-ACCURACY = "accuracy"  # what the scan is called among the checks
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
 
 
@@ -153,6 +153,10 @@ def _targets(text: str, folders: tuple[Path, ...]) -> list[Target]:
     if attribute is not None:
         return [Target(name, attribute, thing_named(module, attribute), file)]
     ops = [Target(name, key, op, file) for key, op in ops_in(module)]
+    inside = [] if ops else modules_in(module)
+    if inside:
+        raise NotThere(f"{name} is a package without ops of its own; name the modules in it that have some, among "
+                       f"{', '.join(inside)}; or name a function: --symgrad-ops {name}:FUNCTION")
     if not ops:
         raise NotThere(f"{name} has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: "
                        f"--symgrad-ops {name}:FUNCTION")

@@ -9,7 +9,9 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.failure import CheckFailure, OpReport
 
-__all__ = ["check_op"]
+__all__ = ["ACCURACY", "check_op", "known"]
+
+ACCURACY = "accuracy"  # what the scan is called, which pytest runs beside the checks
 
 
 def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: bool = True, progress: Any = None, **options: Any) -> OpReport:
@@ -25,9 +27,8 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
 
     attack = op if isinstance(op, Attack) else Attack(op, **options)
     wanted = list(CHECKS) if checks is None else list(checks)
-    unknown = [name for name in wanted if name not in CHECKS]
-    if unknown:
-        raise ValueError(f"check_op: there is no check {unknown[0]!r}; those are {', '.join(CHECKS)}")
+    known(wanted, "check_op")
+    known(attack.claims.without, "without", ACCURACY)
     report = OpReport(attack.name, attack.profile.name, attack.seed)
     with progress_bar(progress, attack.name) as tell:
         for k, name in enumerate(wanted):
@@ -37,3 +38,10 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
     if raise_exception and not report:
         raise CheckFailure(*report.failures)
     return report
+
+
+def known(names: Iterable[str], said: str, *more: str) -> None:
+    """Raise ValueError for a name that is none of a check, and none of some more."""
+    unknown = [name for name in names if name not in (*CHECKS, *more)]
+    if unknown:
+        raise ValueError(f"{said}: there is no check {unknown[0]!r}; those are {', '.join([*CHECKS, *more])}")

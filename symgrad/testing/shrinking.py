@@ -24,6 +24,7 @@ SECONDS, EXAMPLES = 5.0, 200
 SYMBOLIC = 3.0  # seconds for a formula of the difference
 LAST = 0.2  # of the time is for the cotangent and the tangents
 NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
+PARTS = (16, 8, 4, 2, 1.5, 1.2)  # of the exponent of a very large or very small number, which are tried instead
 FEW = 12  # elements of an array that are made simple one by one
 ALONE = 64  # elements along an axis of which each is left out once
 DIGITS = 17
@@ -242,10 +243,7 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
     value = float(x)
     seen = set()
     for c in _simpler(value):
-        if c == value:
-            return
-        shorter = value not in NUMBERS and len(repr(c)) < len(repr(value))  # of two NUMBERS the first is simpler, or the search went in circles
-        if c not in seen and c in domain and (c in NUMBERS or shorter) and (kind in "fV" or c.is_integer()):
+        if c not in seen and c in domain and _simplicity(c) < _simplicity(value) and (kind in "fV" or c.is_integer()):
             seen.add(c)
             with np.errstate(all="ignore"):
                 exact = x.dtype.type(c)
@@ -253,13 +251,22 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
                 yield exact
 
 
+def _simplicity(value: float) -> tuple[float, ...]:
+    """How hard a number is to read: NUMBERS in their order, then short ones, then those near 1; no two are alike, or the search went in circles."""
+    if value in NUMBERS:
+        return 0, NUMBERS.index(value)
+    return 1, len(repr(value)), abs(math.log10(abs(value))) if math.isfinite(value) else math.inf, value
+
+
 def _simpler(value: float) -> Iterator[float]:
-    yield from NUMBERS[:NUMBERS.index(value)] if value in NUMBERS else NUMBERS
-    if math.isfinite(value):
-        yield float(math.trunc(value)) if abs(value) < 1e6 else value
-        if value:
-            exponent = math.floor(math.log10(abs(value)))
-            yield from (math.copysign(10.0**k, value) for k in (exponent + 1, exponent) if abs(k) < 300)
+    yield from NUMBERS
+    if math.isfinite(value) and value not in NUMBERS:
+        yield abs(value)
+        if abs(value) < 1e6:
+            yield float(math.trunc(value))
+        exponent = math.floor(math.log10(abs(value)))
+        powers = [math.trunc(exponent / part) for part in PARTS]
+        yield from (math.copysign(10.0**k, value) for k in (*powers, exponent + 1, exponent) if abs(k) < 300)
         yield from (float(f"{value:.{digits}g}") for digits in range(1, DIGITS))
 
 

@@ -67,9 +67,13 @@ class _Listener:
         self.config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Hand our reports on."""
-        if report.user_properties and any(key == OP for key, _ in report.user_properties):
+        """Hand our reports on, and those of processes that died, which have no properties: any of their tests may have been ours."""
+        if any(key == OP for key, _ in report.user_properties):
             _plugin(self.config).heard(report)
+        elif report.failed and report.when not in ("setup", "call", "teardown"):
+            plugin = self.config.pluginmanager.get_plugin("symgrad-plugin")
+            if plugin is not None:
+                plugin.heard(report)
 
 
 def _plugin(config: pytest.Config) -> Any:
