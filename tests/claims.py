@@ -11,11 +11,15 @@ from symgrad.recording import core
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 
-__all__ = ["CASES", "ULP", "attack_on", "attacks_with_numbers", "claims_of_case", "name_of"]
+__all__ = ["ALL_CASES", "CASES", "OF_PARTS", "ULP", "attack_on", "attacks_with_numbers", "claims_of_case", "name_of"]
 
 ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
-CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in ("batch", "unbatch") and COMPLEX not in op.domain
-         for parameters in op.examples or ((),)]
+ALL_CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in ("batch", "unbatch")
+             for parameters in op.examples or ((),)]
+"""Composites are made of other ops, and the two of `vmap` are no functions by themselves."""
+CASES = [(op, parameters) for op, parameters in ALL_CASES if COMPLEX not in op.domain]
+OF_PARTS = {"complex": ((2, 3), (2, 3)), "polar_parts": ((2, 3), (2, 3)), "view_as_complex": ((3, 2),)}
+"""Ops that make complex numbers of real ones, with the shapes of those."""
 SHARED = {"maximum": (0.5, 0.5), "minimum": (0.5, 0.5), "hypot": (0.0, 0.0), "direction": (0.0, 0.0)}
 """The gradient at the special points of these: equal values share it, and a norm at 0 has the subgradient of least norm."""
 POWERS_OF_ZERO = (((0.0, 0.0), (0.0, 0.0)), ((0.0, 1.0), (1.0, 0.0)), ((0.0, 3.0), (0.0, 0.0)))
@@ -66,6 +70,8 @@ def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
         more["dtypes"] = (str(parameters[0]),)
     if op.name in TIED:
         without |= dict.fromkeys(("pullback", "pushforward", "differences", "complex"), "equal elements share the gradient of the one that is named")
+    if op.name in OF_PARTS:
+        more |= {"domain": dict.fromkeys(op.argument_names, REAL), "shapes": OF_PARTS[op.name], "dtypes": ("float64", "float32"), "complex": False}
     elementwise = True if op.name == "where" or op.name == "mse_loss" and parameters == ("none",) else None
     return Claims(parameters=parameters, ulp=ULP, special=special_points(op, parameters), elementwise=elementwise,
                   without=without, **more)

@@ -123,3 +123,13 @@ def test_spreads_of_complex_numbers_are_real():
         step = 1e-6
         moved = f(z.detach() + step * tangent) - f(z.detach() - step * tangent)
         assert not along.is_complex() and along.item() == pytest.approx(moved.item() / (2 * step), abs=1e-9)
+
+
+def test_halves_have_no_complex_type():
+    """Parts of 16 bits become numbers of 32, and their gradients come back in the type of the parts."""
+    a = symgrad.tensor([1.0, 2.0], dtype=symgrad.float16, requires_grad=True)
+    z = symgrad.complex(a, 2 * a)
+    z.imag.sum().backward()
+    assert z.dtype == symgrad.complex64 and a.grad.dtype == symgrad.float16 and a.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match=r"view_as_complex.*float32"):
+        symgrad.view_as_complex(symgrad.ones(3, 2, dtype=symgrad.bfloat16))

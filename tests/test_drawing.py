@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad.checking.foreign.domains import domain_of
-from symgrad.domains import BOOLEAN, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
+from symgrad.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 from symgrad.op import REGISTRY
 from symgrad.testing import drawing, edges
 from symgrad.testing.attack import Attack
@@ -264,13 +264,13 @@ def test_large_arrays():
     assert sum(len(set(e.xs[0].ravel().tolist())) > 1000 for e in examples[-20:]) > 10
 
 
-def test_an_op_that_raises_is_given_a_cotangent_of_no_shape():
-    """The checks say what is wrong with it."""
+def test_an_op_that_always_raises_is_refused():
+    """With what it said."""
     def broken(x):
         raise RuntimeError("broken")
 
-    attack = Attack(broken, Claims(shapes=((2,),), formula="x"))
-    assert all(e.cotangent.shape == () and e.xs[0].shape == (2,) for e in attack.examples("points"))
+    with pytest.raises(ValueError, match=r"broken gives no value: called with x = .* it raised RuntimeError .*: broken"):
+        Attack(broken, Claims(shapes=((2,),), formula="x")).examples("points")
 
 
 def test_a_framework_without_subnormals_is_given_none():
@@ -387,3 +387,20 @@ def test_domains_of_all_kinds():
             for example in attack.examples(kind):
                 assert all(x in domain_of(given_domain) for x in example.xs[0].real.ravel().tolist())
     assert {d.name for d in (REAL, NONZERO, POSITIVE, UNIT_OPEN)} == {"REAL", "NONZERO", "POSITIVE", "UNIT_OPEN"}
+
+
+def test_arguments_that_are_complex_numbers():
+    """Are drawn as such, other arguments of the op are not; the cotangent is complex where the value is."""
+    attack = Attack(lambda z, a: z * z.conj() * a, Claims(domain={"z": COMPLEX, "a": POSITIVE}, elementwise=True))
+    for example in attack.examples("points"):
+        z, a = example.xs
+        assert z.dtype == example.cotangent.dtype == example.tangents[0][0].dtype == complex and a.dtype == example.tangents[0][1].dtype == float
+        assert np.all(a > 0)
+    real = Attack(lambda z: symgrad.view_as_real(z), Claims(domain=COMPLEX, shapes=((2, 3),)))
+    assert all(e.xs[0].dtype == complex and e.cotangent.dtype == float and e.cotangent.shape == (2, 3, 2) for e in real.examples("points"))
+    made = Attack(lambda x: symgrad.view_as_complex(x), Claims(shapes=((3, 2),), formula="x"))
+    assert all(e.xs[0].dtype == float and e.cotangent.dtype == complex for e in made.examples("points"))
+    assert made.of_complex == "its values are complex"
+    assert real.of_complex == "it takes complex numbers" and not Attack(symgrad.sin).of_complex and made.truth is None
+    with pytest.raises(NotApplicable, match="complex"):
+        real.examples("low")

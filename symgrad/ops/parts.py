@@ -16,6 +16,8 @@ def _pairs_only(xp, input):
                            f"{input.dtype.words}")
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.element_size() < 4:
+        raise RuntimeError(f"view_as_complex: no complex numbers have parts of the type {input.dtype.words}; convert with .to(float32) first")
     return (input,)
 
 
@@ -74,6 +76,8 @@ def _floats(xp, real, imag):
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument")
+    if real.element_size() < 4:  # complex numbers have parts of 32 bits or more
+        real, imag = real.float(), imag.float()
     if real.shape != imag.shape:
         shape = xp.add(real, imag).shape
         return xp.broadcast_to(real, tuple(shape)), xp.broadcast_to(imag, tuple(shape))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.checking.foreign.domains import SIMPLE, simple_number
-from symgrad.domains import REAL, Domain
+from symgrad.domains import COMPLEX, REAL, Domain
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.drawing import Example, edge_examples, strategy_of
+from symgrad.testing.drawing import ORDINARY, Example, edge_examples, strategy_of
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.subjects import Subject, subject_of
 from symgrad.testing.subjects.naming import argument_names
@@ -148,6 +148,13 @@ class Attack:
 
         return truth_of(self)
 
+    @cached_property
+    def of_complex(self) -> str:
+        """Why what is true of real numbers says nothing of it: it takes complex numbers, or makes some of real ones; "" where it does not."""
+        if COMPLEX in self.domains:
+            return "it takes complex numbers"
+        return "its values are complex" if any(e.cotangent.dtype.kind == "c" for e in self.examples("points")[:1]) else ""
+
     @property
     def order(self) -> int:
         """The highest order of derivatives that is looked at."""
@@ -164,7 +171,7 @@ class Attack:
         values = [simple_number(d) or 0.0 for d in self.domains]
         try:
             with silence():
-                shapes = [(3,)] * len(values) if self.elementwise else self.shapes
+                shapes = [(ORDINARY if self.subject.compiles else 3,)] * len(values) if self.elementwise else self.shapes
                 self.subject.look([np.full(shape, x, self.dtype) for shape, x in zip(shapes, values)])
         except Exception:  # whatever a user's function raises; the checks will say it
             pass

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from symgrad.domains import BOOLEAN, REAL, UNIT_OPEN, Domain
+from symgrad.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.probing import cast
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
@@ -32,9 +32,11 @@ __all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "sp
 
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
+FEW = {"points": ((), (2, 3)), "low": ((),)}  # beside vectors, where every shape is compiled for
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # what shapes broadcast to
 EMPTY = ((0,), (0, 2), (3, 0))
 MOST = 6  # elements of an argument of an elementwise op
+ORDINARY = 20  # ordinary points in the vector of them, the length of all vectors where every shape is compiled for
 # The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
@@ -71,13 +73,14 @@ class Draft(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What drafts of a kind depend on; `shapes` is None for an elementwise op."""
+    """What drafts of a kind depend on; `shapes` is None for an elementwise op, `few` says that few shapes are wanted."""
 
     kind: str
     domains: tuple[Domain, ...]
     shapes: tuple[Shape, ...] | None
     smallest: float
     dtype: str = "float64"
+    few: bool = False
 
     @property
     def counts(self) -> list[int]:
@@ -94,6 +97,13 @@ class Plan(NamedTuple):
     def size(self) -> int:
         """How many bytes stand for a draft."""
         return self.starts[-1] + TRAILER
+
+    def typed(self, x: np.ndarray, i: int) -> np.ndarray:
+        """Truth values as such; real numbers for the other arguments of an op of complex ones."""
+        domain = self.domains[i]
+        if domain == BOOLEAN:
+            return x.real.astype(bool)
+        return x.real if COMPLEX in self.domains and domain != COMPLEX else x
 
     def table(self, i: int) -> np.ndarray:
         """The numbers for one argument. Raises NotApplicable where the type has none in the domain."""
@@ -114,36 +124,41 @@ def plan_of(attack: Attack, kind: str) -> Plan:
         raise NotApplicable("it takes arrays of its own shapes")
     count = len(attack.names) if attack.elementwise else len(attack.shapes)
     domains = attack.domains or [REAL]
+    if COMPLEX in domains:
+        if kind == "low":
+            raise NotApplicable("it takes complex numbers")
+        kind = "complex" if kind == "points" else kind
     smallest = 0.0 if getattr(attack.subject, "subnormals", True) else FLUSHED[attack.dtype]
     return Plan(kind, tuple(domains[min(i, len(domains) - 1)] for i in range(count)),
-                None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest, attack.dtype)
+                None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest, attack.dtype,
+                attack.subject.compiles)
 
 
 def finished(attack: Attack, draft: Draft) -> Example:
     """An example of a draft: with a cotangent of the value's shape, and tangents."""
     xs = tuple(cast(x.copy(), attack.dtype) for x in draft.xs)
-    dtype = np.complex128 if any(x.dtype.kind == "c" for x in xs) else np.float64
-    sets: Any = tuple(tuple(readable(x.shape, draft.tangents * (16 * k + i + 3), dtype) if is_active(x) else None for i, x in enumerate(xs))
-                 for k in range(3))
-    sets = tuple(tuple(None if t is None else cast(t, attack.dtype) for t in s) for s in sets)
-    return Example(xs, cast(readable(_value_shape(attack, xs), draft.cotangent, dtype), attack.dtype), sets)
+    sets = tuple(tuple(cast(readable(x.shape, draft.tangents * (16 * k + i + 3), _kind_of(x)), attack.dtype) if is_active(x) else None
+                       for i, x in enumerate(xs)) for k in range(3))
+    shape, dtype = _value_like(attack, xs)
+    return Example(xs, cast(readable(shape, draft.cotangent, dtype), attack.dtype), sets)
 
 
-def _value_shape(attack: Attack, xs: Sequence[np.ndarray]) -> Shape:
-    """The shape of the value, of real parts where it refuses complex numbers; () of an op that raises, which the checks will say."""
-    if attack.elementwise:
-        return np.broadcast_shapes(*(x.shape for x in xs))
+def _kind_of(x: np.ndarray) -> Any:
+    return np.complex128 if x.dtype.kind == "c" else np.float64
+
+
+def _value_like(attack: Attack, xs: Sequence[np.ndarray]) -> tuple[Shape, Any]:
+    """Shape and type of the value, of real parts where it refuses complex numbers; () of an op that raises, which the checks will say."""
+    widest = np.result_type(*map(_kind_of, xs), np.float64)
+    if attack.elementwise and COMPLEX not in attack.domains:
+        return np.broadcast_shapes(*(x.shape for x in xs)), widest
     from symgrad.testing.checks.base import silence
 
     for given in (xs, [x.real for x in xs]):
         with silence(), contextlib.suppress(Exception):  # whatever a user's function raises
-            return tuple(attack.subject.value([x.copy() for x in given]).shape)
-    return ()
-
-
-def typed(x: np.ndarray, domain: Domain) -> np.ndarray:
-    """Truth values as such."""
-    return x.real.astype(bool) if domain == BOOLEAN else x
+            value = attack.subject.value([x.copy() for x in given])
+            return tuple(value.shape), _kind_of(value)
+    return (), widest
 
 
 def strategy_of(attack: Attack, kind: str) -> Any:
@@ -180,14 +195,15 @@ def decoded(plan: Plan, code: bytes) -> Draft:
     else:
         how = TIES[way % len(TIES)]
         xs = _tied(xs, "equal" if how == "next" and plan.kind == "low" else how, plan.domains)
-    return Draft(tuple(map(typed, xs, plan.domains)), code[-1], code[-2])
+    return Draft(tuple(plan.typed(x, i) for i, x in enumerate(xs)), code[-1], code[-2])
 
 
 def _shapes(plan: Plan, common: int, parts: bytes) -> list[Shape]:
     """The shapes of the arguments of an elementwise op, as bytes say it."""
     if plan.kind == "broadcast":
         return [_part(COMMON[common % len(COMMON)], k) for k in parts]
-    return [() if plan.kind == "scalars" else SHAPES[common % len(SHAPES)]] * len(parts)
+    shapes = FEW.get(plan.kind, SHAPES) if plan.few else SHAPES
+    return [() if plan.kind == "scalars" else shapes[common % len(shapes)]] * len(parts)
 
 
 def _part(common: Shape, k: int) -> Shape:
@@ -214,7 +230,7 @@ def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axi
         elif axis == "conjugate":
             half = x.size // 2
             x, part = (np.concatenate([v.ravel()[:x.size - half], sign * v.ravel()[:half]]).reshape(x.shape) for v, sign in ((x, 1), (part, -1)))
-        out.append(typed(x, d) if d == BOOLEAN else off_cuts(x, part))
+        out.append(x if d == BOOLEAN else off_cuts(x, part))
     return out
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.domains import Domain
-from symgrad.testing.drawing import EMPTY, LARGEST, SIZES, Draft, Plan, off_cuts, special_points, typed
+from symgrad.testing.drawing import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts, special_points
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
 from symgrad.testing.strategies.numbers_table import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["edge_drafts"]
 
-ORDINARY = 20  # ordinary points in the vector of them
 OWN = 90, 40, 30  # edges of an argument that are looked at, of one, two or more arguments
 COMBINED = 70  # combinations of edges
 TIED = 16
@@ -37,10 +36,20 @@ def edge_drafts(attack: Attack, plan: Plan) -> list[Draft]:
     if plan.shapes is not None:
         return list(_keyed(_of_arrays(plan)))
     if plan.kind == "points":
-        return list(_keyed(_vectors(attack, plan)))
+        return list(_keyed(_of_one_length(_vectors(attack, plan), plan)))
     if plan.kind in ("low", "complex"):
-        return list(_keyed(_columns(part, plan) for part in _moderate(plan)))
+        return list(_keyed(_of_one_length((_columns(part, plan) for part in _moderate(plan)), plan)))
     return list(_keyed(_of_shapes(plan)))
+
+
+def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: Plan) -> Iterator[list[np.ndarray]]:
+    """The same vectors, cut to one length where few shapes are wanted; the last one of a cut begins again."""
+    for xs in vectors:
+        if not plan.few or not xs:
+            yield xs
+            continue
+        for start in range(0, xs[0].size, ORDINARY):
+            yield [np.resize(x[start:start + ORDINARY], ORDINARY) for x in xs]
 
 
 def _keyed(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft]:
@@ -49,7 +58,7 @@ def _keyed(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft]:
 
 def _columns(points: Sequence[Sequence[Any]], plan: Plan) -> list[np.ndarray]:
     """Points as one vector for each argument."""
-    return [typed(np.array(column), d) for column, d in zip(zip(*points), plan.domains)]
+    return [plan.typed(np.array(column), i) for i, column in enumerate(zip(*points))]
 
 
 def _ordinary(plan: Plan, count: int) -> list[Point]:
@@ -165,12 +174,12 @@ def _of_shapes(plan: Plan) -> Iterator[list[np.ndarray]]:
     if plan.kind == "broadcast":
         layouts = [tuple(itertools.islice(itertools.cycle(shapes), count)) for shapes in BROADCAST]
     elif plan.kind == "empty":
-        layouts = [(shape,) * count for shape in EMPTY]
+        layouts = [(shape,) * count for shape in (EMPTY[::2] if plan.few else EMPTY)]
         if count > 1:
             layouts += [((0,), (1,), ()) + ((0,),) * (count - 3), ((), (2, 0), (0,)) + ((),) * (count - 3)]
     base = _ordinary(plan, 8)
     for k, shapes in enumerate(layouts):
-        yield [typed(np.resize([base[(k + j) % len(base)][i] for j in range(7)], shape), plan.domains[i]) for i, shape in enumerate(shapes[:count])]
+        yield [plan.typed(np.resize([base[(k + j) % len(base)][i] for j in range(7)], shape), i) for i, shape in enumerate(shapes[:count])]
 
 
 def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
@@ -186,7 +195,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
             x = arranged(entries[(5 * k) % PAGES, columns].reshape(shape), how, d)
             if complexes:
                 x = off_cuts(x, np.resize(IMAGINARY if how in ("", "mixed") else [0.0], shape))
-            xs.append(typed(x, d))
+            xs.append(plan.typed(x, i))
         yield xs
 
 
@@ -198,5 +207,5 @@ def _special(attack: Attack, plan: Plan) -> list[Draft]:
         if len(point) != len(shapes):
             raise ValueError(f"{attack.name}: the special point {point} has {len(point)} numbers, the op has {len(shapes)} arguments")
         xs = [np.full(s, x, np.float64) if np.ndim(x) == 0 else np.asarray(x) for s, x in zip(shapes, point)]
-        out.append(Draft(tuple(map(typed, xs, plan.domains)), k, k))
+        out.append(Draft(tuple(plan.typed(x, i) for i, x in enumerate(xs)), k, k))
     return out

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symgrad.checking.foreign.domains import SIMPLE, simple_number
+from symgrad.domains import BOOLEAN, COMPLEX, Domain
 from symgrad.testing.failure import NotApplicable, kind, raised_at, shown
 from symgrad.testing.subjects.base import is_active
 
@@ -54,16 +55,17 @@ def _points(attack: Attack) -> Iterator[list[np.ndarray]]:
     """Arguments to try: of the op's own shapes, or of several for one that acts on elements, filled with simple numbers of its domains."""
     columns = [[x for x in (1.0, -2.0, *SIMPLE[1:]) if x in d][:NUMBERS] or [simple_number(d) or 0.0] for d in attack.domains]
     count = len(attack.names) if attack.elementwise else len(attack.shapes)
-    for shapes in [(s,) * count for s in SHAPES] if attack.elementwise else [attack.shapes]:
+    several = [(s,) * count for s in SHAPES[attack.subject.compiles:]]
+    for shapes in several if attack.elementwise else [attack.shapes]:
         for k in range(max(map(len, columns), default=1)):
-            yield [_filled(shape, columns[min(i, len(columns) - 1)], k, attack.domains[min(i, len(columns) - 1)].name == "BOOLEAN")
+            yield [_filled(shape, columns[min(i, len(columns) - 1)], k, attack.domains[min(i, len(columns) - 1)])
                    for i, shape in enumerate(shapes)]
 
 
-def _filled(shape: tuple[int, ...], column: Sequence[float], k: int, truth: bool) -> np.ndarray:
+def _filled(shape: tuple[int, ...], column: Sequence[float], k: int, domain: Domain) -> np.ndarray:
     x = column[k % len(column)]
     out = np.full(shape, x) + (x * np.eye(*shape) if len(shape) == 2 else 0.0)
-    return out.astype(bool) if truth else out
+    return out.astype(bool) if domain == BOOLEAN else out + 0.5j if domain == COMPLEX else out
 
 
 def _raised(attack: Attack, xs: Sequence[np.ndarray]) -> Exception | None:

@@ -68,11 +68,9 @@ class Truth(Protocol):
 
 
 def truth_of(attack: Attack) -> Truth | None:
-    """The truth about an op: the claimed formula, else its own forward rule; None where there is neither, or where it takes complex numbers."""
-    if any(d.name == "COMPLEX" for d in attack.domains):
-        return None
+    """The truth about an op: the claimed formula, else its own forward rule; None where there is neither, or of complex numbers."""
     found = reader_of(attack)
-    if found is None:
+    if found is None or attack.of_complex:
         return None
     reader, said = found
     if attack.elementwise:

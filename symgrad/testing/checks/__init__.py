@@ -15,8 +15,8 @@ from symgrad.testing.checks.shapes import check_batching, check_broadcasting, ch
 from symgrad.testing.checks.special import check_special
 
 __all__ = ["CHECKS", "Check", "check", "check_adjoint", "check_aliasing", "check_batching", "check_broadcasting", "check_complex",
-           "check_determinism", "check_differences", "check_digits", "check_dtypes", "check_empty", "check_errors", "check_formulas",
-           "check_layouts", "check_linearity", "check_mixed", "check_mutation", "check_pickling", "check_proof", "check_pullback", "check_pushforward",
+           "check_determinism", "check_differences", "check_digits", "check_dtypes", "check_empty", "check_errors", "check_formulas", "check_layouts",
+           "check_linearity", "check_mixed", "check_mutation", "check_pickling", "check_proof", "check_pullback", "check_pushforward",
            "check_scalars", "check_second", "check_special", "check_structure", "check_symmetry", "check_third", "check_threads",
            "check_value", "run"]
 

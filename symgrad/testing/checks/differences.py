@@ -86,7 +86,7 @@ def _smooth(attack: Attack) -> str:
         return "it is random"
     if attack.dtype != "float64":
         return f"it takes no float64, and differences of {attack.dtype} tell little"
-    return differentiable(attack) or ("it takes complex numbers" if any(d.name == "COMPLEX" for d in attack.domains) else "")
+    return differentiable(attack) or attack.of_complex
 
 
 @check("differences", when=_smooth)
@@ -106,7 +106,7 @@ def check_differences(attack: Attack, example: Example) -> None:
         raise NotApplicable("it has no real values")
     most = min(attack.order, 2 if attack.truth is not None else 3)
     shape = np.shape(subject.value(xs))
-    rows = [np.broadcast_to(x, (2, *shape)).copy() for x in xs] if attack.elementwise else []
+    rows = [np.broadcast_to(x, (1 + 2 * STEPS, *shape)).copy() for x in xs] if attack.elementwise else []
     single = attack.elementwise and np.array_equal(subject.value(rows)[0], subject.value([r[0] for r in rows]), equal_nan=True)
     for order in range(1, most + 1):
         if single:

@@ -139,7 +139,7 @@ def _rules(attack: Attack) -> str:
     op = getattr(attack.subject, "op", None)
     if op is None or op.kind == "composite":
         return "its rules are not known; it is no op of the registry"
-    return "it takes complex numbers" if any(d.name == "COMPLEX" for d in attack.domains) else ""
+    return attack.of_complex
 
 
 @check("digits", when=_rules)

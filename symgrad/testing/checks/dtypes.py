@@ -70,7 +70,7 @@ def _numbers(x: np.ndarray) -> np.ndarray:
 def _real(attack: Attack) -> str:
     if attack.claims.random:
         return "it is random"
-    return "it takes complex numbers" if any(d.name == "COMPLEX" for d in attack.domains) else ""
+    return attack.of_complex
 
 
 @check("dtypes", draws="low", when=_real)

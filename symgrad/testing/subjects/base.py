@@ -53,12 +53,13 @@ class Subject:
 
     `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
     views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch;
-    `subnormals` whether it keeps numbers below the smallest normal one, `pickled` whether a function of it can be pickled at all.
+    `compiles` whether it compiles for every shape, so that few of them are drawn; `subnormals` whether it keeps numbers below the smallest normal one, `pickled` whether a function of it can be pickled at all.
     """
 
     framework = "numpy"
     memory = True
     subnormals = True
+    compiles = False
     pickled = True
     batches = False
     records = False

@@ -26,6 +26,7 @@ class JaxSubject(Subject):
     framework = "jax"
     memory = False  # arrays of JAX cannot be written to
     subnormals = False  # XLA takes them for zero
+    compiles = True
     pickled = False  # what JAX wraps is not what its name stands for
     batches = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
@@ -36,7 +37,7 @@ class JaxSubject(Subject):
         self.jax = extra("jax", name)
         self.numpy = self.jax.numpy
         self._compiled: dict[Any, Any] = {}
-        self._plainly = False
+        self._plainly = self._looked = False
 
     def context(self) -> Any:
         """The context in which JAX has 64 bits."""
@@ -46,7 +47,11 @@ class JaxSubject(Subject):
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
         """A copy of the array."""
         with self.context():
-            return self.numpy.array(x)
+            return self._array(x)
+
+    def _array(self, x: Array) -> Any:
+        """A copy, which `jax.numpy.array` would compile for every shape."""
+        return self.jax.device_put(np.array(x))
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result as an array of JAX."""
@@ -65,35 +70,45 @@ class JaxSubject(Subject):
         raise NotApplicable("JAX differentiates functions, not values")
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through what was before."""
+        """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through what was before.
+
+        The first two orders are compiled together, where there are two.
+        """
         places = [i for i, x in enumerate(xs) if is_active(x)]
         sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
+        order = len(sets)
+        if order == 0 and self.orders > 1 and self._looked:
+            sets = [tuple(np.ones_like(xs[i]) for i in places)]
 
         def pulled(arrays: Any, g: Any, sets: Any) -> Any:
-            level = self._pulled(self._of_some(self._called, arrays, places), g)
+            active = [arrays[i] for i in places]
+            levels = [self._pulled(self._of_some(self._called, arrays, places), g)]
             for ts in sets:
-                level = self._pulled(level, ts)
-            return level(*(arrays[i] for i in places))
+                levels.append(self._pulled(levels[-1], ts))
+            return [level(*active) for level in levels[-2:]]
 
-        return self._one_each(self._run(("gradient", *places), pulled, self._arrays(xs), cotangent, sets), xs, places)
+        return self._one_each(self._run(("gradient", *places), pulled, list(xs), cotangent, sets)[order if order < 2 else -1], xs, places)
 
-    def _arrays(self, xs: Arrays) -> list[Any]:
-        with self.context():
-            return [self.numpy.array(x) for x in xs]
+    def look(self, xs: Arrays) -> None:
+        """Find out how often it can be differentiated, and whether forward."""
+        super().look(xs)
+        self._looked = True
 
     def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function of arrays compiled, or as it is where it looks at its numbers."""
         with self.context():
             if not self._plainly:
+                if key not in self._compiled:
+                    self._compiled[key] = self.jax.jit(function)
                 try:
-                    return self._compiled.setdefault(key, self.jax.jit(function))(*args)
+                    return self._compiled[key](*args)
                 except NotApplicable:
                     raise
                 except Exception:  # which of these come of compiling, only the function itself can tell
-                    found = function(*args)
-                    self._plainly = True
-                    return found
-            return function(*args)
+                    pass
+            found = function(*self.jax.tree_util.tree_map(self._array, args))
+            self._plainly = True
+            return found
 
     def _of_some(self, function: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> Callable[..., Any]:
         """The function of the arguments at some places alone."""
@@ -140,11 +155,11 @@ class JaxSubject(Subject):
                     raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
                 raise
 
-        return self._run(("tangent", *places), pushed, self._arrays(xs), self._arrays([ts[i] for i in places]))  # type: ignore[misc]
+        return self._run(("tangent", *places), pushed, list(xs), [ts[i] for i in places])
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
         """`jax.vmap`. Raises NotApplicable where the function looks at its numbers or calls back into Python."""
-        return self.array(self._run(("batch", *batched), self._mapped(batched), *self._arrays(xs)))
+        return self.array(self._run(("batch", *batched), self._mapped(batched), *xs))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
         """`jax.vjp` of `jax.vmap`."""
@@ -153,7 +168,7 @@ class JaxSubject(Subject):
         def pulled(arrays: Any, g: Any) -> Any:
             return self._pulled(self._of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
 
-        return self._one_each(self._run(("batch gradient", *batched), pulled, self._arrays(xs), cotangent), xs, places)
+        return self._one_each(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), xs, places)
 
     def _mapped(self, batched: Sequence[bool]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:
