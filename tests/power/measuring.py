@@ -28,15 +28,17 @@ __all__ = ["BRIEF", "ENTRIES", "RECORD", "attacked", "checkers", "customary", "m
 
 ENTRIES = {**{f"wrong/{name}": e for name, e in WRONG.items()}, **{f"right/{name}": e for name, e in RIGHT.items()}}
 RECORD = Path(__file__).with_name("measured.json")
-SEEDS, FEW = 20, 5  # for wrong ops, and for right ones, for which every check is run each time
+SEEDS = 20
 BRIEF = Profile("brief", 5, 3, 0.0)  # as dev, with fewer random examples
 WHOLE = 2  # seeds for which every check is run
 
 
-def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev") -> dict[str, str]:
-    """The checks that find something wrong with an op under one seed, and what."""
+def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev", known: dict | None = None) -> dict[str, str]:
+    """The checks that find something wrong with an op under one seed, and what; `known` keeps what is true of it for further seeds."""
     attack = Attack(entry.make(), profile=profile, seed=seed, **entry.claims)
     attack.shrink = False  # what is found counts, not how it is told
+    if known is not None and attack.claims.formula is not None:
+        attack.__dict__["truth"] = known["truth"] = known.get("truth") or attack.truth
     report = check_op(attack, checks=checks, raise_exception=False)
     return {r.check: r.reason for r in report.results if r.verdict == "failed"}
 
@@ -46,12 +48,12 @@ def measured(entry: Entry, seeds=range(SEEDS), wrong: bool = True) -> dict:
 
     All checks are run for the first seeds, and for a right op for all; for a wrong one afterwards those that found most, and all where they do not.
     """
-    found, counts = 0, Counter()
+    found, counts, known = 0, Counter(), {}
     for k, seed in enumerate(seeds):
         again = [name for name, _ in counts.most_common(2)] if wrong and k >= WHOLE else []
-        caught = again and attacked(entry, seed, checks=again)
+        caught = again and attacked(entry, seed, checks=again, known=known)
         if not caught:
-            caught = attacked(entry, seed)
+            caught = attacked(entry, seed, known=known)
             counts.update(list(caught))
         found += bool(caught)
     return {"caught": found, "checks": sorted(counts, key=lambda name: (-counts[name], name))}
@@ -151,8 +153,8 @@ def main() -> None:
         if given.missing and ("torch" in done if given.checkers else done.get("caught") == (SEEDS if group == "wrong" else 0)):
             continue
         before = time.perf_counter()
-        few = given.seeds if given.checkers or group == "wrong" else min(given.seeds, FEW)
-        found = checkers(entry, range(few)) if given.checkers else measured(entry, range(few), group == "wrong")
+        seeds = range(given.seeds)
+        found = checkers(entry, seeds) if given.checkers else measured(entry, seeds, group == "wrong")
         print(f"{name:55} {time.perf_counter() - before:6.1f} s  {json.dumps(found)}", flush=True)
         if given.seeds == SEEDS:
             fresh = recorded()  # another process may measure the rest
