@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.dtypes import get_default_dtype, set_default_dtype
 from symgrad.testing.attack import Attack
 from symgrad.testing.drawing import Example
 from symgrad.testing.failure import CheckFailure, Failure, NotApplicable, Result, Wrong
@@ -87,9 +89,10 @@ def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents
 
 
 class silence:
-    """No warnings of NumPy's and none of the op's while it is attacked."""
+    """No warnings of NumPy's and none of the op's while it is attacked; and whatever it does to modes of symgrad's, afterwards they are as before."""
 
     def __enter__(self) -> None:
+        self.modes = get_default_dtype(), is_grad_enabled()
         self.errors = np.errstate(all="ignore")
         self.warnings = warnings.catch_warnings()
         self.errors.__enter__()
@@ -99,6 +102,8 @@ class silence:
     def __exit__(self, *error: Any) -> None:
         self.warnings.__exit__(*error)
         self.errors.__exit__(*error)
+        set_default_dtype(self.modes[0])
+        set_grad_enabled(self.modes[1])
 
 
 def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:

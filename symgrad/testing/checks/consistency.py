@@ -123,7 +123,8 @@ def check_linearity(attack: Attack, example: Example) -> None:
                 size = np.abs(wide(one))
                 out.append(Sides(f"vjp({scale:.3g} g) is not {scale:.3g} vjp(g)", wide(left) / scale, wide(one),
                                  np.where((size * scale > normal) & (size > normal), size, np.inf), 1, (i,)))
-                out.append(Sides("vjp(0) is not 0", wide(zero), np.zeros_like(wide(one)), np.where(np.isfinite(size), 0.0, np.inf), 1, (i,)))
+                nothing = np.where(np.isfinite(size), wide(zero), 0.0)
+                out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
         return within(out, xs, attack.elementwise)
 
     agree(sides, [*example.xs, example.cotangent])

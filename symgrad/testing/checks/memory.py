@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
+from symgrad.testing.checks.calls import one_for_several, surroundings_kept
 from symgrad.testing.checks.comparing import PROBES, Sides, agree, moved, wide
 from symgrad.testing.drawing import Example
 from symgrad.testing.failure import NotApplicable, Wrong
@@ -142,8 +143,9 @@ def check_layouts(attack: Attack, example: Example) -> None:
 def check_mutation(attack: Attack, example: Example) -> None:
     """Neither value nor derivatives of any order write to arguments, cotangents or tangents, nor to what was returned before.
 
-    All bytes are compared. It does not apply where arrays of the framework cannot be written to. Raises CheckFailure for an array that was
-    changed.
+    Nor do they change what all code shares: default dtypes, whether operations are recorded, NumPy's handling of errors, and, unless the op is
+    claimed to be random, the generators of NumPy and Python. All bytes are compared. It does not apply where arrays of the framework cannot be
+    written to. Raises CheckFailure for an array that was changed.
 
     >>> import symgrad
     >>> from symgrad.testing import check_mutation
@@ -152,7 +154,8 @@ def check_mutation(attack: Attack, example: Example) -> None:
     """
     own = example.copied()
     before = [(name, x, x.copy()) for name, x in flattened(own)]
-    found = results(attack, own)
+    with surroundings_kept(attack):
+        found = results(attack, own)
     for name, x, old in before:
         if x.tobytes() != old.tobytes():
             raise Wrong(f"{name} was changed", x, old)
@@ -169,8 +172,8 @@ def check_aliasing(attack: Attack, example: Example) -> None:
 
     That is the arguments, the value, the cotangent, and each other; but torch and autograd hand one cotangent to several arguments
     themselves, so there the last two are left out. Of an op that acts on elements the positive ones, the negative ones and the zeros are
-    looked at by themselves, too: then it may have nothing to change. It does not apply where arrays of the framework cannot be written
-    to. Raises CheckFailure for arrays that share memory.
+    looked at by themselves, too: then it may have nothing to change. One tensor given for several arguments counts as equal ones. It does
+    not apply where arrays of the framework cannot be written to. Raises CheckFailure for arrays that share memory.
 
     >>> import symgrad
     >>> from symgrad.testing import check_aliasing
@@ -178,6 +181,7 @@ def check_aliasing(attack: Attack, example: Example) -> None:
     'passed'
     """
     _shares_nothing(attack, example.copied())
+    one_for_several(attack, example.copied())
     for sign in (1, -1, 0) if attack.elementwise else ():  # an op may give back an argument that needs no change
         if len({x.shape for x in example.xs}) > 1:
             break

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
+from symgrad.testing.checks.calls import each_alone, in_other_shapes
 from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.checks.memory import another
 from symgrad.testing.drawing import Example
@@ -76,6 +77,9 @@ def fitting(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any
 def check_structure(attack: Attack, example: Example) -> None:
     """Shapes and dtypes: one cotangent for each argument, None or of its shape and dtype; a tangent of the value's.
 
+    The gradient by one argument is the same where it is the only one that is asked for, and the elements of an op that acts on them are the same as a
+    row, as a column, and as thousands in five axes.
+
     So for derivatives of both orders, and for floats of every dtype that the op takes: float32 stays float32. The value of an op that acts on
     elements has the broadcast shape. The value's dtype is left alone where it is not that of the input in float64 either, and where a
     further argument names a dtype. An exception in float16 or bfloat16 counts only where that dtype is claimed.
@@ -100,8 +104,8 @@ def check_structure(attack: Attack, example: Example) -> None:
     for dtype in dict.fromkeys(("float64", "float32", *(attack.claims.dtypes or subject.dtypes))):
         if dtype != attack.dtype and (dtype == "float64" or attack.claims.dtypes is not None and dtype not in attack.claims.dtypes):
             continue
-        if dtype not in ("float64", "float32") and any(x.dtype.kind == "c" for x in xs):
-            continue
+        if dtype not in ("float64", "float32") and (any(x.dtype.kind == "c" for x in xs) or attack.subject.compiles and len(shape) != 1):
+            continue  # where every shape is compiled for, the types of 16 bits are looked at in vectors
         small = Example(tuple(cast(x, dtype) for x in xs), cast(example.cotangent, dtype),  # type: ignore[arg-type,misc]
                         tuple(tuple(cast(t, dtype) for t in s) for s in example.tangents))
         try:
@@ -113,6 +117,8 @@ def check_structure(attack: Attack, example: Example) -> None:
         except Exception:
             if dtype in (attack.claims.dtypes or ("float64", "float32")):
                 raise
+    each_alone(attack, example)
+    in_other_shapes(attack, example)
 
 
 def count_cotangents(attack: Attack, xs: Arrays, value: Array) -> None:

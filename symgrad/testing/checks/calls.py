@@ -1,0 +1,148 @@
+"""How else an op may be called: differentiated by one argument alone, given one tensor twice, arrays of many axes; and what a call leaves behind."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.dtypes import get_default_dtype, set_default_dtype
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.drawing import Example
+from symgrad.testing.failure import Wrong
+from symgrad.testing.subjects.base import Array, is_active
+
+__all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]
+
+MANY = (2, 1, 11, 1, 60)  # five axes, two of one element, more elements than loops over blocks take at once
+
+
+def _size(attack: Attack, *arrays: Array) -> Array:
+    total = np.sum([np.abs(wide(a)) for a in arrays], axis=0)
+    return np.asarray(total if attack.elementwise else np.max(total, initial=0.0))
+
+
+def each_alone(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where the gradient by one argument, the only one that is differentiated by, is another than among all of them."""
+    subject = attack.subject
+    places = [i for i, x in enumerate(example.xs) if is_active(x)]
+    if attack.claims.random or not attack.order or not subject.records or len(places) < 2:
+        return
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        *xs, g = arrays
+        out = []
+        for i, among in enumerate(subject.gradient(xs, g)):
+            if i in places:
+                leaves = [subject.leaf(x, j == i) for j, x in enumerate(xs)]
+                (found,) = subject.grad([subject.call(leaves)], [leaves[i]], [subject.leaf(g, False)], False)
+                alone, others = (np.zeros(xs[i].shape) if c is None else c for c in (None if found is None else subject.array(found), among))
+                out.append(Sides("the gradient by this argument alone is not that among others", alone, others, _size(attack, others), 1, (i,), True))
+        return out
+
+    agree(sides, [*example.xs, example.cotangent])
+
+
+def one_for_several(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where one tensor, given for several arguments, has another value or gradient than equal ones have."""
+    subject, x = attack.subject, example.xs[0]
+    same = [i for i, other in enumerate(example.xs) if other.shape == x.shape and other.dtype == x.dtype
+            and all(v in attack.domains[min(i, len(attack.domains) - 1)] for v in np.ravel(x.real).tolist())]
+    if attack.claims.random or len(same) < 2 or 0 not in same:
+        return
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        x, g = arrays[0], arrays[-1]
+        equal = [x.copy() if i in same else other for i, other in enumerate(arrays[:-1])]
+        active = bool(attack.order) and is_active(x)
+        one = subject.leaf(x, active)
+        value = subject.call([one if i in same else subject.leaf(other, False) for i, other in enumerate(equal)])
+        plain = subject.value(equal)
+        out = [Sides("the value for one tensor given twice is not that for two equal ones", subject.array(value), plain, _size(attack, plain), 0,
+                     identical=True)]
+        if active and subject.records:
+            (found,) = subject.grad([value], [one], [subject.leaf(g, False)], False)
+            parts = [c for i, c in enumerate(subject.gradient(equal, g)) if i in same and c is not None]
+            if parts and found is not None:
+                out.append(Sides("the gradient by one tensor given twice is not the sum of those by two equal ones", subject.array(found),
+                                 np.asarray(np.sum(parts, axis=0)), _size(attack, *parts), 1, (0,), True))
+        return out
+
+    if subject.value([x if i in same else other for i, other in enumerate(example.xs)]).shape == example.cotangent.shape:
+        agree(sides, [*example.xs, example.cotangent])
+
+
+def in_other_shapes(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where an op of elements gives, for the same numbers as a column or in many axes, other ones, or another shape."""
+    subject = attack.subject
+    if attack.claims.random or not attack.elementwise or not example.cotangent.size or any(x.shape != example.cotangent.shape for x in example.xs):
+        return
+    size = example.cotangent.size
+
+    def sides(arrays: Sequence[Array]) -> list[Sides]:
+        flat = [x.reshape(-1) for x in arrays]
+        value = subject.value(flat[:-1])
+        pulled = subject.gradient(flat[:-1], flat[-1]) if attack.order else []
+        out = []
+        for shape in ((size, 1), MANY):
+            *xs, g = (np.resize(x, shape) for x in flat)
+            what = f"for the shape {shape} is not that of the same elements in a row"
+            expected, found = np.resize(value, shape), subject.value(xs)
+            if found.shape != shape:
+                raise Wrong(f"the shape of the value is {found.shape} and should be {shape}, for the same elements in that shape", found, order=0)
+            out.append(Sides(f"the value {what}", found, expected, np.abs(wide(expected)), 0, (), True))
+            for i, (c, row) in enumerate(zip(subject.gradient(xs, g) if attack.order else [], pulled)):
+                if c is not None and row is not None:
+                    expected = np.resize(row, shape)
+                    out.append(Sides(f"the gradient {what}", c, expected, np.abs(wide(expected)), 1, (i,), True))
+        return out
+
+    agree(sides, [*example.xs, example.cotangent])
+
+
+class Thing(NamedTuple):
+    """Something that all code shares: what it is, how it is read, how it is put back, and what is done to it before the call."""
+
+    what: str
+    read: Callable[[], Any]
+    put_back: Callable[[Any], Any]
+    before: Callable[[], Any] = lambda: None
+
+
+def _things(attack: Attack) -> Iterator[Thing]:
+    yield Thing("NumPy's handling of errors", np.geterr, lambda state: np.seterr(**state))
+    yield Thing("symgrad's default dtype", get_default_dtype, set_default_dtype)
+    yield Thing("whether symgrad records", is_grad_enabled, set_grad_enabled)
+    torch = sys.modules.get("torch")
+    if torch is not None and attack.subject.framework == "torch":
+        yield Thing("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype)
+        yield Thing("whether torch records", torch.is_grad_enabled, torch.set_grad_enabled)
+    if not attack.claims.random:
+        yield Thing("NumPy's generator of random numbers", np.random.get_state, np.random.set_state, np.random.random)
+        yield Thing("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # one number on: it may have been seeded
+
+
+@contextmanager
+def surroundings_kept(attack: Attack) -> Iterator[None]:
+    """Raise `Wrong` for what all code shares and a call has changed; it is put back."""
+    things = list(_things(attack))
+    kept = [thing.read() for thing in things]
+    for thing in things:
+        thing.before()
+    before = [pickle.dumps(thing.read()) for thing in things]
+    changed: list[str] = []
+    try:
+        yield
+    finally:
+        changed = [thing.what for thing, old in zip(things, before) if pickle.dumps(thing.read()) != old]
+        for thing, old in zip(things, kept):
+            thing.put_back(old)
+    if changed:
+        raise Wrong(f"{' and '.join(changed)} {'is' if len(changed) == 1 else 'are'} not what was there before the call")
