@@ -84,14 +84,16 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
     subject = attack.subject
     if attack.claims.random or not attack.elementwise or not example.cotangent.size or any(x.shape != example.cotangent.shape for x in example.xs):
         return
-    size = example.cotangent.size
+    if subject.compiles and example.cotangent.ndim != 1:
+        return
+    shapes = [MANY] if subject.compiles else [(example.cotangent.size, 1), MANY]
 
     def sides(arrays: Sequence[Array]) -> list[Sides]:
         flat = [x.reshape(-1) for x in arrays]
         value = subject.value(flat[:-1])
         pulled = subject.gradient(flat[:-1], flat[-1]) if attack.order else []
         out = []
-        for shape in ((size, 1), MANY):
+        for shape in shapes:
             *xs, g = (np.resize(x, shape) for x in flat)
             what = f"for the shape {shape} is not that of the same elements in a row"
             expected, found = np.resize(value, shape), subject.value(xs)
