@@ -32,11 +32,11 @@ __all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "sp
 
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
-FEW = {"points": ((), (2, 3)), "low": ((),)}  # beside vectors, where every shape is compiled for
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # what shapes broadcast to
 EMPTY = ((0,), (0, 2), (3, 0))
 MOST = 6  # elements of an argument of an elementwise op
 ORDINARY = 20  # ordinary points in the vector of them, the length of all vectors where every shape is compiled for
+FEW = {"points": ((), (2, 3)), "low": ((ORDINARY,),)}  # beside vectors, where every shape is compiled for
 # The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
@@ -214,8 +214,9 @@ def _part(common: Shape, k: int) -> Shape:
 
 
 def _coded(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
-    """Numbers in a shape, the last ones that the bytes name: hypothesis moves what matters to the end."""
-    return coded(entries, code, count, filling)[count - math.prod(shape):].reshape(shape)
+    """Numbers in a shape, the last ones that the bytes name: hypothesis moves what matters to the end. In a large one they come again."""
+    found, size = coded(entries, code, count, filling), math.prod(shape)
+    return np.resize(found, shape) if size > count else found[count - size:].reshape(shape)
 
 
 def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:

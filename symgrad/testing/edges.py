@@ -22,6 +22,7 @@ __all__ = ["edge_drafts"]
 OWN = 90, 40, 30  # edges of an argument that are looked at, of one, two or more arguments
 COMBINED = 70  # combinations of edges
 TIED = 16
+MOST_BEYOND = 24
 TAMES = 1e-5, 1e3  # the sizes of numbers that do not make others overflow or vanish
 BROADCAST = (((2, 1), (3,), ()), ((3,), (2, 3), (1,)), ((), (2,), (2,)), ((1, 1), (2, 3), (3,)), ((2, 3), (), (1, 3)), ((0,), (1,), ()),
              ((2, 0), (1, 1), (0,)), ((1,), (), (1, 1)), ((2, 1, 2), (3, 1), (2,)))
@@ -82,7 +83,7 @@ def _vectors(attack: Attack, plan: Plan) -> Iterator[list[np.ndarray]]:
     own = [_edges(plan, i, [x for k, x in places if k == i])[:OWN[min(count, 3) - 1]] for i in range(count)]
     single = [(*base[k % ORDINARY][:i], x, *base[k % ORDINARY][i + 1:]) for i in range(count) for k, x in enumerate(own[i])]
     tied = [(x,) * count for x in dict.fromkeys([*(p[0] for p in base), *own[0]]) if all(x in d for d in plan.domains)][:TIED] if count > 1 else []
-    for points in (single, tied, _combined(own) if count > 1 else []):
+    for points in (single, tied, _combined(own) if count > 1 else [], _beyond(plan, base)):
         tame = [p for p in points if all(x == 0 or TAMES[0] <= abs(x) <= TAMES[1] for x in p)]
         for part in (tame, [p for p in points if p not in tame]):
             if part:
@@ -119,6 +120,19 @@ def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
             point.append(numbers[place])
         out.append(tuple(point))
     return out
+
+
+def _beyond(plan: Plan, base: Sequence[Point]) -> list[Point]:
+    """Pairs of arguments whose powers, products and quotients leave the range of floats, and derivatives may not: x**2/x is infinite at 1e200."""
+    great = min(SIZES["points"][1], LARGEST[plan.dtype]) ** (2 / 3)
+    pairs = [p for p in itertools.product((great, 1 / great, 2.0, -2.0), repeat=2) if max(map(abs, p)) != 2.0 or 1 / great in p]
+    out = []
+    for i, j in itertools.combinations(range(len(plan.domains)), 2):
+        for k, (x, y) in enumerate(pairs):
+            point = list(base[k])
+            point[i], point[j] = x, y
+            out.append(tuple(point))
+    return [p for p in out if all(x in d for x, d in zip(p, plan.domains))][:MOST_BEYOND]
 
 
 def _places(attack: Attack, plan: Plan) -> list[tuple[int, float]]:

@@ -65,7 +65,7 @@ WRONG = {
     "stopped second": (by_vjp(lambda x: x**3, lambda x, g: 3 * jax.lax.stop_gradient(x) ** 2 * g), {"formula": "x^3"}, "second"),
     "third": (by_jvp(lambda x: x**3, lambda x, t: THREE(x) * t), {"formula": "x^3"}, "third"),
     "nonlinear": (by_vjp(lambda x: x**3, lambda x, g: 3 * x * x * g * jnp.where(g > 1, 2.0, 1.0)), {"formula": "x^3"}, "linearity"),
-    "float32": (lambda x: x.astype("float32"), {"formula": "x"}, "structure"),
+    "float32": (lambda x: x.astype("float32"), {"formula": "x", "framework": "jax"}, "differences"),
     "broadcast": (lambda x, y: x * y + (1e-3 if x.shape != y.shape else 0), {"formula": "x*y"}, "broadcasting"),
     "scalars": (lambda x: jnp.sin(x) if x.ndim else jnp.sin(x) + 1, {"elementwise": True}, "scalars"),
     "conjugate": (by_vjp(lambda x: x**2, lambda x, g: 2 * jnp.conj(x) * g), {"formula": "x^2", "complex": True}, "complex"),
@@ -152,6 +152,55 @@ def test_the_gradient_of_complex_numbers_is_the_conjugate_of_the_one_jax_has():
     subject = Attack(jnp.square).subject
     assert subject.gradient([np.array([1 + 2j])], np.array([1.0 + 0j]))[0].tolist() == [2 - 4j]
     assert subject.gradient([np.array([1 + 2j])], np.array([1.0 + 0j]), [np.array([1j])])[0].tolist() == [-2j]
+
+
+def test_few_shapes_are_drawn_and_the_orders_are_compiled_together():
+    seen = set()
+
+    def counted(x):
+        seen.add((x.shape, str(x.dtype), isinstance(x, jax.core.Tracer)))
+        return jnp.sin(x)
+
+    assert check_op(counted, formula="sin(x)", domain=(-9, 9)).verdict == "passed"
+    assert {shape for shape, dtype, _ in seen if dtype == "float64"} >= {(), (1,), (20,), (2, 3), (0,), (3, 0)}
+    assert {dtype for _, dtype, _ in seen} == {"float64", "float32", "float16", "bfloat16"}
+    assert len(seen) < 50
+    subject, x, calls = Attack(cube).subject, np.array([1.0, 2.0]), []
+    subject.look([x])
+    subject.function = lambda x: calls.append(None) or cube(x)
+    assert subject.gradient([x], np.ones(2))[0].tolist() == [3.0, 12.0] and subject.gradient([x], np.ones(2), [np.ones(2)])[0].tolist() == [6.0, 12.0]
+    assert calls == [] and set(subject._compiled) == {("gradient", 0), ("tangent", 0)} and subject.orders == 3
+
+
+def test_what_a_higher_order_raises_says_nothing_of_the_lower_one():
+    def back(x, g):
+        if x.dtype == jnp.float32:
+            raise ValueError("not twice in float32")
+        return -g * jnp.sin(x)
+
+    slope = by_vjp(jnp.cos, back)
+    found = Attack(by_vjp(jnp.sin, lambda x, g: g * slope(x)), formula="sin(x)", domain=(-9, 9))
+    assert found.order == 3
+    x = np.zeros(2, np.float32)
+    assert found.subject.gradient([x], np.ones(2, np.float32))[0].tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="not twice in float32"):
+        found.subject.gradient([x], np.ones(2, np.float32), [x])
+
+
+NAN = {"sqrt": lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), "log": lambda x: jnp.where(x > 1, jnp.log(x) / jnp.sqrt(x - 1), 0.0)}
+
+
+@pytest.mark.parametrize("name", NAN)
+def test_a_gradient_that_is_nan_beside_a_branch_not_taken_is_found_without_a_formula(name):
+    (failure,) = check_op(NAN[name], domain=(-3, 3), elementwise=True, checks=["differences"], raise_exception=False, shrink=False).failures
+    assert np.isnan(failure.wrong.returned) and failure.wrong.true == 0.0 and failure.wrong.order == 1
+    assert "nan ULP" not in str(failure)
+
+
+def test_what_is_no_array_is_refused():
+    for function, words in ((lambda x: {"a": jnp.sin(x)}, "returned a dict; expected an array"), (lambda x: None, "returned None; expected an")):
+        with pytest.raises(ValueError, match=words):
+            check_op(function, formula="sin(x)", framework="jax")
 
 
 def test_arrays_cannot_be_written_to_so_memory_is_not_checked():

@@ -106,6 +106,9 @@ def check_third(attack: Attack, example: Example) -> None:
     """
     if not attack.elementwise:
         return _compare_gradient(attack, example, *example.tangents[:2])
+    if attack.subject.compiles and example.cotangent.ndim != 1:
+        return None  # where every shape is compiled for, in vectors alone
     active = [i for i, x in enumerate(example.xs) if is_active(x)]
     for a, b in itertools.combinations_with_replacement(active, 2):
         _compare_gradient(attack, example, _one(example.tangents[0], a), _one(example.tangents[1], b), wrt=(a, b))
+    return None

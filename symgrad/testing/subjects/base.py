@@ -53,7 +53,8 @@ class Subject:
 
     `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
     views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch;
-    `compiles` whether it compiles for every shape, so that few of them are drawn; `subnormals` whether it keeps numbers below the smallest normal one, `pickled` whether a function of it can be pickled at all.
+    `compiles` whether it compiles for every shape, so that few of them are drawn; `subnormals` whether it keeps numbers below the smallest
+    normal one, `pickled` whether a function of it can be pickled at all.
     """
 
     framework = "numpy"
