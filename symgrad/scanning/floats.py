@@ -15,14 +15,15 @@ WHOLE: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
 class Floats:
-    """The floats of one NumPy type.
+    """The floats of one NumPy type; without `subnormals` those below the smallest normal one are taken for zero, as XLA does it.
 
     >>> floats = Floats("float64")
     >>> [int(floats.rank(x)) for x in (0.0, -0.0, 5e-324, -5e-324)], float(floats.at(floats.rank(1.0) - 1))
     ([0, 0, 1, -1], 0.9999999999999999)
     """
 
-    def __init__(self, dtype: Any):
+    def __init__(self, dtype: Any, subnormals: bool = True):
+        self.subnormals = subnormals
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float16, np.float32, np.float64):
             raise TypeError(f"accuracy: the dtype must be float16, float32 or float64, not {self.dtype}")
@@ -60,7 +61,8 @@ class Floats:
     def _spacing(self, nearest: np.ndarray) -> np.ndarray:
         """The unit in the last place at some numbers."""
         with np.errstate(all="ignore"):
-            return np.spacing(np.minimum(np.abs(nearest), float(self.info.max)).astype(self.dtype)).astype(np.float64)
+            unit = np.spacing(np.minimum(np.abs(nearest), float(self.info.max)).astype(self.dtype)).astype(np.float64)
+        return unit if self.subnormals else np.where(np.abs(nearest) < float(self.info.tiny), float(self.info.tiny), unit)
 
     def close(self, values: np.ndarray, truth: Any, ulps: float) -> np.ndarray:
         """Which floats are within so many ULP of numbers of many digits, rounded to floats."""
@@ -71,11 +73,14 @@ class Floats:
     def ulps(self, values: np.ndarray, truth: Any) -> np.ndarray:
         """How far floats are from true values, in units of the last place of these: infinite for NaN, 0 for an honest overflow.
 
-        A true value below all floats has the smallest of them for its unit.
+        A true value below all floats has the smallest of them for its unit; where subnormal numbers are taken for zero, one below all others
+        has the smallest normal number.
 
         >>> import mpmath
         >>> Floats("float64").ulps(np.array([1.0, 1.0, np.inf, np.nan]), [1.0, 1 + 2.0**-52, mpmath.mpf("1e400"), 1.0])
         array([ 0.,  1.,  0., inf])
+        >>> Floats("float64", subnormals=False).ulps(np.array([0.0]), [1e-310]) <= 1
+        array([ True])
         """
         units = self._spacing(np.array([float(t) for t in truth]))
         largest = float(self.info.max)

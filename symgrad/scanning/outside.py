@@ -63,6 +63,7 @@ class Foreign(Subject):
         call = Call(function, self.name, [Parameter(name, None) for name in self.names], order=list(self.names))
         self.framework = framework_of(function) or "numpy"
         self.adapter = adapter_for(self.framework, call, order, order, np.ones(self.count), derivatives)
+        self.subnormals = self.adapter.subnormals
         self.order = min(order, len(derivatives)) if derivatives else order if self.framework != "numpy" else 0
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:

@@ -104,7 +104,7 @@ def inside(domain: Domain, x: np.ndarray) -> np.ndarray:
 
 
 def bounds(floats: Floats) -> list[tuple[str, float, float]]:
-    """The positive floats by size: subnormal; too small to change 1; small; ordinary; large, where exponentials leave the range; huge."""
+    """The positive floats by size: subnormal where there are such; too small to change 1; small; ordinary; large, as exponentials overflow; huge."""
     tiny, largest = float(floats.info.tiny), float(floats.info.max)
     unit = float(floats.info.eps) / 2
     overflow = 2.0 ** math.ceil(math.log2(-math.log(tiny)))
@@ -112,7 +112,8 @@ def bounds(floats: Floats) -> list[tuple[str, float, float]]:
             ("huge", max(overflow, 32.0))]
     ends = [low for _, low in cuts[1:]] + [math.inf]
     below = lambda x: largest if x == math.inf else float(floats.at(floats.rank(x) - 1))
-    return [(name, low, below(high)) for (name, low), high in zip(cuts, ends) if low < high]
+    sized = [(name, low, below(high)) for (name, low), high in zip(cuts, ends) if low < high]
+    return sized if floats.subnormals else sized[1:]
 
 
 def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = "") -> list[Region]:

@@ -36,14 +36,16 @@ MOST = 8  # losses that are told
 def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float, seed: int, dtype: Any, formula: Any,
             progress: Any) -> AccuracyReport:
     """The report of `symgrad.accuracy`."""
-    floats = Floats(_numpy_type(dtype))
+    kind = _numpy_type(dtype)
     count = len(domain) if isinstance(domain, dict) else None
     subject: Subject = Foreign(fn, order, count) if is_foreign(fn) else Subject(fn, count)
+    floats = Floats(kind, subject.subnormals)
     domains = domains_of(domain, subject.names, subject.domains)
     source, words = _truth(subject, formula)
     notes = []
     if isinstance(subject, Foreign):
         notes += [f"derivatives were scanned up to order {subject.order}: the function gives no more of them"] * (subject.order < order)
+        notes += [] if subject.subnormals else [f"no subnormal numbers were drawn: {subject.framework} takes them for zero"]
         order = subject.order
     elif formula is not None and not _recorded(subject, domains, floats):
         subject, order = Values(fn, subject.count), 0

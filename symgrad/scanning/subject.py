@@ -121,6 +121,9 @@ class Subject:
     Raises TypeError for what is no such function, and for one that has no arguments.
     """
 
+    framework = "symgrad"
+    subnormals = True  # whether numbers below the smallest normal one are kept
+
     def __init__(self, given: Any, count: int | None = None):
         self.parameters: tuple[Any, ...] = ()
         self.special: list[tuple[float, ...]] = []
