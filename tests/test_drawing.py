@@ -404,3 +404,10 @@ def test_arguments_that_are_complex_numbers():
     assert real.of_complex == "it takes complex numbers" and not Attack(symgrad.sin).of_complex and made.truth is None
     with pytest.raises(NotApplicable, match="complex"):
         real.examples("low")
+
+
+def test_values_that_leave_the_range_of_floats_where_a_derivative_does_not():
+    """Are among those of several arguments: a**2 overflows at 1e200, and 2 a does not."""
+    points = {p for e in Attack(REGISTRY["pow"]).examples("points") for p in zip(*(x.ravel().tolist() for x in e.xs))}
+    scales = [(round(math.log10(a)), b) for a, b in points if math.isfinite(a) and a > 0]
+    assert {(200, 2.0), (-200, 2.0), (200, -2.0), (-200, -2.0)} <= set(scales)

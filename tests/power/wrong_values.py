@@ -62,6 +62,8 @@ wrong("log of sigmoid", "tail", "log(1/(1 + exp(-x))) is -inf where the truth is
       lambda xp, y, x: 1 / (1 + xp.exp(x)), formula="-softplus(-x)")
 wrong("square overflows", "tail", "x/sqrt(1 + x**2) is 0 where x**2 overflows", lambda xp, x: x / xp.sqrt(1 + x * x),
       lambda xp, y, x: (1 + x * x) ** -1.5, formula="x/sqrt(1 + x**2)")
+wrong("power divided by its base", "tail", "the gradient b a**b/a is infinite where a**b overflows, and it does not", lambda xp, a, b: a ** b,
+      lambda xp, y, a, b: b * y / a, lambda xp, y, a, b: y * xp.log(a), formula="a**b", domain={"a": "positive", "b": "real"}, point="positive")
 wrong("sigmoid slope in the tail", "tail", "the gradient exp(-x)/(1 + exp(-x))**2 is NaN for x < -710", lambda xp, x: 1 / (1 + xp.exp(-x)),
       lambda xp, y, x: xp.exp(-x) / ((1 + xp.exp(-x)) * (1 + xp.exp(-x))), formula="1/(1 + exp(-x))")
 wrong("slope by cancellation", "digits", "the gradient 1 - y**2 of tanh has no digits left beyond 18", lambda xp, x: xp.tanh(x),
