@@ -7,11 +7,11 @@ from power_entries import RIGHT, WRONG
 __all__ = ["text", "write"]
 
 README = Path(__file__).with_name("README.md")
-SEEDS = 20
+SEEDS, FEW = 20, 5
 HEAD = """# The power of the checks
 
 `symgrad.testing` is measured on ops of which the truth is known: {wrong} that are wrong, each in one way, and {right} that are right and difficult.
-Each is attacked by `check_op` at the profile `dev` with {seeds} seeds. Beside it stands what the checkers of the
+Each is attacked by `check_op` at the profile `dev`, a wrong one with {seeds} seeds, a right one with {few}. Beside it stands what the checkers of the
 frameworks say of the same ops, written again in torch and JAX: `gradcheck` and `gradgradcheck`, and `check_grads` of the orders 1 and 2 in both modes
 (in the one mode that a `custom_vjp` has), with their default tolerances, in float64, at one standard normal point for each of {seeds} seeds (moved
 into the domain). "–" stands where the framework cannot say the op, or where its checker has no notion of what is claimed.
@@ -60,7 +60,7 @@ def _summary(record) -> str:
 
 def text(record) -> str:
     """The whole page."""
-    parts = [HEAD.format(wrong=len(WRONG), right=len(RIGHT), seeds=SEEDS, summary=_summary(record))]
+    parts = [HEAD.format(wrong=len(WRONG), right=len(RIGHT), seeds=SEEDS, few=FEW, summary=_summary(record))]
     for title, table, group in (("Wrong ops", WRONG, "wrong"), ("Right ops", RIGHT, "right")):
         parts.append(f"## {title}\n")
         for category in dict.fromkeys(e.category for e in table.values()):
