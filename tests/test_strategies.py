@@ -148,7 +148,7 @@ def test_complex_numbers():
 def test_what_is_no_domain_and_no_type_is_refused():
     """With messages that say so."""
     for strategy in (strategies.numbers, strategies.edges):
-        with pytest.raises(TypeError, match="the domain of x is 3"):
+        with pytest.raises(TypeError, match="^the domain is 3; expected a pair"):
             strategy(3)
         with pytest.raises(TypeError, match="floating-point types, not for int64"):
             strategy(REAL, "int64")
@@ -190,6 +190,21 @@ def test_arrays_have_their_shape_and_type_and_lie_in_the_domain(shape, dtype):
 def test_arrays_of_drawn_shapes():
     """A strategy for shapes, too."""
     assert found(strategies.arrays(shape=strategies.shapes(max_dims=2, max_side=2)), lambda x: x.ndim == 2).shape == (1, 1)
+
+
+def test_shapes_are_tuples_lists_or_numbers_and_anything_else_is_refused():
+    assert found(strategies.arrays("real", 3)).shape == found(strategies.tangents(3)).shape == (3,)
+    assert found(strategies.arrays("real", [2, 0])).shape == found(strategies.tied_arrays(shape=[2, 0]))[0].shape == (2, 0)
+    for make in (lambda shape: strategies.arrays("real", shape), strategies.tangents, lambda shape: strategies.tied_arrays(shape=shape)):
+        with pytest.raises(ValueError, match=r"a shape is \(2, -1\), with a negative side"):
+            make((2, -1))
+        with pytest.raises(TypeError, match=r"a shape is 'two'; expected a tuple such as \(2, 3\), a number, or a strategy of shapes"):
+            make("two")
+    with pytest.raises(ValueError, match="count is 0; expected a number of arrays"):
+        strategies.tied_arrays(count=0)
+    for bounds in ({"max_dims": 2, "min_dims": 3}, {"max_side": 0}, {"min_dims": -1}):
+        with pytest.raises(ValueError, match=r"shapes: min_\w+ is -?\d and max_\w+ is \d; expected 0 <= min_\w+ <= max_\w+"):
+            strategies.shapes(**bounds)
 
 
 def test_arrays_of_truth_values():

@@ -2,6 +2,7 @@
 
 import collections
 import random
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -231,6 +232,21 @@ def test_matrices_are_not_all_of_one_kind_and_they_shrink():
     assert reached(singular(3), lambda a: rank(a) == 2 and a.all())
     assert not simplest(symmetric(2)).any() and np.array_equal(simplest(positive_definite(2)), np.eye(2)) and not simplest(singular(2)).any()
     assert np.array_equal(np.abs(simplest(orthogonal(3))), np.eye(3)) and np.array_equal(simplest(triangular(3)), np.eye(3))
+
+
+def test_large_matrices_shrink_in_no_time_and_are_not_all_zeros():
+    quick = settings(database=None, max_examples=10, phases=[Phase.generate, Phase.shrink])
+    start = time.process_time()
+    assert not find(singular(40), lambda a: True, settings=quick, random=random.Random(0)).any()
+    assert time.process_time() - start < 20  # where each entry is drawn by itself it is minutes
+    reached(symmetric(40), lambda a: np.count_nonzero(a) > 1000 and len(np.unique(a)) > 3)
+
+
+def test_conditions_and_ranks_are_those_that_the_type_and_the_size_can_have():
+    for dtype, condition in (("float64", 1e8), ("float32", 1e5), ("float16", 100.0)):
+        a = find(ill_conditioned(2, dtype=dtype), lambda a: True)
+        assert a.dtype == dtype and np.linalg.cond(a.astype(np.float64)) == pytest.approx(condition)
+    assert find(low_rank(0), lambda a: True).shape == (0, 0) and not find(low_rank(1), lambda a: True).any()
 
 
 def test_what_matrices_cannot_be_is_refused():

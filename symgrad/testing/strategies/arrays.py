@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.foreign.domains import domain_of
 from symgrad.domains import BOOLEAN, REAL, Domain
 from symgrad.dtypes import numpy_dtype
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import domain_read, hypothesis_needed, shape_read
 from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
 from symgrad.testing.strategies.numbers_table import PAGE, PAGES, table
 
@@ -58,18 +57,18 @@ def arranged(x: np.ndarray, how: str, domain: Domain) -> np.ndarray:
 def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     """A strategy for arrays of numbers of a domain, weighted to its edges, some with ties, with equal rows, with zeros, sorted.
 
-    `domain` and `dtype` are those of `numbers`, `shape` is a shape or a strategy for shapes. A domain of truth values gives arrays of bool.
-    They shrink to small whole numbers.
+    `domain` and `dtype` are those of `numbers`, `shape` is a shape, a number, or a strategy for shapes. A domain of truth values gives arrays of
+    bool. They shrink to small whole numbers.
 
-    Raises TypeError for what is no domain or no floating-point type, ValueError for a domain without a number of the type, ImportError
-    where hypothesis is not installed.
+    Raises TypeError for what is no domain, no shape or no floating-point type, ValueError for a domain without a number of the type and for a
+    shape with a negative side, ImportError where hypothesis is not installed.
 
     >>> import hypothesis
     >>> hypothesis.find(arrays("nonzero", (3,)), lambda x: (x < 0).all())
     array([-1., -1., -1.])
     """
     grid_of(dtype)
-    found, kind = domain_of(domain), numpy_dtype(dtype)
+    found, kind, shape = domain_read(domain), numpy_dtype(dtype), shape_read(shape)
     return _arrays(found, shape, kind) if isinstance(shape, tuple) else shape.flatmap(lambda drawn: _arrays(found, drawn, kind))
 
 
@@ -98,13 +97,16 @@ def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any 
 
     The arguments are those of `arrays`. They shrink to arrays that are equal everywhere.
 
-    Raises what `arrays` raises.
+    Raises what `arrays` raises, and ValueError for a count below 1.
 
     >>> import hypothesis
     >>> hypothesis.find(tied_arrays(count=2, shape=(2,)), lambda found: (found[0] == found[1]).any() and found[0][0] > 1)
     (array([2., 0.]), array([2., 0.]))
     """
     st = hypothesis_needed().strategies
+    shape = shape_read(shape)
+    if count < 1:
+        raise ValueError(f"tied_arrays: count is {count}; expected a number of arrays, such as 2")
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: tied_arrays(domain, count, found, dtype))
     size = math.prod(shape) * (count - 1)

@@ -22,6 +22,7 @@ __all__ = ["degenerate", "ill_conditioned", "low_rank", "orthogonal", "positive_
 Draw = Callable[[Any], Any]
 Matrices = Any  # a strategy of arrays, written out only where hypothesis is imported
 ENTRIES = 3  # the size of the largest whole number that is drawn as an entry
+DRAWN, KEYS = 64, 1 << 12  # entries that are drawn one by one, and of what a key for the others is chosen
 LARGEST = 4  # rows of a matrix whose size is not given
 # Vectors v for which |v|² - 2 v vᵀ, which is |v|² times a reflection, has small entries.
 MIRRORS = ((1, 1), (1, 2), (1, -1), (2, 1), (1, 3), (1, 1, 1), (1, 1, 1, 1), (2, 1, 1), (1, 2, 2), (2, -1, 1))
@@ -55,12 +56,16 @@ def _stacked(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtyp
 
 
 def _entries(draw: Draw, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Whole numbers, Gaussian ones for a complex dtype."""
+    """Whole numbers, Gaussian ones for a complex dtype. Of very many only the first are drawn one by one, which shrink by themselves."""
     st = hypothesis_needed().strategies
     count = math.prod(shape)
 
     def row() -> np.ndarray:
-        return np.array(draw(st.lists(st.integers(-ENTRIES, ENTRIES), min_size=count, max_size=count)), np.int64).reshape(shape)
+        some = min(count, DRAWN)
+        first = draw(st.lists(st.integers(-ENTRIES, ENTRIES), min_size=some, max_size=some))
+        key = draw(st.integers(0, KEYS)) if count > some else 0
+        rest = (np.arange(1, count - some + 1) * key * 40503 >> 7) % (2 * ENTRIES + 1) - ENTRIES if key else np.zeros(count - some)
+        return np.concatenate([first, rest]).astype(np.int64).reshape(shape)
 
     return row() + 1j * row() if np.dtype(dtype).kind == "c" else row()
 
@@ -191,7 +196,7 @@ def low_rank(size: int | tuple[int, int] | SearchStrategy[Any] | None = None, ra
     def one(draw: Draw, n: Any) -> np.ndarray:
         rows, columns = (n, n) if isinstance(n, int) else n
         most = min(rows, columns)
-        drawn = min(1, most - 1) if most < 2 else draw(st.integers(1, most - 1))
+        drawn = max(0, most - 1) if most < 2 else draw(st.integers(1, most - 1))
         r = drawn if rank is None else rank if isinstance(rank, int) else draw(rank)
         if not 0 <= r <= most:
             raise ValueError(f"low_rank: a matrix of {rows} by {columns} has no rank {r}")
@@ -219,9 +224,9 @@ def singular(size: int | SearchStrategy[int] | None = None, *, dtype: Any = "flo
     return _stacked(one, size, batch, dtype)
 
 
-def ill_conditioned(size: int | SearchStrategy[int] | None = None, *, condition: float = 1e8, dtype: Any = "float64",
+def ill_conditioned(size: int | SearchStrategy[int] | None = None, *, condition: float | None = None, dtype: Any = "float64",
                     batch: Any = ()) -> SearchStrategy[np.ndarray]:
-    """Square matrices whose condition number (the largest singular value through the smallest) is `condition`.
+    """Square matrices whose condition number (the largest singular value through the smallest) is `condition`: 1e8, less for a smaller dtype.
 
     A = U diag(σ) Vᵀ with whole multiples U, V of orthogonal matrices, so that up to conditions of 1e12 nothing is rounded in
     float64; beyond, the condition is met up to condition² times the precision of the dtype.
@@ -235,6 +240,7 @@ def ill_conditioned(size: int | SearchStrategy[int] | None = None, *, condition:
     """
     st = hypothesis_needed().strategies
     limit = 1 / np.finfo(dtype).eps
+    condition = min(1e8, 10.0 ** math.floor(math.log10(limit / 10))) if condition is None else condition
     if not 1 <= condition < limit:
         raise ValueError(f"ill_conditioned: condition is {condition}; expected a number from 1 to less than {limit:.3g}")
     if isinstance(size, int) and size < 2:

@@ -1,10 +1,14 @@
-"""Hypothesis, which is an extra: imported when something is drawn."""
+"""Hypothesis, which is an extra: imported when something is drawn; and what is given to strategies, read."""
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
-__all__ = ["hypothesis_needed"]
+from symgrad.checking.foreign.domains import domain_of
+from symgrad.domains import Domain
+
+__all__ = ["domain_read", "hypothesis_needed", "shape_read"]
 
 
 def hypothesis_needed() -> Any:
@@ -15,3 +19,27 @@ def hypothesis_needed() -> Any:
     except ImportError as error:
         raise ImportError("symgrad.testing draws its examples with hypothesis: pip install 'symgrad[testing]'") from error
     return hypothesis
+
+
+def domain_read(given: Any) -> Domain:
+    """A domain in any form. Raises TypeError for another form and ValueError for one without a point, in words for a domain of no argument."""
+    try:
+        return domain_of(given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).removeprefix("check: ").replace(" of x ", " ", 1)) from None
+
+
+def shape_read(given: Any) -> Any:
+    """A shape, of a number too as in NumPy, or a strategy of shapes as it is. Raises TypeError for anything else, ValueError for negative sides.
+
+    >>> shape_read(3), shape_read([2, 0])
+    ((3,), (2, 0))
+    """
+    if hasattr(given, "flatmap"):
+        return given
+    sides = (given,) if isinstance(given, numbers.Integral) else given
+    if not isinstance(sides, (tuple, list)) or not all(isinstance(n, numbers.Integral) for n in sides):
+        raise TypeError(f"a shape is {given!r}; expected a tuple such as (2, 3), a number, or a strategy of shapes")
+    if any(int(n) < 0 for n in sides):
+        raise ValueError(f"a shape is {given!r}, with a negative side")
+    return tuple(int(n) for n in sides)

@@ -14,13 +14,16 @@ Shape = tuple[int, ...]
 def shapes(max_dims: int = 3, max_side: int = 3, *, min_dims: int = 0, min_side: int = 1) -> Any:
     """A strategy for shapes; with `min_side` 0 also those of empty arrays. They shrink to few dimensions of small sides.
 
-    Raises ImportError where hypothesis is not installed.
+    Raises ValueError for bounds that no shape can meet, ImportError where hypothesis is not installed.
 
     >>> import hypothesis
     >>> hypothesis.find(shapes(), lambda shape: len(shape) > 1)
     (1, 1)
     """
     st = hypothesis_needed().strategies
+    for what, low, high in (("dims", min_dims, max_dims), ("side", min_side, max_side)):
+        if not 0 <= low <= high:
+            raise ValueError(f"shapes: min_{what} is {low} and max_{what} is {high}; expected 0 <= min_{what} <= max_{what}")
     return st.integers(min_dims, max_dims).flatmap(lambda dims: st.tuples(*[st.integers(min_side, max_side)] * dims))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.dtypes import numpy_dtype
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import hypothesis_needed, shape_read
 
 __all__ = ["READABLE", "readable", "tangents"]
 
@@ -43,15 +43,16 @@ def _mixed(count: int, key: int) -> np.ndarray:
 def tangents(shape: Any = (), dtype: Any = "float64") -> Any:
     """A strategy for arrays of numbers like 1, -1, 2, 0.5 and -3: none is zero or near it. They shrink to ones.
 
-    `shape` is a shape or a strategy for shapes; of a complex type the numbers have such imaginary parts, or none.
+    `shape` is a shape, a number, or a strategy for shapes; of a complex type the numbers have such imaginary parts, or none.
 
-    Raises ImportError where hypothesis is not installed.
+    Raises TypeError for what is no shape, ValueError for a negative side, ImportError where hypothesis is not installed.
 
     >>> import hypothesis
     >>> hypothesis.find(tangents((3,)), lambda t: (t < 0).all())
     array([-1., -1., -1.])
     """
     st = hypothesis_needed().strategies
+    shape = shape_read(shape)
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: tangents(found, dtype))
     count, dtype = math.prod(shape), numpy_dtype(dtype)
