@@ -104,7 +104,8 @@ def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
         nearest = tuple(sorted(ends, key=abs)[:2])
         close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), plan.dtype, least)
         found = tuple(x for x in close if x in domain)
-    order = (*further, *(x for x in found if x == 0), *reversed(found))
+    kept = (x for x in further if x == 0 or abs(x) >= plan.smallest)
+    order = (*kept, *(x for x in found if x == 0), *reversed(found))
     return list({(x, math.copysign(1.0, x)): x for x in order if x in domain and abs(x) <= most}.values())
 
 

@@ -92,7 +92,9 @@ RIGHT = {
     "jitted": (jax.jit(lambda x: jnp.exp(-x) * x), {"formula": "x*exp(-x)", "domain": (-5, 0), "order": 1}),
     "silu": (jax.nn.silu, {"formula": "x/(1 + exp(-x))", "domain": (-5, 5), "order": 1}),
     "softplus": (jax.nn.softplus, {"formula": "log(1 + exp(x))", "domain": (-15, 15), "order": 1}),
-    "subnormals": (lambda x: x * 2.0**-10, {"formula": "x/1024", "order": 1}),
+    "subnormals": (lambda x: jnp.multiply(x, 2.0**-10), {"formula": "x/1024", "order": 1}),
+    "abs": (jnp.abs, {"formula": "abs(x)", "order": 1}),
+    "flushed on the way": (lambda x: 50 * jnp.exp(50 * x), {"formula": "50*exp(50*x)", "domain": (-16, 6), "order": 1}),
 }
 
 
