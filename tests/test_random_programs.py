@@ -20,6 +20,7 @@ from symgrad.testing.strategies import Program, programs
 from symgrad.testing.strategies.programs import Operand, Step
 from symgrad.testing.strategies.programs_fitting import FITS, GUARDS, default_ops, fits, guard_for
 
+MOVING = ("repeat", "unflatten", "rot90", "diagonal", "diag_embed", "unfold", "roll", "squeeze", "unsqueeze", "broadcast_to", "clone")
 FLOATS = 1e-9  # of the largest derivative: every digit is compared with many digits, and this only that floats do the same
 
 
@@ -210,9 +211,19 @@ def test_guards_do_what_they_say_and_domains_have_one():
 
 
 def test_every_table_entry_is_an_op_and_fits_something():
-    shapes = [(), (2,), (3,), (2, 2), (2, 3), (3, 2)]
+    shapes = [(), (2,), (3,), (2, 2), (2, 3), (3, 2), (1, 2)]
     for name in FITS:
         op = REGISTRY[name]
         count = op.arity or 2
         grid = np.array(np.meshgrid(*[range(len(shapes))] * count)).reshape(count, -1).T
         assert any(fits(op, [shapes[i] for i in row]) for row in grid), name
+
+
+def test_every_op_that_moves_elements_about_works_where_it_is_said_to_fit():
+    """Squared, with each of the arguments that may be drawn for it: value, derivatives to fifty digits, and batches."""
+    for name in MOVING:
+        assert REGISTRY[name] in default_ops()
+        for shape in [s for s in ((3,), (2, 3), (1, 2)) if fits(REGISTRY[name], [s])]:
+            for further in FITS[name].parameters(shape):
+                point = {"x": np.arange(1.0, 1 + np.prod(shape)).reshape(shape) / 8}
+                check(Program(point, (Step(name, (Operand(0),), further), Step("square", (Operand(1),)))))

@@ -135,6 +135,10 @@ def _square(shape: Shape) -> bool:
     return len(shape) == 2
 
 
+def _twice(shape: Shape) -> bool:
+    return 2 * math.prod(shape) <= MOST
+
+
 WEIGHTS = ((1, 1), (0.5, 2.0))
 FITS: dict[str, Fit] = {
     **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "logsumexp"), Fit(_some, _kept)),
@@ -142,10 +146,16 @@ FITS: dict[str, Fit] = {
     **dict.fromkeys(("cumsum", "cumprod"), Fit(_some, _along)),
     **dict.fromkeys(("softmax", "log_softmax"), Fit(_some, lambda a: _along(a).map(lambda row: (row,)))),
     "flip": Fit(_some, lambda a: _lanes(a).map(lambda row: (row,))), "reshape": Fit(_some, _factors), "getitem": Fit(_some, _basic),
-    "permute": Fit(lambda a: len(a) > 1, lambda a: permutations(len(a)).map(lambda order: (order,))),
-    "expand": Fit(lambda a: 2 * math.prod(a) <= MOST, lambda a: [((2, *a),)]),
-    "stack": Fit(lambda a, b: a == b and 2 * math.prod(a) <= MOST and len(a) > 0, _along),
-    "cat": Fit(lambda a, b: a == b and 2 * math.prod(a) <= MOST and len(a) > 0, _along),
+    **dict.fromkeys(("permute", "transpose", "movedim"), Fit(lambda a: len(a) > 1, lambda a: permutations(len(a)).map(lambda order: (order,)))),
+    **dict.fromkeys(("expand", "broadcast_to"), Fit(_twice, lambda a: [((2, *a),)])),
+    "repeat": Fit(lambda a: _some(a) and _twice(a), lambda a: [((2, *[1] * (len(a) - 1)),)]),
+    "unsqueeze": Fit(lambda a: len(a) < 3, lambda a: [((1, *a),), ((*a, 1),)]), "unflatten": Fit(lambda a: len(a) == 1 and _some(a), _factors),
+    "squeeze": Fit(lambda a: 1 in a, lambda a: [(tuple(n for n in a if n != 1), None)]), "clone": Fit(lambda a: True, lambda a: [("K",)]),
+    "roll": Fit(_some, lambda a: [(1, None), *(((1,), (k,)) for k in range(len(a)))]),
+    "rot90": Fit(_square, lambda a: [(k, (0, 1)) for k in (1, 2, 3)]), "unfold": Fit(lambda a: len(a) > 0 and a[0] > 1, lambda a: [(0, 2, 1)]),
+    "diagonal": Fit(_square, lambda a: [(0, 0, 1)]), "diag_embed": Fit(lambda a: len(a) == 1 and a[0] ** 2 <= MOST, lambda a: [(0, 0, 1)]),
+    "stack": Fit(lambda a, b: a == b and _twice(a) and len(a) > 0, _along),
+    "cat": Fit(lambda a, b: a == b and _twice(a) and len(a) > 0, _along),
     "t": Fit(_square, lambda a: [((1, 0),)]), "trace": Fit(_square),
     "diag": Fit(lambda a: len(a) in (1, 2) and a[0] * a[-1] <= MOST, lambda a: [(0,)]),
     **dict.fromkeys(("tril", "triu"), Fit(_square, lambda a: [(0,), (1,), (-1,)])),
