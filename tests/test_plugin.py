@@ -107,6 +107,25 @@ def test_what_does_not_apply_is_skipped_with_the_reason_where_the_op_is(pytester
         "symgrad: 1 op, 2 checks, 0 failed, 1 not applicable (profile dev, seed 0)", "SKIPPED * test_ops.py:4: it is Tuesday"])
 
 
+DECLARED = """import symgrad
+from symgrad.testing import op
+
+declared = op(formula="2*x", without={"value": "it is Tuesday"})(symgrad.elementwise(
+    "plugin_place",
+    lambda xp, x: 2 * x,
+    lambda xp, y, x: 2))
+unnamed = op(formula="2*x")(lambda x: 3 * x)
+"""
+
+
+def test_declared_ops_are_where_their_rule_is_written_and_lambdas_have_the_name_of_their_variable(pytester, run) -> None:
+    pytester.makepyfile(test_declared=DECLARED)
+    result = run("--symgrad-checks=value", "-rs")
+    result.assert_outcomes(failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["unnamed: value: the value is wrong", "    from test_declared import unnamed",
+                                 "SKIPPED * test_declared.py:6: it is Tuesday"])
+
+
 def test_nothing_is_drawn_while_tests_are_collected(pytester, run, monkeypatch) -> None:
     def never(*args: object, **options: object) -> None:
         raise AssertionError("an attack is made")
