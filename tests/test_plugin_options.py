@@ -21,6 +21,7 @@ def test_the_profile_the_seed_and_the_order(pytester, run) -> None:
     run("--symgrad-checks=linearity", "--symgrad-profile=dev", "--symgrad-seed=7").stdout.fnmatch_lines([line.format("dev", 7)])
     result = run("--symgrad-checks=linearity,pullback", "--symgrad-profile=dev", "--symgrad-orders=0", "-rs")
     result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED *derivatives of order 1 are not asked for"])
 
 
 def test_the_seed_decides_the_examples_and_the_one_of_hypothesis_does_not(pytester, run, monkeypatch) -> None:

@@ -17,7 +17,7 @@ from symgrad.testing.drawing import Example
 from symgrad.testing.failure import CheckFailure, Failure, NotApplicable, Result, Wrong
 from symgrad.testing.subjects.base import is_active
 
-__all__ = ["CHECKS", "Check", "always", "check", "differentiable", "run"]
+__all__ = ["CHECKS", "Check", "always", "check", "differentiable", "lacking", "run"]
 
 CHECKS: dict[str, Check] = {}
 Body = Callable[[Attack, Example], None]
@@ -45,7 +45,16 @@ def always(attack: Attack) -> str:
 
 def differentiable(attack: Attack) -> str:
     """It applies to ops with derivatives."""
-    return "" if attack.order else "it has no derivative"
+    return lacking(attack, 1)
+
+
+def lacking(attack: Attack, order: int) -> str:
+    """Why derivatives of an order are not looked at, "" where they are."""
+    if attack.order >= order:
+        return ""
+    if attack.profile.order < order:
+        return f"derivatives of order {order} are not asked for"
+    return f"it has no {('', 'second ', 'third ')[order - 1] * bool(attack.order)}derivative"
 
 
 def check(name: str, draws: str = "points", when: When = always, most: int | None = None) -> Callable[[Body], Callable[..., Result]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check, differentiable
+from symgrad.testing.checks.base import check, differentiable, lacking
 from symgrad.testing.checks.comparing import Sides, agree, moderate, wide
 from symgrad.testing.drawing import Example
 from symgrad.testing.failure import NotApplicable, Wrong
@@ -132,7 +132,7 @@ def check_linearity(attack: Attack, example: Example) -> None:
 
 def has_a_hessian(attack: Attack) -> str:
     if attack.order < 2:
-        return "it has no second derivative"
+        return lacking(attack, 2)
     if attack.elementwise and len(attack.names) == 1:
         return "of one number there is only one second derivative"
     return ""

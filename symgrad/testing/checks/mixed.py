@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check
+from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.checks.consistency import joined, per_element, product, within
 from symgrad.testing.drawing import Example
@@ -20,7 +20,7 @@ __all__ = ["check_mixed"]
 
 def _recorded(attack: Attack) -> str:
     if attack.order < 2:
-        return "it has no second derivative"
+        return lacking(attack, 2)
     return "" if attack.subject.records else f"{attack.subject.framework} pullbacks are functions of the cotangent by construction"
 
 

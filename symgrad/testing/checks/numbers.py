@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check
+from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.drawing import Example
 from symgrad.testing.subjects.base import is_active
@@ -26,7 +26,7 @@ def known(attack: Attack) -> str:
 
 def _of_order(order: int) -> object:
     def applies(attack: Attack) -> str:
-        return ("it has no derivative" if not attack.order else f"it is not differentiated {order} times") if attack.order < order else known(attack)
+        return lacking(attack, order) or known(attack)
 
     return applies
 
