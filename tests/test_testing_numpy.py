@@ -244,6 +244,14 @@ def test_an_op_made_for_float32_is_attacked_in_float32():
     assert failure.inputs["x"].dtype == np.float32 and "inputs=[np.array(-2.0, dtype=np.float32)]" in failure.snippet
 
 
+def test_an_argument_of_truth_values_has_a_domain_by_name():
+    masked = lambda x, mask: np.where(mask, x, 2 * x)
+    back = lambda g, x, mask: (np.where(mask, g, 2 * g), None)
+    report = attack(masked, domain={"mask": "boolean"}, pullback=back, checks=["differences", "structure"])
+    assert report.verdict == "passed", str(report)
+    assert {e.xs[1].dtype.kind for e in Attack(masked, domain={"mask": "boolean"}, framework="numpy").examples("points")} == {"b"}
+
+
 @pytest.mark.parametrize("function, claims, names", [
     (lambda x, n, flip=False: x, {"parameters": (3, True)}, ["x"]),
     (lambda x, n, flip=False: x, {"parameters": (3,)}, ["x"]),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.domains import INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
+from symgrad.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
 from symgrad.parsing import ParseError, parse
 
 __all__ = ["domain_of", "domains_of", "parse_domains", "simple_number", "written"]
@@ -18,7 +18,7 @@ __all__ = ["domain_of", "domains_of", "parse_domains", "simple_number", "written
 NONPOSITIVE = Domain("NONPOSITIVE", (Interval(-math.inf, 0.0),))
 UNIT = Domain("UNIT", (Interval(0.0, 1.0),))
 NAMED = {"real": REAL, "positive": POSITIVE, "nonnegative": NONNEGATIVE, "negative": NEGATIVE, "nonpositive": NONPOSITIVE, "nonzero": NONZERO,
-         "unit": UNIT, "integer": INTEGER}
+         "unit": UNIT, "integer": INTEGER, "boolean": BOOLEAN}
 EXPECTED = f"a pair (low, high), a symgrad Domain, a SymPy set, one of {', '.join(NAMED)}, or text such as '-1..1', '(0, 1]' or '{{-1, 1}}'"
 SIMPLE = (1.0, 0.5, 2.0, -1.0, -0.5, 3.0, 0.25, -0.25, -2.0, 10.0, -10.0, 0.0)
 
