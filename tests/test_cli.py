@@ -347,7 +347,7 @@ def test_a_function_and_its_gradient_are_compared_with_a_formula(run, file):
     (["--formula", ""], "cannot read --formula: there is no formula"),
     (["--formula", "x*z"], "the formula names z, but the arguments of the function are x, y"),
     (["--formula", "x*y", "--domain", "x"], "cannot read --domain"),
-    (["--formula", "x*y", "--domain", "x=positiv"], "the domain of x is 'positiv'; expected"),
+    (["--formula", "x*y", "--domain", "x=positiv"], "the domain of x is 'positiv' (did you mean 'positive'?); expected"),
     (["--formula", "x*y", "--domain", "x=2..1"], "excludes every point"), (["--formula", "x*y", "--domain", "q=0..1"], "the arguments are x, y"),
     (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--ulp", "-1"], "expected a positive number"),
     (["--formula", "x*y", "--framework", "none"], "invalid choice"), (["--formula", "x*y", "--at", "q=1"], "has no argument 'q'"),
