@@ -191,7 +191,7 @@ def _inverse(xp, y):
     return xp.where(zero, xp.zeros_like(y), 1 / xp.where(zero, xp.ones_like(y), y))
 
 
-SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False), ((0,), 2, False))
+SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
 
 primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS,
           usage="symgrad.var(a, dim=1, correction=0)", doc="The variance, Σ (x - mean)² / (n - correction).")
