@@ -19,14 +19,15 @@ class Claims:
     """What is claimed of an op, as `op` and the checks take it.
 
     - `formula`: text, a SymPy expression, or a function `(xp, *arrays)` or of tensors.
-    - `domain`: one for every argument or a mapping by name, in any form that `symgrad.check` takes.
+    - `domain`: one for every argument or a mapping by name, in any form that `symgrad.check` takes;
+      `symgrad.domains.COMPLEX` for complex numbers.
     - `parameters`: the arguments after the tensors; `shapes`: those of the tensors, of an op that is not elementwise.
     - `special`: points (one number per argument) where the op has an edge, or pairs (point, gradient) where that is agreed on.
     - `errors`: pairs (arguments, exception) or (arguments, exception, pattern).
     - `gradient`, `pullback`, `pushforward`: the derivatives a NumPy function brings: `gradient(*arrays)` of an elementwise function
       gives one array per argument, the others are called as `pullback(g, *arrays)` and `pushforward(tangents, *arrays)`.
-    - `order`: how often it can be differentiated; `dtypes`: those it takes, the widest of which it is attacked in; `ulp`: the largest error in units in
-      the last place, a number, or a mapping from dtypes to a number or to one for each order.
+    - `order`: how often it can be differentiated; `dtypes`: those it takes, the widest of which it is attacked in; `ulp`: the largest error in
+      units in the last place, a number, or a mapping from dtypes to a number or to one for each order.
     - `view`: the value may share memory with an argument; `random`: two calls may differ.
     - `batched`, `complex`: it works inside vmap, and on complex numbers; found out where they are None.
     - `framework`, `output`, `name`: where it is from, which of several results is meant, and what reports call it.
