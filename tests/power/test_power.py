@@ -54,3 +54,17 @@ def test_each_kind_of_mistake_is_found_by_some_check_and_each_check_finds_some()
 
 def test_the_readme_is_the_record():
     assert power_table.README.read_text() == power_table.text(RECORD)
+
+
+def test_the_readme_of_the_project_has_the_same_figures():
+    text = (power_table.README.parents[2] / "README.md").read_text()
+    caught = {group: [r["caught"] for name, r in RECORD.items() if name.startswith(group)] for group in ("wrong", "right")}
+    assert f"holds {len(WRONG)} ops that are wrong, each in one way, and {len(RIGHT)} that are right and difficult" in text
+    rows = [f"| {sum(n == measuring.SEEDS for n in caught['wrong'])} of {len(WRONG)} ({measuring.SEEDS} seeds) | "
+            f"{sum(n > 0 for n in caught['right'])} of {len(RIGHT)} ({measuring.FEW} seeds) |"]
+    for framework in ("torch", "jax"):
+        said = {group: [r[framework] for name, r in RECORD.items() if name.startswith(group) and r.get(framework)] for group in caught}
+        found, accused = ([sum(row[k] >= least for row in said[group]) for k in (0, 1)]
+                          for group, least in (("wrong", measuring.SEEDS), ("right", 1)))
+        rows.append("| {} and {} of {} | {} and {} of {} |".format(*found, len(said["wrong"]), *accused, len(said["right"])))
+    assert all(row in text for row in rows), rows
