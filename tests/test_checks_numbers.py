@@ -222,6 +222,20 @@ def test_beyond_the_range_only_the_direction_counts():
     compare(attack, "it", np.array([0.0]), attack.truth.value(x), x)
 
 
+@pytest.mark.parametrize("base, fails", [(1e91, False), (1e20, True)])
+def test_what_is_made_of_an_infinite_value_may_be_infinite(base, fails):
+    """The second derivative a**(b - 1) (1 + b log a) is read from y log a: beyond 1e77 the value a**4 is infinite, and so may that be."""
+    attack, (x, b) = Attack(REGISTRY["pow"]), (np.array([base]), np.array([4.0]))
+    tangents = [None, np.ones(1)]
+    true = attack.truth.gradient([x, b], np.ones(1), tangents)[0]
+    given = ("it", np.array([np.inf]), true, [x, b], 0, np.ones(1), tangents)
+    if fails:
+        with pytest.raises(Wrong):
+            compare(attack, *given)
+    else:
+        compare(attack, *given)
+
+
 def test_differences_know_what_they_do_not_know():
     h = 0.1 / 3.0 ** np.arange(9)
     steps = np.concatenate([[0.0], h, -h])

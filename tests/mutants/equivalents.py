@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import sympy
 from claims import attack_on
 
@@ -21,13 +24,15 @@ IN_NUMBERS_ONLY = ("somewhere", "unbroadcast", "shape", "layout", "dtype", "memo
 
 def equivalent(mutant: Mutant) -> str:
     """Why a mutant is the op itself in other words; "" where that is not proved, so that it counts as a survivor."""
-    reasons = {_equivalent(mutant.kind, op, wrong) for op, wrong in mutant.wrong}
+    reasons = {_equivalent(mutant, op, wrong) for op, wrong in mutant.wrong}
     return "" if "" in reasons else "; ".join(sorted(reasons))
 
 
-def _equivalent(kind: str, op: Op, wrong: Op) -> str:
+def _equivalent(mutant: Mutant, op: Op, wrong: Op) -> str:
+    kind, detached = mutant.kind, re.match(r"(?:argument (\d+) in the pullback|the whole (pullback|pushforward))$", mutant.what)
     if kind == "detached":
-        return "what is detached has the derivative 0" if all(map(_flat, cases(op, False, []))) else ""
+        flat = detached is not None and all(_flat(case, detached[1], detached[2] == "pushforward") for case in cases(op, False, []))
+        return "what is detached has the derivative 0" if flat else ""
     if kind == "conjugate":
         return "" if any(_is_complex(op, parameters) for parameters in op.examples or ((),)) else "no cotangent of it is complex"
     if kind in IN_NUMBERS_ONLY:
@@ -59,12 +64,13 @@ def _same_value(case: Case, wrong: Case) -> bool:
     return len(a) == len(b) and all(x == y or symgrad.identical(x, y, seconds=SECONDS).verdict == "proved" for x, y in zip(a, b))
 
 
-def _flat(case: Case) -> bool:
-    """Whether the pullback does not depend on the arguments, but for jumps."""
+def _flat(case: Case, argument: str | None, pushed: bool) -> bool:
+    """Whether the pullback, or the pushforward, does not depend on the arguments, or on one of them, but for jumps."""
+    variables = case.variables if argument is None else case.symbols.get(case.names[int(argument)], np.array([])).ravel().tolist()
     for key, found in case.claims(_recorder(case), case.supply, 1):
-        if key.what.startswith("vjp"):
+        if key.what.startswith("jvp" if pushed else "vjp"):
             for e in found:
-                for s in case.variables:
+                for s in variables:
                     slope = sympy.diff(sympy.sympify(e), s).replace(sympy.DiracDelta, lambda *args: sympy.S.Zero)
                     if sympy.simplify(slope) != 0:
                         return False

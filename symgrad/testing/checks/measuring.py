@@ -56,6 +56,9 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
         if not error <= bar:
             truth = of.surely(xs, at, i, cotangent, *tangents)
             error = 0.0 if truth is None else measure(value, truth)
+        if order > 1 and len(point) > 1 and not np.isfinite(value) and not error <= bar:
+            whole = of.value(xs)[at]
+            error = 0.0 if whole is not None and abs(whole) > float(kind.max) else error  # it is made of the value, which is infinite
         if not error <= bar and not (order == 0 and of.beside(xs, at, value, float(kind.eps))):
             raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
 
