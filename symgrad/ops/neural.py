@@ -4,7 +4,7 @@ import math
 
 from symgrad.domains import REAL, Domain, Interval
 from symgrad.op import composite, elementwise, linear, multilinear, primitive
-from symgrad.ops.rules import axes
+from symgrad.ops.rules import axes, is_complex
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, saved=("result",), inverse=lambda xp, y: y,
             special=((0.0,), (-0.0,)),
@@ -46,6 +46,8 @@ def _softmax_product(xp, t, y, dim):
 
 def _sum_of_others(xp, g, y, dim):
     """Σ g - g, where the g that stands at the largest y is added up apart: beside it what all others come to would be rounded away."""
+    if is_complex(y):  # of which none is the largest
+        return xp.sum(g, dim, True) - g
     top = g * xp.indicator(xp.eq(y, xp.amax(y, dim, True)), y)
     rest = g - top
     return (xp.sum(rest, dim, True) - rest) + (xp.sum(top, dim, True) - top)
