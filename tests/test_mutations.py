@@ -33,9 +33,10 @@ def test_mutants_of_rules_are_killed(op):
     assert mutants and not survivors(mutants)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_mutants_of_source_are_killed(module):
-    assert not survivors(mutants_of_source((module,), lambda name: chosen(name, ONE_IN_SOURCE)))
+def test_mutants_of_source_are_killed():
+    """Of all modules together: of the smaller ones a sample may have none."""
+    mutants = list(mutants_of_source(MODULES, lambda name: chosen(name, ONE_IN_SOURCE)))
+    assert len(mutants) > 10 and not survivors(mutants)
 
 
 def test_an_op_itself_is_not_killed():
