@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
@@ -234,7 +235,7 @@ class CheckFailure(AssertionError):
 
 
 @dataclass
-class Result(Shown):
+class Result(Verdict, Shown):
     """What one check said of an op: "passed", "failed" or "not applicable" with the reason; how many examples it saw, and how long it took.
 
     It is true unless the check failed.
@@ -250,9 +251,6 @@ class Result(Shown):
     examples: int = 0
     seconds: float = 0.0
     failure: Failure | None = None
-
-    def __bool__(self) -> bool:
-        return self.verdict != "failed"
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
@@ -277,8 +275,8 @@ class Result(Shown):
 
 
 @dataclass
-class OpReport(Shown):
-    """What all checks said of an op. It is true where none failed."""
+class OpReport(Verdict, Shown):
+    """What all checks found about an op. It is true where at least one check passed and none failed."""
 
     op: str
     profile: str
@@ -296,9 +294,6 @@ class OpReport(Shown):
         """ "passed" or "failed"; "not checkable" where no check applies."""
         words = {r.verdict for r in self.results}
         return "failed" if "failed" in words else "passed" if "passed" in words else "not checkable"
-
-    def __bool__(self) -> bool:
-        return all(self.results)
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""

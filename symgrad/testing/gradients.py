@@ -17,6 +17,7 @@ import numpy as np
 
 from symgrad.autograd.jacobians import Problem
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 from symgrad.testing.gradients_points import LeftOut, Points, Unattacked
 from symgrad.testing.gradients_search import Search
 
@@ -57,7 +58,7 @@ class GradientMismatch:
 
 
 @dataclass
-class GradientAttack(Shown):
+class GradientAttack(Verdict, Shown):
     """What was looked at beside finite differences at the given inputs.
 
     `attacked` counts the points where derivatives were compared (the given one among them), `exact` those of them where the truth has
@@ -79,6 +80,11 @@ class GradientAttack(Shown):
     seconds: float = 0.0
 
     @property
+    def verdict(self) -> str:
+        """ "failed" where a derivative is wrong, else "passed"."""
+        return "failed" if self.failure else "passed"
+
+    @property
     def truth(self) -> str:
         """What the derivatives were compared with."""
         parts = [f"{EXACT} ({self.exact} points)"] * (self.exact > 0) + [f"{NUMERICAL} ({self.attacked - self.exact})"] * (self.attacked > self.exact)
@@ -88,7 +94,7 @@ class GradientAttack(Shown):
         """The parts of the report, in order."""
         from symgrad.checking.rendering import Line
 
-        yield Line(f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {'failed' if self.failure else 'passed'}")
+        yield Line(f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {self.verdict}")
         yield Line("central differences at the given inputs, within atol and rtol")
         if self.reason:
             yield Line(f"not attacked at other inputs: {self.reason}")
@@ -103,7 +109,7 @@ class GradientAttack(Shown):
             yield Line(str(self.failure))
 
     def __repr__(self) -> str:
-        return f"<GradientAttack: {'failed' if self.failure else 'passed'} at {self.attacked} points>"
+        return f"<GradientAttack: {self.verdict} at {self.attacked} points>"
 
 
 def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order: int = 1, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
