@@ -11,7 +11,7 @@ import symgrad
 from symgrad.op import REGISTRY
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
-from symgrad.testing.truths import difference
+from symgrad.testing.truths_symbolic import difference
 from symgrad.testing.truths_quotients import moved, spread, terms
 
 X, Y = sympy.symbols("x y", real=True)
