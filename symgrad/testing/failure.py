@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+import mpmath
 import numpy as np
 
+from symgrad.checking.rendering import Code, Formula, Line, Table
 from symgrad.checking.shown import Shown
 from symgrad.reports.verdicts import Verdict
 
@@ -73,8 +75,6 @@ class Failure(Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Code, Formula, Line, Table
-
         wrong = self.wrong
         first, *others = wrong.what.strip().splitlines() or [""]
         yield Line(f"{self.op}: {self.check}: {first}")
@@ -104,8 +104,6 @@ class Failure(Shown):
 
     def _sides(self) -> Iterator[Any]:
         """What was returned, what is true, and how far they are apart."""
-        from symgrad.checking.rendering import Line, Table
-
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
@@ -173,8 +171,6 @@ def kind(x: Any) -> str:
 
 def digits(x: Any) -> str:
     """A true number, or an array of them, with twenty digits; a float as it is."""
-    import mpmath
-
     if isinstance(x, np.ndarray) and x.dtype == object:
         inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
         return inner if x.ndim == 0 else f"[{inner}]"
@@ -254,8 +250,6 @@ class Result(Verdict, Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Line
-
         yield Line(f"{self.check}: {self.verdict}")
         if self.reason:
             yield Line(first_line(self.reason))
@@ -297,8 +291,6 @@ class OpReport(Verdict, Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Line, Table
-
         passed = sum(r.verdict == "passed" for r in self.results)
         yield Line(f"{self.op}: {self.verdict}")
         yield Line(f"{passed} checks passed, {len(self.failures)} failed, {len(self.results) - passed - len(self.failures)} do not apply "
