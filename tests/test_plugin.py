@@ -1,6 +1,7 @@
 """The plugin of pytest: a marked op, or one named on the command line, is a test for each check."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -345,7 +346,9 @@ def test_warnings_of_others_stay_errors():
 
 
 @pytest.mark.parametrize("arguments, settings", [((), "filterwarnings = error"), (("-W", "error"), "")])
-def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytester, arguments, settings) -> None:
+def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytester, monkeypatch, arguments, settings) -> None:
+    package = Path(symgrad.__file__).parent
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (package.parent, package / "testing" / "entry"))))
     pytester.makepyfile(test_warns=WARNS)
     pytester.makeini("[pytest]\n" + settings)
     found = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
