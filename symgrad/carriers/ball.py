@@ -229,7 +229,7 @@ pow = _each(_power, 2)
 class Balls(Cells):
     """Balls; a float that meets them keeps its exact value."""
 
-    carrier, parts = sys.modules[__name__], (lambda x: x.real, lambda x: x.imag)
+    carrier, complex_parts = sys.modules[__name__], (lambda x: x.real, lambda x: x.imag)
     number = staticmethod(_number)
     folds = {np.add: lambda row: builtins.sum(row[1:], row[0]) if row else arb(0), np.logaddexp: _log_sum_exp,
              np.maximum: lambda row: _every(_larger, row[1:], row[0]), np.minimum: lambda row: _every(_smaller, row[1:], row[0]),

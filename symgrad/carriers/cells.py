@@ -12,15 +12,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 
-__all__ = structure.__all__ + [
-    "all", "amax", "amin", "any", "astype", "centred", "exp2_derivative", "floor_divide", "fmod", "hypot", "log2", "log10",
-    "log_derivative", "log_softmax", "logsigmoid", "logsumexp", "norm", "one_minus_square", "reciprocal", "reference", "relu", "rsqrt", "sech_square",
-    "sigmoid", "sigmoid_slope", "softplus", "square", "trunc", "view_as_complex", "view_as_real"]
+__all__ = [
+    "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "diag", "diagonal",
+    "diagonal_place", "div", "dot", "einsum", "exp2_derivative", "eye_like", "flip", "floor_divide", "fmod", "getitem", "hypot", "indicator",
+    "log10", "log2", "log_derivative", "log_softmax", "logsigmoid", "logsumexp", "matmul", "mm", "mul", "mv", "neg", "norm", "one_minus_square",
+    "ones_like", "permute", "place", "pow", "prod", "put", "reciprocal", "reference", "relu", "reshape", "roll", "rsqrt", "sech_square",
+    "sigmoid", "sigmoid_slope", "softplus", "square", "stack", "strided", "strided_add", "strided_put", "sub", "sum", "sum_to_size", "trace",
+    "tril", "triu", "trunc", "unbatch", "unfold", "view", "view_as_complex", "view_as_real", "zeros_like",
+]
 
 FILLS = {np.zeros_like: 0, np.ones_like: 1}
 
@@ -29,12 +32,12 @@ class Cells(np.ndarray):
     """An array of objects, of any number of dimensions, closed under the operations of a carrier.
 
     A subclass says how a number becomes an element (`number`), what reduces a list of elements in place of a ufunc (`folds`),
-    which elementwise function stands in for a ufunc (`ufuncs`), and which functions give the real and the imaginary part of an element (`parts`).
+    which elementwise function stands in for a ufunc (`ufuncs`), and which functions give the real and the imaginary part of an element (`complex_parts`).
     `carrier` is the module of the functions on these cells.
     """
 
     carrier: ClassVar[Any]
-    parts: ClassVar[tuple[Any, Any]]
+    complex_parts: ClassVar[tuple[Any, Any]]
     folds: ClassVar[dict[Any, Callable[[list], Any]]] = {}
     ufuncs: ClassVar[dict[Any, Any]] = {}
 
@@ -215,7 +218,7 @@ floor_divide = _derived(lambda xp, a, b: xp.floor(a / b))
 fmod = _derived(lambda xp, a, b: a - b * xp.trunc(a / b))
 log_softmax = _derived(lambda xp, x, dim: x - xp.logsumexp(x, dim, True))
 norm = _derived(lambda xp, x, dim=None, keepdim=False: xp.sqrt(sum(xp.square(xp.abs(x)), dim, keepdim)))
-view_as_real = _derived(lambda xp, x: stack([each(part)(x) for part in raw(x).parts], x.ndim))
+view_as_real = _derived(lambda xp, x: stack([each(part)(x) for part in raw(x).complex_parts], x.ndim))
 view_as_complex = _derived(lambda xp, x: x[..., 0] + x[..., 1] * 1j)
 
 

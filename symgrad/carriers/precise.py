@@ -130,7 +130,7 @@ def _log_sum_exp(row: Any) -> Any:
 class Digits(Cells):
     """Many-digit floats; a float that meets them keeps its exact value."""
 
-    carrier, parts = sys.modules[__name__], (context.re, context.im)
+    carrier, complex_parts = sys.modules[__name__], (context.re, context.im)
     number = staticmethod(_number)
     folds = {np.add: context.fsum, np.multiply: context.fprod, np.maximum: max, np.minimum: min, np.logaddexp: _log_sum_exp,
              np.logical_and: lambda row: builtins.all(map(bool, row)), np.logical_or: lambda row: builtins.any(map(bool, row))}

@@ -44,7 +44,7 @@ def _truth(x: Any) -> Any:
 class Expressions(Cells):
     """SymPy expressions, with numbers as a person would write them."""
 
-    carrier, parts = sys.modules[__name__], (sympy.re, sympy.im)
+    carrier, complex_parts = sys.modules[__name__], (sympy.re, sympy.im)
     number = staticmethod(shown_number)
     folds = {
         np.add: lambda row: sympy.Add(*row), np.multiply: lambda row: sympy.Mul(*row),
