@@ -16,6 +16,7 @@ from symgrad.checking.proving import Proof, prove
 from symgrad.domains import Domain
 from symgrad.op import Op
 from symgrad.symbolic.arguments import domains_of, read_formula
+from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import Formula, Order, argument_names, recorded, signed
 
 __all__ = ["FormulaOp", "Report", "op_from_sympy"]
@@ -118,8 +119,6 @@ class FormulaOp:
 
         Raises ImportError without torch (`pip install 'symgrad[parity]'`).
         """
-        from symgrad.symbolic.exporting import torch_function
-
         return torch_function(self._formula)
 
     def as_jax(self) -> Callable[..., Any]:
@@ -127,8 +126,6 @@ class FormulaOp:
 
         Raises ImportError without jax (`pip install 'symgrad[parity]'`).
         """
-        from symgrad.symbolic.exporting import jax_function
-
         return jax_function(self._formula)
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+import mpmath
 import numpy as np
 
+from symgrad.checking.rendering import Code, Formula, Line, Table
 from symgrad.checking.shown import Shown
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
@@ -72,8 +74,6 @@ class Failure(Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Code, Formula, Line, Table
-
         wrong = self.wrong
         first, *others = wrong.what.strip().splitlines() or [""]
         yield Line(f"{self.op}: {self.check}: {first}")
@@ -103,8 +103,6 @@ class Failure(Shown):
 
     def _sides(self) -> Iterator[Any]:
         """What was returned, what is true, and how far they are apart."""
-        from symgrad.checking.rendering import Line, Table
-
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
@@ -172,8 +170,6 @@ def kind(x: Any) -> str:
 
 def digits(x: Any) -> str:
     """A true number, or an array of them, with twenty digits; a float as it is."""
-    import mpmath
-
     if isinstance(x, np.ndarray) and x.dtype == object:
         inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
         return inner if x.ndim == 0 else f"[{inner}]"
@@ -256,8 +252,6 @@ class Result(Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Line
-
         yield Line(f"{self.check}: {self.verdict}")
         if self.reason:
             yield Line(first_line(self.reason))
@@ -302,8 +296,6 @@ class OpReport(Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Line, Table
-
         passed = sum(r.verdict == "passed" for r in self.results)
         yield Line(f"{self.op}: {self.verdict}")
         yield Line(f"{passed} checks passed, {len(self.failures)} failed, {len(self.results) - passed - len(self.failures)} do not apply "
