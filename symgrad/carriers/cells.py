@@ -16,7 +16,7 @@ from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 
-__all__ = [
+__all__ = [  # ruff: noqa: F405  names of structure among them
     "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "diag", "diagonal",
     "diagonal_place", "div", "dot", "einsum", "exp2_derivative", "eye_like", "flip", "floor_divide", "fmod", "getitem", "hypot", "indicator",
     "log10", "log2", "log_derivative", "log_softmax", "logsigmoid", "logsumexp", "matmul", "mm", "mul", "mv", "neg", "norm", "one_minus_square",
@@ -32,7 +32,7 @@ class Cells(np.ndarray):
     """An array of objects, of any number of dimensions, closed under the operations of a carrier.
 
     A subclass says how a number becomes an element (`number`), what reduces a list of elements in place of a ufunc (`folds`),
-    which elementwise function stands in for a ufunc (`ufuncs`), and which functions give the real and the imaginary part of an element (`complex_parts`).
+    which elementwise function stands in for a ufunc (`ufuncs`), and which functions give the real and the imaginary part (`complex_parts`).
     `carrier` is the module of the functions on these cells.
     """
 
