@@ -16,7 +16,8 @@ from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 
-__all__ = [  # ruff: noqa: F405  names of structure among them
+# ruff: noqa: F405  names of structure are among these
+__all__ = [
     "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "diag", "diagonal",
     "diagonal_place", "div", "dot", "einsum", "exp2_derivative", "eye_like", "flip", "floor_divide", "fmod", "getitem", "hypot", "indicator",
     "log10", "log2", "log_derivative", "log_softmax", "logsigmoid", "logsumexp", "matmul", "mm", "mul", "mv", "neg", "norm", "one_minus_square",
