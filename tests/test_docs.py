@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import symgrad
-from symgrad import documenting, extending
-from symgrad.documenting import described
-from symgrad.domains import POSITIVE
-from symgrad.lift import FUNCTIONS, public_signature
+from symgrad.engine import documentation as documenting
+from symgrad.engine.documentation import described
+from symgrad.engine.traced import FUNCTIONS, public_signature
+from symgrad.methods import extending
+from symgrad.types.domains import POSITIVE
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
