@@ -17,10 +17,11 @@ from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.carriers.batched import batches
+from symgrad.copyslices import rebase
 from symgrad.graph import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import stamp
-from symgrad.views import CUSTOM, KIN, MANY, adopt, base_of, rebase, refuse_in_place
+from symgrad.views import CUSTOM, MANY, adopt, base_of, refuse_in_place
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -245,9 +246,8 @@ def _finished(y: Any, kind: str, place: Node, inputs: Sequence[Tensor], many: bo
         return wrap(y._array())
     elif kind == NEW:
         y._node = place
-        kin = KIN.get(id(y))
-        if kin is not None and kin.base is not None:
-            kin.made = MANY if many else CUSTOM
+        if base_of(y) is not None:
+            y._view.made = MANY if many else CUSTOM
     return y
 
 

@@ -27,7 +27,7 @@ from symgrad.op import REGISTRY, Op
 from symgrad.saved import verify
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
-from symgrad.views import KIN, base_of
+from symgrad.views import Base, base_of
 
 __all__ = ["Linking", "Shadow", "Span", "suspect"]
 
@@ -112,8 +112,8 @@ class Shadow:
             if base_of(t) is None:  # a view asks its base
                 t._node = node
         for t, _ in self.places:
-            if id(t) in KIN:
-                KIN[id(t)].outdate()
+            if isinstance(t._view, Base):
+                t._view.outdate()
         self.places.clear()
 
     def close(self) -> Span:
