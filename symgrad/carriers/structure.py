@@ -35,10 +35,14 @@ def prod(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
 
 
 def cumsum(x: Any, dim: int) -> Any:
+    if type(x) is np.ndarray and x.ndim:
+        return x.cumsum(dim)  # a warning of overflow names this module, and is filtered; one of np.cumsum names NumPy's
     return np.cumsum(x, axis=dim) if x.ndim else x + 0
 
 
 def cumprod(x: Any, dim: int) -> Any:
+    if type(x) is np.ndarray and x.ndim:
+        return x.cumprod(dim)
     return np.cumprod(x, axis=dim) if x.ndim else x + 0
 
 
