@@ -383,6 +383,7 @@ def test_a_hessian_has_the_dtype_of_its_function(structure, n):
     for _ in range(3):
         found = h(symgrad.ones(n, dtype=symgrad.float32))
         assert str(found.dtype).removeprefix("torch.") == "float32"
-        assert {t.dtype for row in two(symgrad.ones(n, dtype=symgrad.float32), symgrad.ones(n - 1, dtype=symgrad.float32)) for t in row} == {symgrad.float32}
+        x, y = symgrad.ones(n, dtype=symgrad.float32), symgrad.ones(n - 1, dtype=symgrad.float32)
+        assert {t.dtype for row in two(x, y) for t in row} == {symgrad.float32}
     for kind in (None, "auto", "local"):
         assert str(func.jacobian(lambda x: x[1:] * x[:-1], structure=kind)(symgrad.ones(n, dtype=symgrad.float32)).dtype).endswith("float32")

@@ -88,7 +88,7 @@ class Evaluation:
         return self if self.tracked or not mode.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
 
     def free(self, tree: Any) -> Any:
-        """Tensors of the function as they leave the transform: outside its graph, unless somebody follows it, and not in the memory of an argument."""
+        """Tensors of the function as they leave the transform: outside its graph, unless the result is tracked, and in memory of their own."""
         leaves, form = flatten(tree)
         return form.unflatten([_left(t, self.tracked) if isinstance(t, Tensor) else t for t in leaves])
 

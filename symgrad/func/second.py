@@ -178,4 +178,5 @@ class Program:
         for place, i, k in self._wanted:
             values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
         found = self._tape.run(values, self._found)
-        return _whole([np.zeros((self._count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], self._count)
+        count = self._count
+        return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)
