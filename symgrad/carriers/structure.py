@@ -11,6 +11,13 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, batch, unbatch
 
+__all__ = [
+    "add", "batch", "broadcast_to", "cat", "copy", "cumprod", "cumsum", "diag", "diagonal", "diagonal_place", "div", "dot", "einsum", "eye_like",
+    "flip", "getitem", "indicator", "matmul", "mm", "mul", "mv", "neg", "ones_like", "permute", "place", "pow", "prod", "put", "reshape", "roll",
+    "stack", "strided", "strided_add", "strided_put", "sub", "sum", "sum_to_size", "trace", "tril", "triu", "unbatch", "unfold", "view",
+    "zeros_like",
+]
+
 Axes = int | tuple[int, ...] | None
 float64 = np.dtype(np.float64)
 
