@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Output, Values
-from symgrad.autograd.engine import grad, read_traced
+from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.func.evaluation import Input, _repeated, following
-from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, record, watch, watched
+from symgrad.func.evaluation import Input, _repeated, following, recording
+from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, watched
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.passes import pushforward
 from symgrad.random import default_generator
-from symgrad.saved import changed
+from symgrad.saved import changed, read_traced
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
 
@@ -94,17 +94,6 @@ def _places(node: Node, count: int) -> list[Node]:
         return [node]
     places: list[Node] = [Output(node, k) for k in reversed(range(count))]  # a pullback comes to the newest one first
     return places[::-1]
-
-
-@contextlib.contextmanager
-def recording(enabled: bool, alone: bool = False) -> Iterator[None]:
-    """Record, or do not; `alone` keeps it from whoever watches this thread."""
-    before, watcher = record(enabled), watch(None if alone else mode.watcher)
-    try:
-        yield
-    finally:
-        watch(watcher)
-        record(before)
 
 
 def chance() -> tuple[int, dict[str, Any]]:

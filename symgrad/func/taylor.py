@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Output, Values
-from symgrad.autograd.engine import read_traced
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.func.curves import curve
-from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.graph import FREED, Link, Node, board
+from symgrad.func.evaluation import Evaluation, evaluate, named, owned
+from symgrad.graph import Link, Node, board
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.recording import NUMBERS, core
-from symgrad.saved import verify
+from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import LEAF
 
@@ -37,13 +36,6 @@ __all__ = ["derivatives", "directional_derivatives", "jet"]
 SHORT = 64  # nodes of a graph whose series are all kept
 
 # One pass over the graph
-
-
-def _read(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments."""
-    if node.args is None:
-        raise RuntimeError(FREED)
-    return node.value, node.args
 
 
 @functools.cache
@@ -67,7 +59,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
     """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple where a node has several."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
-    read = read_traced if tracked else _read
+    reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
     finished = _last_uses(ev)
     for node in ev.path:
@@ -77,13 +69,10 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if type(node) is Link:
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
-        written = node.sequence_nr < board.written
-        if written:
-            verify(node, tuple(p if p in known else None for p in parents))
-        y, args = read(node)
+        y, args = reading(node, tuple(p if p in known else None for p in parents))
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
-        if written:  # what a parent computed may have been written over, but the node has kept what it was
+        if node.sequence_nr < board.written:  # what a parent computed may have been written over, but the node has kept what it was
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)
@@ -183,13 +172,15 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     if ev.tracked:
         found = curve(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
         if found is not None:
-            return ev, [[*found]]
+            return ev, [owned(ev, found, [c for row in given for c in row])]
         paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
     else:
         paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))]
                  for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, asking)
-    return ev, [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
+    rows = [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
+    del known, paths
+    return ev, [owned(ev, row, [c for row in given for c in row]) for row in rows]
 
 
 def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
@@ -197,7 +188,7 @@ def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[floa
     row = []
     for k, f in enumerate(factors):
         t = terms[k] if k < len(terms) else numeric.zeros_like(y._value)
-        t = t * f if f != 1 else t.copy() if isinstance(t, np.ndarray) else t
+        t = t * f if f != 1 else t
         if ev.tracked:
             t = t if isinstance(t, Tensor) else wrap(t)
             row.append(wrap(t._value, Link(t._value, t._node, ev.nodes)))  # a derivative that is constant can be differentiated, too
@@ -250,7 +241,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
         raise ValueError("jet: give at least one primal")
     ev, rows = _carried(func, primals, series, len(series[0]), factorial_scaled,
                         lambda i, k: f"primals[{i}]" if k < 0 else f"series[{i}][{k}]", "jet")
-    return ev.free(ev.shape.unflatten(ev.outputs)), ev.shape.unflatten(rows)
+    return ev.returned(), ev.shape.unflatten(rows)
 
 
 def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
@@ -284,7 +275,7 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
         for i, each in enumerate(points):
             _single(each, words(i, -1), asking)
         ev, rows = _carried(func, points, [[each][:order] for each in along], order, True, words, asking)
-        return (ev.free(ev.shape.unflatten(ev.outputs)), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
+        return (ev.returned(), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
 
     return transformed
 
@@ -313,6 +304,6 @@ def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
             found = list(ev.outputs[0].shape) if ev.shape == LEAF else ev.shape
             raise ValueError(f"{asking}: {named(func)} must return a Tensor of the shape of x, {list(ev.inputs[0].shape)}, but it returned {found}; "
                              f"use jet or directional_derivatives for other functions")
-        return (ev.free(ev.outputs[0]), *rows[0])
+        return (ev.returned(), *rows[0])
 
     return transformed
