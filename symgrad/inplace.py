@@ -15,8 +15,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.dtypes import DTYPES
 from symgrad.copyslices import rebase
+from symgrad.dtypes import DTYPES
 from symgrad.geometry import address
 from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
 from symgrad.hooks import DETOURS, move_retained
