@@ -109,7 +109,8 @@ class TestStaleness:
 def test_ops_of_every_kind_meet_a_stale_view():
     ops = {"one": lambda v: v.sin(), "two": lambda v: v * v, "number": lambda v: 2 * v, "linear": lambda v: v.sum(), "product": lambda v: v @ v,
            "general": lambda v: v.clamp(0.0, 9.0), "view": lambda v: v.view(2, 1), "indexed": lambda v: v[[0, 1]],
-           "joined": lambda v: symgrad.cat([v, v]), "exp": lambda v: v.exp(), "large": lambda v: v.repeat(200).tanh(), "in place": lambda v: v.clone().mul_(v)}
+           "joined": lambda v: symgrad.cat([v, v]), "exp": lambda v: v.exp(), "large": lambda v: v.repeat(200).tanh(),
+           "in place": lambda v: v.clone().mul_(v)}
     for name, op in ops.items():
         gradients = []
         for written in (True, False):
