@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from symgrad.graph import Node, kept, mode, next_sequence, node_class
-from symgrad.hooks import DETOURS, move_retained
-from symgrad.op import REGISTRY
-from symgrad.tensor import Tensor, new
-from symgrad.views import Base, Stale, View, hidden, recast
+from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.storage.views import Base, Stale, View, hidden, recast
+from symgrad.engine.tensor import Tensor, new
+from symgrad.graph.node import Node, kept, mode, next_sequence, node_class
+from symgrad.graph.op import REGISTRY
 
 __all__ = ["rebase"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import versions
+from symgrad.engine.storage import versions
 
 
 def test_a_view_that_was_reshaped_in_place_is_written_where_it_stands():
@@ -128,7 +128,7 @@ def test_ops_of_every_kind_meet_a_stale_view():
 
 
 def test_geometry_of_views_that_are_not_plain_strides():
-    from symgrad.geometry import Geometry
+    from symgrad.types.strides import Geometry
 
     base = np.arange(24.0).reshape(4, 6).T[::2]
     view = base[:, 1:3]

@@ -1,0 +1,201 @@
+"""Version counters: which write changed an array's memory, when, and on whose line.
+
+Nothing is counted where a value is saved for a pullback. A write stamps the counter of the memory with its place in time, and a
+pullback asks only about nodes that are older than the newest write of all, so that a program without writes pays nothing.
+
+A node saves arrays, not tensors, so the counter must be found from an array. A NumPy array holds no attributes and has no hash, so the counters
+stand in a table by the identity of the array that owns the memory. The table holds nothing alive: an entry leaves with its array, by a weak
+reference whose callback is `dict.pop` itself. No Python code runs there, so it is atomic and no signal can arrive in it. NumPy scalars have no
+weak references; those that became arrays are kept with a bounded number of others.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+import weakref
+from collections import deque
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, raw
+from symgrad.graph.node import board, next_sequence
+from symgrad.types.strides import address
+
+__all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
+           "version", "written_since"]
+
+PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+REMEMBERED = 64  # writes of one array whose place in time is kept; older ones are only counted
+
+
+class Write(NamedTuple):
+    """One write: its place in time, the operation, and where in the user's code it stands."""
+
+    sequence_nr: int
+    operation: str
+    code: CodeType
+    instruction: int
+
+    @property
+    def line(self) -> str:
+        """The file, the line number and the text of the line."""
+        number = next((line for start, end, line in self.code.co_lines() if start <= self.instruction < end), None) or self.code.co_firstlineno
+        text = linecache.getline(self.code.co_filename, number).strip()
+        return f"{self.code.co_filename}:{number}" + (f": {text}" if text else "")
+
+
+class Counter:
+    """The version counter of one memory: how many writes there were, and the latest of them."""
+
+    __slots__ = ("count", "last", "writes", "owners", "bases")
+
+    def __init__(self) -> None:
+        self.count = self.last = 0  # the last write's place in time
+        self.writes = deque[tuple[int, str, CodeType, int]](maxlen=REMEMBERED)
+        self.owners: list[weakref.ref] = []  # the arrays that own the memory; more than one where a tensor was given other memory
+        self.bases: list[weakref.ref] = []  # the metadata of tensors with views on this memory, whose nodes a write makes stale
+
+    def own(self, root: np.ndarray) -> None:
+        """Count the writes into an array that owns its memory, as long as it lives."""
+        key = id(root)
+        self.owners = [r for r in self.owners if r() is not None] + [weakref.ref(root, functools.partial(_counters.pop, key))]
+
+    def notify(self, base: Any) -> None:
+        """Call `base.outdate()` at every write from now on, as long as the object lives."""
+        self.bases = [r for r in self.bases if r() is not None] + [weakref.ref(base)]
+
+
+class Alias:
+    """The memory of an array under another owner, so that its writes are counted by themselves: what `.data` is."""
+
+    __slots__ = ("base", "__array_interface__")
+
+    def __init__(self, array: np.ndarray):
+        self.base, self.__array_interface__ = array, array.__array_interface__
+
+    @classmethod
+    def of(cls, array: Any) -> Any:
+        """An array of the same elements in the same memory, which owns its own version.
+
+        Where the memory is one block, the new owner has all of it, so that views of it reach as far as before.
+        """
+        if isinstance(array, Batched):  # which nobody writes to
+            return array
+        root = owner(array)
+        block = root.flags.c_contiguous or root.flags.f_contiguous
+        out = np.asarray(cls(root if block else array))
+        if not block:
+            return out if out.dtype == array.dtype else out.view(array.dtype)
+        return np.ndarray(array.shape, array.dtype, out, (address(array) - address(root)) if array.size else 0, array.strides)
+
+
+_counters: dict[int, Counter] = {}
+_scalars: dict[int, tuple[Any, Counter]] = {}  # NumPy scalars that became arrays, which graphs may have saved
+_limit = 1024
+
+
+def owner(array: np.ndarray) -> np.ndarray:
+    """The array whose memory this one shows."""
+    base = array.base
+    while isinstance(base, np.ndarray):
+        array, base = base, base.base
+    return array
+
+
+def counter_of(array: np.ndarray) -> Counter:
+    """The counter of an array's memory, from now on if there was none."""
+    root = array if array.base is None else owner(array)
+    found = _counters.get(id(root))
+    if found is None:
+        found = Counter()
+        found.own(root)
+        found = _counters.setdefault(id(root), found)  # another thread may have made one meanwhile
+    return found
+
+
+def promote(scalar: Any) -> np.ndarray:
+    """A NumPy scalar as an array of no dimensions; who saved the scalar before is told of writes into the array."""
+    global _limit
+    array = np.array(scalar)
+    if len(_scalars) > _limit:
+        for key in list(_scalars):  # the keys alone: nothing is made meanwhile, so that no other thread has its turn
+            if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nobody else has it
+                _scalars.pop(key, None)
+        _limit = max(1024, 2 * len(_scalars))
+    _scalars[id(scalar)] = scalar, counter_of(array)
+    return array
+
+
+def user_frame(depth: int) -> FrameType:
+    """The nearest frame, from `depth` frames above the caller on, that is not this package's own."""
+    frame: Any = sys._getframe(depth + 1)
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+_others: set[str] = set()  # files that are not this package's
+
+
+def stamp(array: np.ndarray, operation: str) -> None:
+    """Count a write into the array's memory, which follows: what an interrupt leaves half done is counted, too."""
+    counter = _counters.get(id(array if array.base is None else owner(array)))
+    if counter is None:
+        counter = counter_of(array)
+    frame: Any = sys._getframe(2)
+    code = frame.f_code
+    if code.co_filename not in _others:
+        while code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+            frame = frame.f_back
+            code = frame.f_code
+        _others.add(code.co_filename)
+    now = next_sequence()
+    counter.writes.append((now, operation, code, frame.f_lasti))
+    counter.count += 1
+    board.written = counter.last = now
+    for reference in counter.bases:
+        if (base := reference()) is not None:
+            base.outdate()
+
+
+def _known(value: Any) -> Counter | None:
+    """The counter of an array's memory, or of a scalar that became an array; None where nothing was written."""
+    if type(value) is Batched:
+        value = raw(value)
+    if isinstance(value, np.ndarray):
+        return _counters.get(id(value if value.base is None else owner(value)))
+    entry = _scalars.get(id(value))
+    return None if entry is None else entry[1]
+
+
+def carry_over(old: np.ndarray, array: np.ndarray) -> None:
+    """Let an array that takes the place of another share its version: writes into either count for both."""
+    root, counter = owner(array), counter_of(old)
+    counter.own(root)
+    _counters[id(root)] = counter
+
+
+def version(value: Any) -> int:
+    """How often the memory was written."""
+    counter = _known(value)
+    return 0 if counter is None else counter.count
+
+
+def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | None:
+    """The first write after a place in time with the versions now and then; None if there was none."""
+    counter = _known(value)
+    if counter is None or counter.last <= sequence_nr:
+        return None
+    later = [write for write in list(counter.writes) if write[0] > sequence_nr]
+    return Write(*later[0]), counter.count, counter.count - len(later)
+
+
+def written_since(value: Any, sequence_nr: int) -> bool:
+    """Whether the memory was written after a place in time."""
+    counter = _known(value)
+    return counter is not None and counter.last > sequence_nr
