@@ -92,6 +92,8 @@ class Function(metaclass=_Meta):
         """The tangents of the outputs from those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
+    jvp.undefined = True  # type: ignore[attr-defined]  # a subclass that defines its own has no such mark
+
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """The outputs for a batch of arguments, and where their batch dimension is: `(outputs, out_dims)`, from `info.batch_size`,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import DETOURS, detour_of, move_retained
 from symgrad.engine.storage.versions import first_write_after, owner, tell
