@@ -19,9 +19,9 @@ from symgrad.reference.exact import FULL, Entry, Exact, agreement
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.template import NoFormula
+from symgrad.reports.labels import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.reports.labels import label
 from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
 
