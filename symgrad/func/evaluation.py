@@ -15,12 +15,12 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
-from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record, watch
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import LEAVES, Spec, flatten, names
-from symgrad.versions import owner
+from symgrad.engine.storage.versions import owner
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record, watch
+from symgrad.graph.op import Op
+from symgrad.types.trees import LEAVES, Spec, flatten, names
 
 __all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "own", "owned", "recording",
            "scalar"]
