@@ -17,7 +17,7 @@ from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.carriers.batched import batches
-from symgrad.copyslices import rebase
+from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, adopt, base_of, refuse_in_place
 from symgrad.engine.tensor import Tensor, wrap
@@ -92,6 +92,8 @@ class Function(metaclass=_Meta):
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    jvp.undefined = True  # type: ignore[attr-defined]  # a subclass that defines its own has no such mark
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:

@@ -15,10 +15,10 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.copyslices import rebase
 from symgrad.engine.hooks import DETOURS, move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
+from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import owner, stamp
 from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write

@@ -29,7 +29,7 @@ from symgrad.types.strides import address
 __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
            "version", "written_since"]
 
-PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with the separator at its end
 REMEMBERED = 64  # writes of one array whose place in time is kept; older ones are only counted
 
 

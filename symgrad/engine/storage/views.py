@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import DETOURS, move_retained
 from symgrad.engine.storage.versions import counter_of, owner, written_since
