@@ -145,3 +145,13 @@ def test_geometry_of_views_that_are_not_plain_strides():
 
 class Holder(symgrad.Tensor):
     """A tensor that can be given attributes."""
+
+
+@pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: t[:2].mul_(2), lambda t: t.__setitem__(0, 1.0), lambda t: t.t_(), lambda t: t.copy_(t + 1)])
+def test_the_error_for_a_changed_value_names_the_line_that_wrote_it(write):
+    x = symgrad.ones(3, requires_grad=True) * 1
+    y = (x * x).sum()
+    write(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
+        y.backward()
+    assert __file__ in str(raised.value)
