@@ -147,7 +147,8 @@ class Holder(symgrad.Tensor):
     """A tensor that can be given attributes."""
 
 
-@pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: t[:2].mul_(2), lambda t: t.__setitem__(0, 1.0), lambda t: t.t_(), lambda t: t.copy_(t + 1)])
+@pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: t[:2].mul_(2), lambda t: t.__setitem__(0, 1.0), lambda t: t.t_(),
+                                   lambda t: t.copy_(t + 1)])
 def test_the_error_for_a_changed_value_names_the_line_that_wrote_it(write):
     x = symgrad.ones(3, requires_grad=True) * 1
     y = (x * x).sum()
