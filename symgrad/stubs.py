@@ -1,4 +1,4 @@
-"""The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi`: what editors and type checkers know of the lifted functions, and their docstrings.
+"""The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi` of the lifted functions, and the file of their docstrings.
 
 `python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they are not what the registry
 gives now. A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
@@ -193,7 +193,7 @@ def _written_out(function: FunctionType) -> bool:
 def _package_stub() -> str:
     public = {name: member for name, member in vars(symgrad).items() if not name.startswith("_")}
     hidden = set(public) & set(vars(builtins))
-    imports = ["from symgrad.dtypes import DType", "from symgrad.tensor import Extreme, Integers, Number, TensorLike"]
+    imports = ["from symgrad.types.dtypes import DType", "from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
                for alias in node.names]
     imports += [f"from symgrad import {name} as {name}" for name in vars(symgrad)["_LAZY"]]
@@ -277,7 +277,7 @@ def stub_files() -> dict[Path, str]:
     >>> sorted(path.name for path in stub_files())
     ['__init__.pyi', 'documentation.txt', 'tensor.pyi']
     """
-    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "tensor.pyi": _tensor_stub(), STORE: _docstrings()}
+    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "engine" / "tensor.pyi": _tensor_stub(), STORE: _docstrings()}
 
 
 def main(arguments: list[str]) -> int:
