@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.carriers.batched import fills
 from symgrad.carriers.standing import Standing
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Dual", "DualCarrier"]
 

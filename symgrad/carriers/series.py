@@ -38,7 +38,7 @@ from symgrad.carriers.coefficients import (
     value,
 )
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["SeriesCarrier"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from symgrad.carriers import PROTOCOL
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["TaylorCarrier", "with_defaults"]
 
