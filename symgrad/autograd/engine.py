@@ -12,15 +12,16 @@ import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, batches, levels_of, new_level
-from symgrad.engine.hooks import DETOURS, Pullback, running
+from symgrad.carriers.batched import Batched, levels_of, new_level
+from symgrad.engine.hooks import DETOURS, Pullback
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
+from symgrad.graph.modes import in_mode, process, special, thread
+from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, upstream
 
 __all__ = ["backward", "grad", "one", "run"]
 
@@ -58,7 +59,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         node = y._node
-        if board.paused and not create_graph:
+        if special and not create_graph:
             y._escape()
         if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
@@ -86,25 +87,17 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
     """A pullback with whoever looks on: hooks, and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
-    detours: Any = None
-    before, outer, checks = record(create_graph), None, None
-    if DETOURS.data:  # type: ignore[attr-defined]
-        detours, outer, running.pullback = DETOURS, running.pullback, Pullback(seeds, wanted)
-    if board.anomaly is not None:
-        detours = checks = board.anomaly.checks(seeds)
-    try:
-        return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
-                        not retain, detours, deliver)
-    except Exception:
-        if checks is not None:
-            checks.failed()
-        raise
-    finally:
-        record(before)
-        if detours is not None:
-            running.pullback = outer
-        if checks is not None:
-            checks.close()
+    hooked = DETOURS.data  # type: ignore[attr-defined]
+    checks = None if process.anomaly is None else process.anomaly.checks(seeds)
+    detours = checks if checks is not None else DETOURS if hooked else None
+    with in_mode(grad=create_graph, checks=checks, pullback=Pullback(seeds, wanted) if hooked else thread.modes.pullback):
+        try:
+            return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
+                            not retain, detours, deliver)
+        except Exception:
+            if checks is not None:
+                checks.failed()
+            raise
 
 
 def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
@@ -280,16 +273,11 @@ def _batched(ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain
     if len(counts) > 1:
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                          f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
-    level, count, entered = new_level(), counts.pop(), batches.entered
-    batches.entered = (*entered, (level, count, "error"))
-    before = record(create_graph)
-    try:
+    level, count = new_level(), counts.pop()
+    with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, "error"))):
         found = grad(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,
                      create_graph, True, allow_unused, False, materialize_grads)
         out = [None if t is None else traced.unbatch(t, 0, level, count) for t in found]
-    finally:
-        record(before)
-        batches.entered = entered
     memory = [g._value for g in gs if g is not None]
     for i, t in enumerate(out):
         if t is not None and any(np.may_share_memory(t._value, other) for other in memory):

@@ -9,9 +9,10 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import set_grad_enabled
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, batches, new_level
+from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.modes import in_mode, thread
 
 __all__ = ["columns", "rows"]
 
@@ -38,14 +39,11 @@ def columns(ys: Tensors, xs: Tensors, create_graph: bool, push: Callable[..., Se
     """The blocks of a Jacobian, one batched pushforward for each input."""
     blocks: list[list[Tensor]] = [[] for _ in ys]
     for x in xs:
-        level, count, entered = new_level(), x.numel(), batches.entered
-        batches.entered = (*entered, (level, count, "error"))
-        try:
+        level, count = new_level(), x.numel()
+        with in_mode(batches=(*thread.modes.batches, (level, count, "error"))):
             pushed = push(ys, (x,), [wrap(Batched(_units(x)._value, level))], create_graph)
             with set_grad_enabled(create_graph):
                 found = [None if t is None else traced.unbatch(t, t.ndim, level, count) for t in pushed]
-        finally:
-            batches.entered = entered
         for block, y, t in zip(blocks, ys, found):
             block.append(_laid_out(t, (*y.shape, *x.shape), y, create_graph))
     return blocks

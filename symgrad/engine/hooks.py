@@ -6,7 +6,6 @@ A node without hooks knows nothing of them: they stand in one table beside the g
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import Leaf, Node, upstream
 
-__all__ = ["DETOURS", "NOTHING", "ZERO", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
+__all__ = ["DETOURS", "NOTHING", "ZERO", "Detour", "Pullback", "RemovableHandle", "detour_of"]
 
 Hook = Callable[..., Any]
 
@@ -143,13 +142,6 @@ class Pullback:
         return nodes if self.wanted is None else nodes & self.wanted
 
 
-class _Running(threading.local):
-    """The pullback of this thread that hooks are called in; None where there are none."""
-
-    pullback: Pullback | None = None
-
-
-running = _Running()
 DETOURS: weakref.WeakKeyDictionary[Node, Detour] = weakref.WeakKeyDictionary()
 _keys = itertools.count()
 

@@ -17,7 +17,7 @@ from symgrad.carriers.dual import Dual
 from symgrad.engine.hooks import NOTHING, ZERO
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
+from symgrad.graph.node import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, freed, upstream, writes
 
 __all__ = ["arguments", "call_rule", "pullback", "pullback_along", "pushforward", "replay"]
 
@@ -51,7 +51,7 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
             pending[node] = g
             if node.parents:
                 heappush(heap, (-node.sequence_nr, node))
-    written = board.written
+    written = writes.newest
     stops: Any = keep
     last: dict[Node, list[Node]] = {}
     if detours:
@@ -184,7 +184,7 @@ def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seed
     Cotangents of the nodes that `between` has and the path has not, the inputs, are returned.
     """
     pending: dict[Node, Any] = dict(seeds)
-    guarded, written = any([node.chooses for node in path]), board.written
+    guarded, written = any([node.chooses for node in path]), writes.newest
     for node in reversed(path):
         if node not in pending:
             continue

@@ -18,7 +18,8 @@ from symgrad.engine.saved import read
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.graph.node import GRADIENT, TRACKED, Node, board, mode
+from symgrad.graph.modes import DEFAULT, process, special, thread
+from symgrad.graph.node import GRADIENT, TRACKED, Node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.signature import form_of
 from symgrad.program.tape import Tape, Taped, TapingCarrier, _step, _taped
@@ -35,7 +36,7 @@ _taping = TapingCarrier()
 
 def unwatched(nodes: Iterable[Node]) -> bool:
     """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
-    if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
+    if process.anomaly is not None or special and (thread.modes.recorder is not DEFAULT or thread.modes.observers):
         return False
     return not DETOURS.data or not any([node in DETOURS for node in nodes])  # type: ignore[attr-defined]
 

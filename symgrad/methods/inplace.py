@@ -24,7 +24,8 @@ from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
-from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, next_sequence, node_class, released
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.operators import plain_index
 from symgrad.types.dtypes import DTYPES
@@ -43,7 +44,7 @@ def _asks(args: Any) -> bool:
 
 def _known(args: Any) -> bool:
     """Whether an operation on these is recorded, or at least in the shadow of a Function."""
-    flags = kept()
+    flags = thread.modes.recorder.flags
     return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
 
 
@@ -52,11 +53,11 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
-        if mode.grad and _asks((self, *others)):
+        if thread.modes.grad and _asks((self, *others)):
             refuse_in_place(self)
         x = self._array()
         p = self._node
-        for a in others if mode.grad else ():
+        for a in others if thread.modes.grad else ():
             if isinstance(a, Tensor):
                 a._node  # noqa: B018  a view that has no place in the graph any more says so first
         check_target(name, x, x.shape, x.dtype)
@@ -106,7 +107,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x = self._value
-        if type(x) is not np.ndarray or x.base is not None or board.paused or alpha is not None or rounding_mode is not None:
+        if type(x) is not np.ndarray or x.base is not None or special or alpha is not None or rounding_mode is not None:
             words = {"alpha": alpha, "rounding_mode": rounding_mode}
             return general(self, other, **{word: given for word, given in words.items() if given is not None})
         p = self._place
@@ -154,7 +155,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor) -> Tensor:
         x = self._value
-        if type(x) is not np.ndarray or x.base is not None or board.paused or x.dtype.kind != "f":
+        if type(x) is not np.ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
         p = self._place
         flags = 0 if p is None else p.flags & TRACKED
@@ -234,7 +235,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     Raises RuntimeError where the shapes do not broadcast, and for a leaf that requires grad.
     """
     source = src if isinstance(src, Tensor) else wrap(as_value(src))
-    if mode.grad and _asks((self, source)):
+    if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)
     return _assign(self, source, "copy_", _overwrite)
 
@@ -279,7 +280,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     source = value if isinstance(value, Tensor) else wrap(np.asarray(value, self._value.dtype)[()])
     if source.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
-    if mode.grad and _asks((self, source)):
+    if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)
     return _assign(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
 
@@ -287,7 +288,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @_method
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
-    if mode.grad and self.requires_grad:
+    if thread.modes.grad and self.requires_grad:
         refuse_in_place(self)
     x = self._array()
     check_target("zero_", x, x.shape, x.dtype, repeated=True)
@@ -318,11 +319,11 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             target = self if whole else self[index]  # type: ignore[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
-        if mode.grad and _asks((target, source)):
+        if thread.modes.grad and _asks((target, source)):
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
-    if mode.grad and _asks((self, source)):
+    if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)
     x = self._array()
     try:

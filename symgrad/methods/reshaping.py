@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import Base, Stale, View, as_strided, base_of, disown, hidden, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, View, as_strided, base_of, disown, refuse_in_place
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
-from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, make_node, mode
+from symgrad.graph.modes import thread
+from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.layout import UntypedStorage
 from symgrad.ops.rules import sizes
@@ -36,7 +37,7 @@ def _method(function: Any) -> Any:
 
 def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
     """The array and the node of a tensor that is about to change, if it may."""
-    if mode.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
+    if thread.modes.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
         refuse_in_place(self)
     x, p = self._array(), self._node
     refuse_inference(p)
@@ -66,8 +67,7 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     if node is not None:
         if base_of(self) is not None:
             self._view.renew(self)
-        if hidden():
-            mode.watcher.moved((self, place))
+        thread.modes.recorder.rebase((self, place))
         self._place = node
     return self
 
@@ -236,6 +236,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         step = tuple(math.prod(shape[i + 1:]) for i in range(len(shape))) if stride is None else stride
         value = as_strided(wrap(value), shape, step, storage_offset)._value
     flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
-    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and mode.grad else None
+    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and thread.modes.grad else None
     carry_over(x, value)
     return _become(self, value, node, "set_")

@@ -19,7 +19,8 @@ from symgrad.carriers import numeric
 from symgrad.engine.hooks import DETOURS, move_retained
 from symgrad.engine.storage.versions import counter_of, owner, written_since
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
-from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, make_node, mode, next_sequence
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, make_node, next_sequence, writes
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
@@ -89,7 +90,7 @@ class Base:
                     continue
                 view._place = Stale(reference, last)
                 if hidden():
-                    mode.watcher.outdated.append(reference)
+                    thread.modes.recorder.outdate(reference)
             self.views.discard(reference)
 
 
@@ -109,7 +110,7 @@ class View:
 
     def renew(self, view: Tensor) -> None:
         """Note that the view's node is, or will be, current."""
-        self.since = board.written
+        self.since = writes.newest
         self.family.add(ref(view))
 
     def forget_place(self) -> None:
@@ -151,15 +152,15 @@ class Stale(Node):
     def current(self, always: bool = False) -> Node | None:
         """The node that the view has now; where nothing is recorded there is none unless one is `always` made."""
         view = self.tensor()
-        if view is None or not (always or mode.grad or hidden()):
+        if view is None or not (always or thread.modes.grad or hidden()):
             return None
         meta, base = view._view, view._view.base
         parent, node = base._place, None
         if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not hidden():
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
         flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
-        if hidden() and not mode.grad:
-            flags = SHADOW * mode.watcher.known(parent)
+        if hidden() and not thread.modes.grad:
+            flags = SHADOW * thread.modes.recorder.knows(parent)
         if flags:
             node = reading(view._value, meta.family.array, parent, flags, meta.place(view._value))
             move_retained(view, self.last, node)
@@ -187,7 +188,7 @@ UnrecordedLeaf.__name__ = "AccumulateGrad"
 
 def hidden() -> bool:
     """Whether this thread runs the forward of a Function, after which tensors return to the places they had."""
-    return mode.watcher is not None and hasattr(mode.watcher, "moved")
+    return thread.modes.recorder.hides
 
 
 def base_of(t: Tensor) -> Tensor | None:
@@ -200,8 +201,8 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     meta, node = source._view, view._place
     if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
         return view  # nobody can write through either, as in an argument of a transform
-    if board.paused and not mode.grad:
-        made = INFERRED if mode.inference else NO_GRAD
+    if special and not thread.modes.grad:
+        made = INFERRED if thread.modes.inference else NO_GRAD
     base = source
     if type(meta) is View:
         base, made = meta.base, made or meta.made
@@ -330,7 +331,7 @@ def _quit(t: Tensor) -> None:
         t._former_leaf = ref(node)
     elif node is not None and node is not INFERENCE:
         node.flags |= DETACHED
-        board.written = next_sequence()
+        writes.newest = next_sequence()
     t._node = INFERENCE if node is INFERENCE else None
     if isinstance(t._view, Base):
         t._view.mixed = True
@@ -402,7 +403,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     view = np.ndarray(size, array.dtype, root, offset * item if all(size) else 0, tuple(s * item for s in stride))
     p = input._node
     node = None
-    if p is not None and p.flags & TRACKED and mode.grad:
+    if p is not None and p.flags & TRACKED and thread.modes.grad:
         node = reading(view, array, p, p.flags & TRACKED)
     return adopt(wrap(view, node), input)
 

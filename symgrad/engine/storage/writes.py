@@ -11,7 +11,8 @@ from symgrad.carriers.batched import Batched, Shape
 from symgrad.engine.saved import TYPES
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import INFERENCE, Node, board, mode
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import INFERENCE, Node
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.strides import address, dense, overlaps
 
@@ -51,7 +52,7 @@ class InferenceError(RuntimeError):
 
 def refuse_inference(node: Node | None) -> None:
     """Raise torch's error if the tensor at a node was made in inference mode, and is to be written outside of it."""
-    if node is INFERENCE and not mode.inference:
+    if node is INFERENCE and not thread.modes.inference:
         raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                              "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
@@ -82,8 +83,9 @@ def write(target: Any, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
     if type(target) is Batched or type(value) is Batched:
         raise _in_batch(name)
-    if board.paused and mode.writing is not None:
-        mode.writing(target)
+    if special:
+        for observer in thread.modes.observers:
+            observer.write(target)
     try:
         np.copyto(target, value, casting="unsafe")
     except ValueError as error:
@@ -99,15 +101,15 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     operands = [*args, *kwargs.values()]
-    for x in operands if mode.grad else ():
+    for x in operands if thread.modes.grad else ():
         if any(isinstance(t, Tensor) and t.requires_grad for t in (x if isinstance(x, (list, tuple)) else (x,))):
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                                f"requires grad.")
-    if out.requires_grad and mode.grad:
+    if out.requires_grad and thread.modes.grad:
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
     result = compute(*args, **kwargs)
-    if board.paused:
+    if special:
         result._escape()
     value = result._value
     target = out._array()
