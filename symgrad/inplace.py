@@ -18,7 +18,7 @@ from symgrad.carriers.structure import is_basic
 from symgrad.dtypes import DTYPES
 from symgrad.geometry import address
 from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
-from symgrad.hooks import DETOURS, move_retained
+from symgrad.hooks import move_retained
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY, Op
 from symgrad.operators import plain_index
@@ -32,7 +32,6 @@ from symgrad.writing import alike, check_target, refuse_inference, refuse_overla
 __all__ = ["augmented", "in_place"]
 
 OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
-HOOKED = DETOURS.data  # type: ignore[attr-defined]  # the table itself, which is asked at once whether it is empty
 UNARY = {"neg": np.negative}
 
 
@@ -135,7 +134,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         node.value = x
         node.flags = flags
         node.sequence_nr = next_sequence()
-        if HOOKED:
+        if board.hooked:
             move_retained(self, p, node)
         return self
 
@@ -172,7 +171,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         node.value = x
         node.flags = flags
         node.sequence_nr = next_sequence()
-        if HOOKED:
+        if board.hooked:
             move_retained(self, p, node)
         return self
 

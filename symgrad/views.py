@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.geometry import Geometry, address
 from symgrad.graph import DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, kept, make_node, mode, next_sequence, node_class
-from symgrad.hooks import DETOURS, detour_of, move_retained
+from symgrad.hooks import attach, hooks_of, move_hooks, move_retained, unhooked
 from symgrad.op import REGISTRY
 from symgrad.tensor import NOT_A_LEAF, Tensor, new, wrap
 from symgrad.versions import first_write_after, owner, tell
@@ -188,8 +188,8 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     kin = KIN.get(id(t))
     base = t if kin is None or kin.base is None else kin.base
     if base is not t:
-        if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
-            node.parents = (copy.copy(old), *node.parents[1:])
+        if old is not None and hooks_of(old) is not None:  # the hooks of a view stay with its old value, which nobody asks for now
+            node.parents = (unhooked(old), *node.parents[1:])
         node = _written(base, node, t, before)
     hidden = _hidden()
     if hidden:
@@ -287,9 +287,9 @@ def _current_node(view: Tensor) -> Node | None:
     if flags:
         node = _reading(view._value, KIN[id(base)].array, parent, flags, _place_of(view, base))
         if hasattr(view, "_retained"):
-            detour_of(node).retained = weakref.ref(view)
+            attach(node).retained = weakref.ref(view)
             if kin.before is not None and (old := kin.before()) is not None:
-                detour_of(old).retained = None
+                attach(old).retained = None
     view._node = node
     kin.since = board.written
     KIN[id(base)].fresh[id(view)] = kin.reference
@@ -375,10 +375,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _change(self: Tensor, requires_grad: bool) -> None:
     former = FORMER.get(id(self)) if requires_grad else None
     if requires_grad and isinstance(self._node, Unheard):
-        detour = DETOURS.pop(self._node, None)
+        unheard = self._node
         self._make_leaf(True)
-        if detour is not None:
-            DETOURS[self._node] = detour  # type: ignore[index]
+        move_hooks(unheard, self._node)  # type: ignore[arg-type]
     elif not requires_grad and isinstance(self._node, Unheard):
         pass  # it asks because its base does
     elif not requires_grad and type(self._node) is Leaf and self._node.symbol is None:

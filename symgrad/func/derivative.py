@@ -28,7 +28,7 @@ from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, reco
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph import Node, board, mode
 from symgrad.lift import traced
-from symgrad.passes import pullback_along, pushforward
+from symgrad.passes import pushforward
 from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, wrap
 
@@ -51,7 +51,7 @@ class Program(Walk):
         """The derivatives by the inputs, None for zero."""
         if self._steps is not None:
             return self._stepped(0)
-        found = pullback_along(numeric, self.path, self.between(range(self.count)), {self.root: one(self.root.value)})
+        found = self.pulled(numeric, one(self.root.value), range(self.count))
         return [found.get(end) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
@@ -89,7 +89,7 @@ class Program(Walk):
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = pullback_along(_dual, self.path, self.between(needs), {self.root: one(self.root.value)}, dual)
+        found = self.pulled(_dual, one(self.root.value), needs, dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
 
 

@@ -15,10 +15,9 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, TapingCarrier
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph import Node, board, record
-from symgrad.hooks import DETOURS
+from symgrad.graph import HOOKED, Node, board, record
 from symgrad.op import REGISTRY
-from symgrad.passes import pullback_along, pushforward
+from symgrad.passes import pullback, pushforward
 from symgrad.recording import NUMBERS
 from symgrad.saved import read, read_by, read_traced
 from symgrad.tensor import Tensor, wrap
@@ -61,7 +60,7 @@ def watched(ev: Evaluation) -> bool:
 
 def overseen(ev: Evaluation) -> bool:
     """Whether a hook or anomaly mode looks on."""
-    return board.anomaly is not None or bool(DETOURS.data) and any([node in DETOURS for node in ev.path])  # type: ignore[attr-defined]
+    return board.anomaly is not None or board.hooked and any([node.flags & HOOKED for node in ev.path])
 
 
 def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
@@ -76,7 +75,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: seed}, read_dual)  # type: ignore[dict-item]
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 

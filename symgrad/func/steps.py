@@ -14,11 +14,10 @@ from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.forms import form_of
-from symgrad.graph import GRADIENT, TRACKED, Node, board, mode
-from symgrad.hooks import DETOURS
+from symgrad.graph import GRADIENT, HOOKED, TRACKED, Node, board, mode
 from symgrad.lift import traced
 from symgrad.op import REGISTRY, Op
-from symgrad.passes import arguments, call_rule, pullback_along
+from symgrad.passes import arguments, call_rule, pullback
 from symgrad.recording import NUMBERS
 from symgrad.saved import read
 from symgrad.tensor import Tensor, wrap
@@ -37,7 +36,7 @@ def unwatched(nodes: Iterable[Node]) -> bool:
     """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
     if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
         return False
-    return not DETOURS.data or not any([node in DETOURS for node in nodes])  # type: ignore[attr-defined]
+    return not board.hooked or not any([node.flags & HOOKED for node in nodes])
 
 
 def _constant(x: Any) -> Any:
@@ -63,6 +62,10 @@ class Walk:
             if not out.isdisjoint(node.parents):
                 out.add(node)
         return out
+
+    def pulled(self, xp: Any, seed: Any, needs: Sequence[int], read: Any = None) -> dict[Node, Any]:
+        """The cotangents of some ends for one of the output."""
+        return pullback(xp, [(self.root, seed)], read, self.between(needs), ends=frozenset(self.ends))
 
     def replayed(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
         """The output, recorded again from other tensors at the ends; `call` does that for one node."""
@@ -147,7 +150,7 @@ class Steps:
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
         """The cotangents of some ends for one of the output."""
         walk = self.walk
-        found = pullback_along(self.carrier, walk.path, walk.between(needs), {walk.root: seed}, self._read)
+        found = walk.pulled(self.carrier, seed, needs, self._read)
         return [found.get(walk.ends[i]) for i in needs]
 
     def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import _own, one, run
+from symgrad.autograd.engine import one, own, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.func.derivative import gradient
@@ -16,7 +16,7 @@ from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.func.steps import unwatched
 from symgrad.graph import Link, record
 from symgrad.lift import traced
-from symgrad.passes import pullback_along, pushforward
+from symgrad.passes import pullback, pushforward
 from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import Spec, flatten, transpose
@@ -34,8 +34,11 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
-        out = pullback_along(numeric, ev.path, ev.between, dict(pairs))  # type: ignore[arg-type]
-        return [wrap(_own(out.pop(node), 2)) if node in out else finished(ev, x, None) for x, node in zip(ev.inputs, ev.nodes)]
+        out, found = pullback(numeric, pairs, wanted=ev.between), []  # type: ignore[arg-type]
+        for x, node in zip(ev.inputs, ev.nodes):
+            g = out.pop(node, None)
+            found.append(finished(ev, x, own(g)))
+        return found
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
