@@ -18,9 +18,9 @@ import numpy as np
 
 from symgrad.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node",
-           "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly",
-           "record", "released", "tied", "upstream", "watch", "watched"]
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
+           "Node", "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed",
+           "plainly", "record", "released", "tied", "upstream", "watch", "watched"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded

@@ -37,7 +37,8 @@ MARK = -math.inf, _mark  # an entry of a heap that comes before every node
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: Collection[Node] | None = None,
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
-             hooks: Callable[[Node], Any] | None = None, instrumented: bool = False, deliver: Callable[[Node, Any], None] | None = None) -> Cotangents:
+             hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
+             deliver: Callable[[Node, Any], None] | None = None) -> Cotangents:
     """Carry cotangents from the seeds down to the leaves: the transpose of the derivative, applied to the seeds.
 
     `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself. `wanted` limits the
@@ -92,7 +93,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         if read is not None or flags & RELEASED or written and node.sequence_nr < written or type(g) is not float64 and g.dtype.kind == "c":
             y, args = _values(xp, node, parents, read, g)
         else:
-            y, args = node.value, node.args
+            y, args = node.value, node.args  # type: ignore[assignment]
         if node.chooses:
             guarded = True
         broadcasts = node.broadcasts

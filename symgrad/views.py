@@ -6,7 +6,6 @@ until they are asked, and get one that reads them from the base. A tensor withou
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Sequence
 from typing import Any

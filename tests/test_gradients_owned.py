@@ -1,5 +1,6 @@
 """`.grad` is the tensor's own memory in the leaf's layout; sums into it are whole, whoever interrupts; many inputs cost no more than they are."""
 
+import gc
 import signal
 import sys
 import threading
@@ -79,13 +80,11 @@ def test_a_signal_handler_may_run_a_backward():
             (x * 2).sum().backward()
 
     before = signal.signal(signal.SIGALRM, handler)
-    rounds = 0
+    rounds = 2000
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
-        end = time.monotonic() + 1.0
-        while time.monotonic() < end:
+        for i in range(rounds):
+            signal.setitimer(signal.ITIMER_REAL, 1e-6 * (5 + i % 100))
             (x * 3).sum().backward()
-            rounds += 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -172,9 +171,9 @@ def test_hooks_elsewhere_cost_a_backward_nothing():
         x = leaf(1.0)
         best = float("inf")
         for _ in range(20):
-            start = time.perf_counter()
+            start = time.process_time()
             (x * 2).backward()
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     other = leaf(1.0)
@@ -189,9 +188,11 @@ def test_hooks_elsewhere_cost_a_backward_nothing():
 def test_derivatives_by_many_inputs_are_linear_in_their_number():
     def timed(n):
         xs = [leaf(1.0) for _ in range(n)]
-        start = time.perf_counter()
+        gc.disable()  # whose time depends on all that the process has
+        start = time.process_time()
         found = grad(sum(xs[1:], xs[0] * xs[0]), xs, create_graph=True)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
+        gc.enable()
         assert found[0].item() == 2.0 and all(g.item() == 1.0 and g.requires_grad for g in found[1:])
         zero = grad(found[1], [xs[1], xs[0]])  # the derivative of a constant derivative is zero, by each of the inputs
         assert [t.item() for t in zero] == [0.0, 0.0] and grad(found[0], xs[0])[0].item() == 2.0
