@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from symgrad.hooks import RemovableHandle
+from symgrad.engine.hooks import RemovableHandle
 from symgrad.nn.watching import Watch
 
 __all__ = ["Called"]

@@ -1,0 +1,333 @@
+"""Hooks: what users want to see, replace or keep of the cotangents that pass a node; and the sums that end in `.grad`.
+
+Hooks live in a slot of their node that is absent until one is registered, and the node's flags say so, so that a pullback asks only the
+nodes it visits. The garbage collector sees them: a hook may refer to its own tensor or node.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import threading
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.node import HOOKED, Leaf, Node, board, upstream
+
+__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "RemovableHandle", "accumulate", "attach", "hooks_of", "move_hooks",
+           "move_retained", "running", "unhooked"]
+
+Hook = Callable[..., Any]
+
+
+class _Placeholder:
+    """Stands for a cotangent that has no array: what is added to it takes its place, in memory of its own."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # so that arrays leave the addition to this class
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            return wrap(self + other._value, other._node)
+        return other.copy() if isinstance(other, np.ndarray) else other
+
+    __radd__ = __add__
+
+
+UNDEFINED = _Placeholder()  # an undefined gradient: a custom Function, or a hook on a node, returned None
+SYMBOLIC_ZERO = _Placeholder()  # the derivative is zero
+
+
+class Hooks:
+    """What is attached to one node: hooks on its output, hooks on the node itself, and the tensor that keeps its gradient."""
+
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retained", "metadata", "outlets")
+
+    def __init__(self) -> None:
+        self.tensor: OrderedDict[int, Hook]
+        self.pre: OrderedDict[int, Hook]
+        self.post: OrderedDict[int, Hook]
+        self.accumulated: OrderedDict[int, Hook]
+        self.tensor, self.pre, self.post, self.accumulated = OrderedDict(), OrderedDict(), OrderedDict(), OrderedDict()
+        self.retained: weakref.ref | None = None
+        self.metadata: dict[Any, Any] = {}
+        self.outlets: dict[int, weakref.ref] = {}  # the nodes of the outputs that have hooks of their own
+
+    def arrive(self, g: Any, needed: bool = True) -> Any:
+        """The cotangent after the hooks on the way in: a NumPy value, a Tensor where a graph of it is made, or UNDEFINED.
+
+        The node's own prehooks are called only if its pullback is `needed`.
+        """
+        shown = [_shown(c) for c in _parts(g)]
+        plain = not any(isinstance(c, Tensor) for c in _parts(g))
+        if self.tensor or self.retained is not None:
+            value = shown[0]
+            for hook in list(self.tensor.values()):
+                value = _replaced(value, hook(value), hook)
+            tensor = None if self.retained is None else self.retained()
+            if tensor is not None and value is not None:
+                accumulate(tensor, value.clone())  # type: ignore[attr-defined]
+            shown[0] = value
+        for k, outlet in sorted(self.outlets.items()):
+            if shown[k] is None and (node := outlet()) is not None:  # nothing arrived there, so its hooks were not called
+                for hook in list(node.hooks.tensor.values()):
+                    shown[k] = _replaced(shown[k], hook(shown[k]), hook)
+        for hook in list(self.pre.values()) if needed else ():
+            shown = _all_replaced(shown, hook(tuple(shown)), hook)
+        values = [c._value if plain and c is not None else c for c in shown]
+        return type(g)(values) if hasattr(g, "parts") else UNDEFINED if values[0] is None else values[0]
+
+    def leave(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
+        """The cotangents of the arguments after the node's own hooks."""
+        if not self.post:
+            return cotangents
+        plain = not any(isinstance(c, Tensor) for c in (*_parts(g), *cotangents))
+        given, shown = tuple(map(_shown, _parts(g))), list(map(_shown, cotangents))
+        for hook in list(self.post.values()):
+            shown = _all_replaced(shown, hook(tuple(shown), given), hook)
+        return tuple(c._value if plain and c is not None else c for c in shown)
+
+
+def _parts(g: Any) -> tuple[Any, ...]:
+    """The cotangents of all outputs of a node, None where there is none."""
+    return getattr(g, "parts", (None if g is UNDEFINED else g,))
+
+
+def _shown(c: Any) -> Tensor | None:
+    """A cotangent as hooks see it."""
+    return c if c is None or isinstance(c, Tensor) else wrap(c)
+
+
+def _name(hook: Hook) -> str:
+    return f"hook '{getattr(hook, '__name__', '<unknown>')}'"
+
+
+def _all_replaced(values: list[Tensor | None], found: Any, hook: Hook) -> list[Tensor | None]:
+    """The cotangents that a hook on a node leaves."""
+    if found is None:
+        return values
+    if not isinstance(found, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    if len(found) != len(values):
+        raise RuntimeError(f"{_name(hook)} has returned an incorrect number of values (got {len(found)}, but expected {len(values)})")
+    return [None if new is None else _replaced(old, new, hook) for old, new in zip(values, found)]
+
+
+def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
+    """The cotangent that a hook leaves."""
+    if found is None:
+        return value
+    if not isinstance(found, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+    if value is None:
+        return found
+    if found._value.dtype != value._value.dtype:
+        raise RuntimeError(f"{_name(hook)} has changed the type of value (was {value.type()} got {found.type()})")  # type: ignore[attr-defined]
+    if found._value.shape != value._value.shape:
+        raise RuntimeError(f"{_name(hook)} has changed the size of value: from {list(value.shape)} to {list(found.shape)}")
+    return found
+
+
+class Pullback:
+    """A pullback that runs: where it started, and which nodes it is limited to."""
+
+    __slots__ = ("seeds", "wanted", "__weakref__")
+
+    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None):
+        self.seeds, self.wanted = seeds, wanted
+
+    def reached(self) -> set[Node]:
+        """The nodes at which a cotangent arrives."""
+        nodes = set(upstream([node for node, _ in self.seeds], differentiable=True))
+        return nodes if self.wanted is None else nodes & self.wanted
+
+
+class _Running(threading.local):
+    """The pullback of this thread that hooks are called in; None where there are none."""
+
+    pullback: Pullback | None = None
+
+
+running = _Running()
+_keys = itertools.count()
+_attaching = threading.RLock()  # a signal handler may attach hooks, too
+
+
+def hooks_of(node: Node) -> Hooks | None:
+    """The hooks of a node, None if it has none."""
+    return getattr(node, "hooks", None) if node.flags & HOOKED else None
+
+
+def attach(node: Node) -> Hooks:
+    """The hooks of a node, made if there are none."""
+    with _attaching:
+        found = hooks_of(node)
+        if found is None:
+            found = node.hooks = Hooks()
+            node.flags |= HOOKED
+            board.hooked = True
+            if node.outlet is not None:
+                attach(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
+        return found
+
+
+def unhooked(node: Node) -> Node:
+    """A copy of a node that leaves its hooks behind."""
+    twin = copy.copy(node)
+    twin.flags, twin.hooks = twin.flags & ~HOOKED, None
+    return twin
+
+
+def move_hooks(old: Node, new: Node) -> None:
+    """Let a node take the hooks of another whose place it takes."""
+    hooks = hooks_of(old)
+    if hooks is not None:
+        new.hooks, old.hooks = hooks, None
+        new.flags |= HOOKED
+
+
+class RemovableHandle:
+    """Takes a hook away again with `remove()`, or at the end of a `with` block. It does not keep the hook alive."""
+
+    def __init__(self, hooks: OrderedDict[int, Any], hook: Hook, first: bool = False):
+        self.id = next(_keys)
+        self._hooks = weakref.ref(hooks)
+        hooks[self.id] = hook
+        if first:
+            hooks.move_to_end(self.id, last=False)
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.remove()
+
+
+def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:
+    def register(self: Node, fn: Hook) -> RemovableHandle:
+        return RemovableHandle(getattr(attach(self), kind), fn)
+
+    register.__doc__ = doc
+    return register
+
+
+Node.register_hook = _of_node("post", "Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs.")  # type: ignore[attr-defined]
+Node.register_prehook = _of_node("pre", "Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs.")  # type: ignore[attr-defined]
+Node.metadata = property(lambda self: attach(self).metadata, doc="A dictionary for whatever a user wants to note at the node.")  # type: ignore[attr-defined]
+
+
+def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Call hook(grad) each time the gradient of this tensor is computed; what it returns, if anything, replaces the gradient.
+
+    Raises RuntimeError for a tensor that does not require a gradient.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: 10 * grad)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor(60.)
+    >>> handle.remove()
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    assert self._node is not None
+    return RemovableHandle(attach(self._node).tensor, hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Call hook(tensor) after a gradient was added to the `.grad` of this leaf.
+
+    Raises RuntimeError for a tensor that is no leaf, or does not require a gradient.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if not isinstance(self._node, Leaf):
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(attach(self._node).accumulated, hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this computed tensor in its `.grad`, as a leaf does.
+
+    Raises RuntimeError for a tensor that does not require a gradient.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True)
+    >>> y = x * x
+    >>> y.retain_grad()
+    >>> (2 * y).backward()
+    >>> y.grad
+    tensor(2.)
+    """
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if not self._leaf_so_far() and not self.retains_grad:  # type: ignore[attr-defined]
+        assert self._node is not None
+        attach(self._node).retained = weakref.ref(self)
+        self._retained = True
+
+
+def move_retained(tensor: Tensor, old: Node | None, new: Node | None) -> None:
+    """A tensor that keeps its gradient got another node by an in-place operation: it keeps the gradient of the new value."""
+    hooks = None if old is None else hooks_of(old)
+    if hooks is not None and new is not None and hooks.retained is not None and hooks.retained() is tensor:
+        attach(new).retained, hooks.retained = hooks.retained, None
+
+
+def _retains_grad(self: Tensor) -> bool:
+    return hasattr(self, "_retained")
+
+
+Tensor.register_hook = register_hook  # type: ignore[attr-defined]
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
+Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]
+Tensor.retains_grad = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")  # type: ignore[attr-defined, assignment]
+
+
+# Accumulation
+
+_accumulating = threading.RLock()
+_waiting = deque[tuple[Tensor, Any]]()
+_adding = False
+
+
+def accumulate(t: Tensor, g: Any) -> None:
+    """Add a cotangent to the `.grad` of a tensor: a NumPy value, which is added in place, or a Tensor, which is added in a new one.
+
+    The first one becomes `.grad`, so its memory must be nobody else's. Threads take turns. A signal handler or a finalizer that runs a backward
+    while its own thread is in here leaves its cotangent to that, so that no sum is lost and nobody waits for himself.
+    """
+    global _adding
+    with _accumulating:
+        _waiting.append((t, g))
+        while _waiting and not _adding:
+            try:
+                _adding = True
+                _add(*_waiting.popleft())
+            finally:
+                _adding = False
+
+
+def _add(t: Tensor, g: Any) -> None:
+    old = getattr(t, "_grad", None)
+    if old is None:
+        t._grad = g if isinstance(g, Tensor) else wrap(g)
+    elif isinstance(g, Tensor):
+        t._grad = old + g
+    else:
+        array = old._array()
+        array += g
+        stamp(array, "backward")
