@@ -15,13 +15,13 @@ from symgrad.carriers.batched import Batched, batches, levels_of, new_level
 from symgrad.engine.hooks import Pullback, accumulate, hooks_of, running
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
-from symgrad.engine.storage.views import Unheard
+from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, tied, upstream
 from symgrad.types.strides import dense
 
-__all__ = ["backward", "grad", "one", "own", "run"]
+__all__ = ["backward", "grad", "one", "run"]
 
 ONE = np.float64(1.0)
 
@@ -59,7 +59,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
         node = y._node
         if board.paused and not create_graph:
             y._escape()
-        if node is None or not node.flags & GRADIENT or isinstance(node, Unheard):
+        if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
                                f"requires_grad=True and compute it outside no_grad()")
         if g is None:
@@ -122,15 +122,16 @@ def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozense
     return frozenset(wanted)
 
 
-def own(g: Any, like: Any = None) -> Any:
+def _own(g: Any, like: Any = None) -> Any:
     """A cotangent that a local variable of the caller refers to, as memory that nothing else refers to, copied only if it must be.
 
     It has the layout of `like`, if that fills its memory, and else that of a contiguous array.
     """
+    alone = sys.getrefcount(g) <= 3  # the variable, the argument here, and that of `getrefcount`
     if not isinstance(g, np.ndarray):
-        return g
+        return g if alone or not isinstance(g, np.generic) else g.copy()
     packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)
-    if g.base is None and sys.getrefcount(g) <= 3 and g.flags.writeable:  # the variable, the argument here, and that of `getrefcount`
+    if alone and g.base is None and g.flags.writeable:
         if like is None or (g.flags.c_contiguous if not packed else dense(g) and g.strides == like.strides):
             return g
     out = np.empty_like(like, g.dtype) if packed else np.empty(g.shape, g.dtype)
@@ -169,7 +170,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if create_graph:
             accumulate(t, _linked(g, t, [node]))
             return
-        accumulate(t, np.zeros_like(t._value) if g is None else own(g, t._value))
+        accumulate(t, np.zeros_like(t._value) if g is None else _own(g, t._value))
         if node.flags & NAMED:
             t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 
@@ -186,7 +187,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
-        if node not in delivered and not isinstance(node, Unheard):
+        if node not in delivered and not isinstance(node, UnrecordedLeaf):
             give(t, node, out.pop(node, None))
 
 
@@ -195,7 +196,7 @@ def _linked(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
     if g is None:
         return wrap(value := np.zeros_like(x._value), Link(value, None, inputs))
     held = g._value
-    value = own(held, x._value)
+    value = _own(held, x._value)
     return wrap(value, Link(value, g._node, inputs))
 
 
@@ -237,12 +238,12 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     tie = tied(nodes) if create_graph else ()  # type: ignore[arg-type]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):
-        if node in out and not isinstance(node, Unheard):
+        if node in out and not isinstance(node, UnrecordedLeaf):
             g = out[node]
             if create_graph:
                 results.append(_linked(g, x, tie))
                 continue
-            result = wrap(np.zeros_like(x._value) if g is None else own(g))
+            result = wrap(np.zeros_like(x._value) if g is None else _own(g))
             if node.flags & NAMED:
                 result._formula = [(seeds, node)]
             results.append(result)
