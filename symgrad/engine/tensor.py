@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
-from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote, version
+from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote
 from symgrad.graph.node import Leaf, Node, board, mode
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 
@@ -126,11 +126,6 @@ class Tensor:
         return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
 
     @property
-    def _version(self) -> int:
-        """How often the memory was written in place."""
-        return version(self._value)
-
-    @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, after `backward`; None before."""
         try:
@@ -223,10 +218,6 @@ class Tensor:
         return np.array(array, dtype=dtype, copy=copy)
 
     # Asking about the value
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one dimension."""
-        return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
         """The number of dimensions."""

@@ -17,12 +17,15 @@ import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import DETOURS, detour_of, move_retained
 from symgrad.engine.storage.versions import first_write_after, owner, tell
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor, new, wrap
 from symgrad.graph.node import DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, kept, make_node, mode, next_sequence, node_class
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
 __all__ = ["KIN", "Kin", "adopt", "as_strided", "base_of", "CUSTOM", "MANY", "Unheard", "own", "rebase", "refuse_in_place"]
+
+METHODS = MethodTable()
 
 ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
@@ -319,7 +322,7 @@ def _settled_node(self: Tensor) -> Node | None:
     return _current_node(self) if mode.grad or _hidden() else None
 
 
-Tensor._settled_node = _settled_node  # type: ignore[attr-defined]
+METHODS["_settled_node"] = _settled_node
 
 
 def detach_(self: Tensor) -> Tensor:
@@ -354,9 +357,9 @@ def _quit(t: Tensor) -> None:
 
 
 FORMER: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
-Tensor.detach_ = detach_  # type: ignore[attr-defined]
-Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined, assignment]
-Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
+METHODS["detach_"] = detach_
+METHODS["_base"] = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")
+METHODS["_is_view"] = lambda self: base_of(self) is not None
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -437,11 +440,10 @@ def up_to_date(self: Tensor) -> Node | None:
     return self._node if _has_node(self) or id(self) not in KIN else _current_node(self)
 
 
-Tensor._up_to_date = up_to_date  # type: ignore[attr-defined]
-Tensor._asks_though_outdated = lambda self: KIN[id(self)].asked or KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined, union-attr]
-Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
-Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined, assignment]
-Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
+METHODS["_up_to_date"] = up_to_date
+METHODS["_asks_though_outdated"] = lambda self: KIN[id(self)].asked or KIN[id(self)].source is not None or self._base.requires_grad
+METHODS["_leaf_so_far"] = leaf_so_far
+METHODS["output_nr"] = property(_output_nr)
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -472,4 +474,4 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return adopt(wrap(view, node), input)
 
 
-Tensor.as_strided = as_strided  # type: ignore[attr-defined, assignment]
+METHODS["as_strided"] = as_strided
