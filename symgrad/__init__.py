@@ -116,6 +116,7 @@ from symgrad.methods.predicates import (
 from symgrad.methods.printing import get_printoptions, set_printoptions
 from symgrad.public import METHODS as _METHODS
 from symgrad.public import tensor
+from symgrad.types import return_types
 from symgrad.types.devices import FORMATS as _FORMATS
 from symgrad.types.devices import LAYOUTS as _LAYOUTS
 from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
