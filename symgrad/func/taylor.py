@@ -77,7 +77,8 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)
         else:
-            known[node] = carrier.apply(op, tensors, args[count:], _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y)
+            first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
+            known[node] = carrier.apply(op, tensors, args[count:], first=first)
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
@@ -114,13 +115,13 @@ def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: An
     tangents = [x.terms[1] if order and type(x) is Series and len(x.terms) > 1 else None for x in series]
     tangents = [np.float64(t) if type(t) is float else t for t in tangents]
     try:
-        found = node.op.jvp(carrier.xp, tangents, y, args) if order else None
+        found = node.op.jvp(carrier.base, tangents, y, args) if order else None
     except NotImplementedError as error:
         raise NotImplementedError(f"{asking}: the custom Function {name} has no jvp; give it a static method jvp(ctx, *tangents), or write it with "
                                   f"symgrad's operations") from error
     if not node.many:
         return carrier.polynomial([y] if found is None else [y, found])
-    values = _outputs(node.value, node) if carrier.xp is traced else y
+    values = _outputs(node.value, node) if carrier.base is traced else y
     return tuple(carrier.polynomial([v] if t is None else [v, t]) for v, t in zip(values, found or (None,) * len(values)))
 
 
