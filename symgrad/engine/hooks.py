@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.storage.versions import stamp
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import HOOKED, Leaf, Node, board, upstream
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "RemovableHandle", "accumulate", "attach", "hooks_of", "move_hooks",
            "move_retained", "running", "unhooked"]
+
+METHODS = MethodTable()
 
 Hook = Callable[..., Any]
 
@@ -291,10 +294,10 @@ def _retains_grad(self: Tensor) -> bool:
     return hasattr(self, "_retained")
 
 
-Tensor.register_hook = register_hook  # type: ignore[attr-defined]
-Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
-Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]
-Tensor.retains_grad = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")  # type: ignore[attr-defined, assignment]
+METHODS["register_hook"] = register_hook
+METHODS["register_post_accumulate_grad_hook"] = register_post_accumulate_grad_hook
+METHODS["retain_grad"] = retain_grad
+METHODS["retains_grad"] = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")
 
 
 # Accumulation
