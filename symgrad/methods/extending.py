@@ -51,8 +51,6 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
             REGISTRY[name] = before
         raise
     _own[name] = names
-    if "usage" not in rest:  # what stands there is how ops of symgrad are called
-        function.__doc__ = (function.__doc__ or "").partition("\n\n>>> ")[0]
     function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # where pickle finds it, if it has its own name there
     return function
 
