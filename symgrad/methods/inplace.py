@@ -18,7 +18,7 @@ from symgrad.carriers.structure import is_basic
 from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
-from symgrad.engine.storage.copyslices import rebase
+from symgrad.engine.storage.copyslices import interrupt, rebase
 from symgrad.engine.storage.versions import owner, stamp
 from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
@@ -88,13 +88,19 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
         base = base_of(self)
         if base is not None and not _known((base,)):
             before = base._value.copy()
+    if node is None:
+        write(x, result._value, name)
+        return self
     since = next_sequence()
-    write(x, result._value, name)
-    if node is not None:
+    try:
+        write(x, result._value, name)
         if not isinstance(node, Leaf) and node.value is result._value:
             node.value = x
             node.sequence_nr = since if alias else next_sequence()
         rebase(self, old, node, before)
+    except BaseException:
+        interrupt(self)
+        raise
     return self
 
 
@@ -130,14 +136,19 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         if self._view is not None or type(p) is Leaf:
             return general(self, other)
         old = x.copy() if p is None or first or second and q is not None else released(x)
-        call(x, z, x)
-        stamp(x, name)
-        self._place = node = make()
+        node = make()
         node.args = old, z
         node.parents = p, q
         node.value = x
         node.flags = flags
+        stamp(x, name)
         node.sequence_nr = next_sequence()
+        try:
+            call(x, z, x)
+            self._place = node
+        except BaseException:
+            interrupt(self)
+            raise
         if board.hooked:
             move_retained(self, p, node)
         return self
@@ -163,18 +174,23 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         if flags and (self._view is not None or type(p) is Leaf) or p is INFERENCE:
             return general(self)
         if not flags:
-            call(x, x)
             stamp(x, name)
+            call(x, x)
             return self
         old = x.copy() if first else released(x)
-        call(x, x)
-        stamp(x, name)
-        self._place = node = make()
+        node = make()
         node.args = (old,)
         node.parents = (p,)
         node.value = x
         node.flags = flags
+        stamp(x, name)
         node.sequence_nr = next_sequence()
+        try:
+            call(x, x)
+            self._place = node
+        except BaseException:
+            interrupt(self)
+            raise
         if board.hooked:
             move_retained(self, p, node)
         return self
