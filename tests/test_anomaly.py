@@ -13,7 +13,8 @@ import symgrad
 from symgrad import autograd
 from symgrad.autograd.anomaly import NonFiniteGradient
 from symgrad.autograd.causes import RECORDS
-from symgrad.graph.modes import process, special, thread
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import all_threads
 
 pytestmark = [pytest.mark.filterwarnings("ignore:Error detected in"), pytest.mark.filterwarnings(r"ignore:\s*Previous calculation"),
               pytest.mark.filterwarnings("ignore::RuntimeWarning")]
@@ -364,7 +365,7 @@ def test_nothing_is_left_when_the_mode_is_off():
         with symgrad.no_grad():
             assert (x * x).grad_fn is None
         y.sum().backward()
-    assert not special and thread.modes.plain and process.anomaly is None
+    assert not special and thread.modes.plain and all_threads.anomaly is None
     assert (x * x).grad_fn not in RECORDS
     del y
     gc.collect()

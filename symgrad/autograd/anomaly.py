@@ -1,7 +1,7 @@
 """Anomaly mode: which operation, on whose line, made a gradient NaN.
 
 While the mode is on, every node that is recorded gets a note of the line that called it, and every pullback looks at each cotangent.
-A pullback knows nothing of this: every node has a detour then, as if it had hooks.
+The pullback asks about every node then as if it had hooks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled, whole
-from symgrad.engine.hooks import DETOURS, NOTHING, ZERO, Detour
+from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.modes import Modes, Recorder, Scope, SetAtOnce, in_mode, process, thread, turn_hot_path_off
-from symgrad.graph.node import Node, upstream
+from symgrad.graph.modes import Modes, Recorder, Scope, SetAtOnce, in_mode, thread, turn_hot_path_off
+from symgrad.graph.node import Node, all_threads
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
            "set_detect_anomaly"]
@@ -60,7 +60,7 @@ def recording_lines() -> in_mode:
     True
     """
     observers = thread.modes.observers
-    return in_mode(observers=observers if process.anomaly is not None or LINES in observers else (*observers, LINES))
+    return in_mode(observers=observers if all_threads.anomaly is not None or LINES in observers else (*observers, LINES))
 
 
 class Anomaly(Lines):
@@ -70,22 +70,23 @@ class Anomaly(Lines):
         self.check_nan, self.check_inf = check_nan, check_inf
 
     def checks(self, seeds: Sequence[tuple[Node, Any]]) -> Checks:
-        """The detours of a pullback that starts at these seeds."""
+        """The checks of a pullback that starts at these seeds."""
         return Checks(self, seeds)
 
 
-class Checks(dict[Node, Any]):
-    """A detour for each node that a pullback may come to, and what they find."""
+class Checks:
+    """What the checks of one pullback find."""
 
     def __init__(self, anomaly: Anomaly, seeds: Sequence[tuple[Node, Any]]):
-        super().__init__((node, detour) for node, detour in list(DETOURS.items()) if not node.parents)
         self.anomaly, self.seeds = anomaly, {node for node, _ in seeds}
         self.guarded = False
         self.causes: dict[Node, Cause] = {}  # why the cotangent that arrives at a node is not finite
         self.node: Node | None = None  # at which the pullback is
-        for node in upstream([node for node, _ in seeds], differentiable=True):
-            if node.parents:
-                self[node] = _Check(self, node, DETOURS.get(node))
+
+    def hooks_of(self, node: Node) -> Any:
+        """What the pullback calls at a node: the hooks of a leaf, and at other nodes checks around them."""
+        hooks = hooks_of(node)
+        return _Check(self, node, hooks) if node.parents else hooks
 
     def failed(self) -> None:
         """Warn of the operation whose pullback failed, and of what that was computed for."""
@@ -113,11 +114,11 @@ class Checks(dict[Node, Any]):
 
 
 class _Check:
-    """The detour of one node: its hooks, if it has any, and a look at each cotangent."""
+    """The hooks of one node, if it has any, and a check of each cotangent."""
 
     __slots__ = ("checks", "node", "hooks")
 
-    def __init__(self, checks: Checks, node: Node, hooks: Detour | None):
+    def __init__(self, checks: Checks, node: Node, hooks: Hooks | None):
         self.checks, self.node, self.hooks = checks, node, hooks
 
     def arrive(self, g: Any, needed: bool = True) -> Any:
@@ -165,7 +166,7 @@ def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
 
 def _value(c: Any) -> Any:
     """The numbers of a cotangent, of all members of a batch; those that are none of NumPy's pass for finite."""
-    if hasattr(c, "parts") or c is NOTHING or c is ZERO:  # of outputs that are looked at one by one, or no numbers at all
+    if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # of outputs that are looked at one by one, or no numbers at all
         return 0.0
     return whole(c._value if isinstance(c, Tensor) else c)
 
@@ -193,7 +194,7 @@ class _Setting(Scope):
 
     def _write(self, state: _Settings, entered: Any) -> None:
         global _settings
-        _settings, process.anomaly, Modes.plain, self._entered = state, state.anomaly, state.anomaly is None, entered
+        _settings, all_threads.anomaly, Modes.plain, self._entered = state, state.anomaly, state.anomaly is None, entered
 
     def _changed(self, state: _Settings) -> _Settings:
         return _Settings(**self.fields)

@@ -30,7 +30,7 @@ from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
 from symgrad.func.evaluation import Input, _repeated, following, recording
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import NAMED, SHADOW, TRACKED, Node, node_class, writes
+from symgrad.graph.node import NAMED, SHADOW, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
 __all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
@@ -302,7 +302,7 @@ def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangent
 
 def unwritten(values: Sequence[Any], since: int) -> None:
     """Raise for a tensor that was written in place since then."""
-    for t in values if writes.newest > since else ():
+    for t in values if all_threads.written > since else ():
         if isinstance(t, Tensor) and (found := first_write_after(t._value, since)) is not None:
             raise changed(t._value, *found, t._node)
 

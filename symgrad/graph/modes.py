@@ -11,10 +11,10 @@ import threading
 import weakref
 from typing import Any
 
-from symgrad.graph.node import NAMED, TRACKED, Node, make_node
+from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "observed", "process", "special", "thread", "turn_hot_path_off"]
+__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "observed", "special", "thread", "turn_hot_path_off"]
 
 special: set[weakref.ref[Any]] = set()  # empty: every thread records by the hot path
 
@@ -109,14 +109,7 @@ class _Thread(threading.local):
                   saving_refused=None, pullback=None, checks=None, reading=None, pushing=None)
 
 
-class _Process:
-    """What all threads share."""
-
-    anomaly: Any = None  # the observer that is anomaly mode, while that is on
-
-
 thread = _Thread()
-process = _Process()
 
 
 class Scope:
@@ -233,6 +226,6 @@ def observed(node: Any) -> Any:
     if node is not None:
         for observer in thread.modes.observers:
             observer.observe(node)
-        if process.anomaly is not None:
-            process.anomaly.observe(node)
+        if all_threads.anomaly is not None:
+            all_threads.anomaly.observe(node)
     return node

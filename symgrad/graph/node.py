@@ -13,25 +13,28 @@ import weakref
 from collections.abc import Container, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node",
-           "Released", "freed", "make_node", "next_sequence", "node_class", "released", "upstream", "writes"]
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
+           "Node", "Released", "all_threads", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED = 1, 2, 4, 8, 16, 32
+GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count(1).__next__
 
 
-class _Writes:
-    """The place in time of the newest write into the memory of a tensor, in any thread."""
+class _AllThreads:
+    """What all threads share."""
 
-    __slots__ = ("newest",)
+    written = 0  # the place in time of the newest write into the memory of a tensor
+    hooked = False  # whether a hook was ever attached to a node
+    anomaly: Any = None  # anomaly mode, while it is on: a recorder, as whose observer each thread has it
 
 
-writes = _Writes()
-writes.newest = 0
+all_threads = _AllThreads()
 
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
@@ -90,10 +93,10 @@ class Node:
 
     `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
     tensors (None for a constant), `value` what came out. `flags` says why the node was recorded: GRADIENT because a leaf
-    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up.
+    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up, HOOKED once `hooks` is there.
     """
 
-    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "__weakref__")
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
@@ -108,6 +111,7 @@ class Node:
     value: Any
     sequence_nr: int
     flags: int
+    hooks: Any
 
     @property
     def requires_grad(self) -> bool:
@@ -257,6 +261,14 @@ class Link(Node):
 
 
 Link.__name__ = Link.__qualname__ = "ConstantBackward0"
+
+
+def tied(inputs: Sequence[Node]) -> Sequence[Node]:
+    """What the derivatives by these inputs are linked to: one node for all of them, so that n derivatives have n edges and not n²."""
+    return inputs if len(inputs) < 2 else (Link(_ZERO, None, inputs),)
+
+
+_ZERO = np.float64(0.0)
 
 
 _classes: dict[tuple[Op, bool], type[Node]] = {}

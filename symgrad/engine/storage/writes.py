@@ -86,11 +86,10 @@ def write(target: Any, value: Any, name: str) -> None:
     if special:
         for observer in thread.modes.observers:
             observer.write(target)
-    try:
-        np.copyto(target, value, casting="unsafe")
-    except ValueError as error:
-        raise RuntimeError(f"{name}: {error}; clone() the tensor first") from None
+    if not target.flags.writeable:
+        raise RuntimeError(f"{name}: the memory of this tensor is read-only; clone() the tensor first")
     stamp(target, name)
+    np.copyto(target, value, casting="unsafe")
 
 
 def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
