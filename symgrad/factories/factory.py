@@ -75,8 +75,8 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
             warnings.warn(warned, UserWarning, stacklevel=4)
         array = resized(array, value.shape)
         out._rebind(array)
-    array[...] = value.astype(array.dtype, copy=False)
     stamp(array, name)
+    array[...] = value.astype(array.dtype, copy=False)
     return out
 
 

@@ -19,9 +19,9 @@ from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
 from symgrad.engine.storage.copyslices import interrupt, rebase
-from symgrad.engine.storage.versions import owner, stamp
-from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
-from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.storage.views import base_of, refuse_in_place
+from symgrad.engine.storage.writes import alike, check_memory, check_result, refuse_inference, refuse_overlap, write
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
@@ -30,7 +30,6 @@ from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, ne
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.operators import plain_index
 from symgrad.types.dtypes import DTYPES
-from symgrad.types.strides import address
 
 __all__ = ["augmented", "in_place"]
 
@@ -62,7 +61,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
         for a in others if thread.modes.grad else ():
             if isinstance(a, Tensor):
                 a._node  # noqa: B018  a view that has no place in the graph any more says so first
-        check_target(name, x, x.shape, x.dtype)
+        check_memory(name, x)
         alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
         for a in others:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
@@ -70,7 +69,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
                 alias |= a is self or np.may_share_memory(x, a._value)
         known = _known((self, *others))
         result = (recorded if recorded is not None and known else function)(wrap(x.copy() if known else x, p), *args, **kwargs)
-        check_target(name, x, result._value.shape, result._value.dtype)
+        check_result(name, x, result._value.shape, result._value.dtype)
         return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
 
     method.__name__ = method.__qualname__ = name
@@ -261,7 +260,7 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
             shape = np.broadcast_shapes(x.shape, source._value.shape)
         except ValueError:
             shape = x.shape
-        check_target(name, x, shape, x.dtype)
+        check_result(name, x, shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
         expand(source, x.shape)  # says what does not fit
     if name == "__setitem__" and source.shape != self.shape:
@@ -270,7 +269,7 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
             refuse_overlap(x, np.broadcast_to(read, x.shape))
     elif name != "fill_":
         refuse_overlap(x, source._value)
-    check_target(name, x, x.shape, x.dtype, repeated or same)
+    check_memory(name, x, repeated or same)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     if source.ndim > x.ndim:
@@ -304,7 +303,7 @@ def zero_(self: Tensor) -> Tensor:
     if thread.modes.grad and self.requires_grad:
         refuse_in_place(self)
     x = self._array()
-    check_target("zero_", x, x.shape, x.dtype, repeated=True)
+    check_memory("zero_", x, repeated=True)
     return _settle(self, _zero(wrap(x, self._node)), "zero_")
 
 
@@ -346,7 +345,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if not _fits(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(piece.shape)}: __setitem__ writes what broadcasts to the elements that the index names")
-    check_target("__setitem__", x, x.shape, x.dtype)
+    check_memory("__setitem__", x)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     refuse_overlap(x, source._value, all_alike=False)
@@ -372,31 +371,6 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 
 METHODS["conj_physical_"] = in_place("conj_physical_", FUNCTIONS["conj"])
-
-
-@METHODS.define
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write one number on the main diagonal; with `wrap` the diagonal of a tall matrix starts again one row below its end.
-
-    Raises RuntimeError for fewer than two dimensions, for three or more of different sizes, and for a leaf that requires grad.
-
-    >>> import symgrad
-    >>> symgrad.zeros(2, 3).fill_diagonal_(5)
-    tensor([[5., 0., 0.],
-            [0., 5., 0.]])
-    """
-    shape = self.shape
-    if len(shape) < 2:
-        raise RuntimeError("dimensions must larger than 1")
-    if len(shape) > 2 and len(set(shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
-    x = self._array()
-    step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
-    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)  # type: ignore[attr-defined]
-    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
-        count, below = -(-x.size // (shape[1] + 1)) - min(shape), x.strides[0] // x.itemsize * (shape[1] + 1)
-        as_strided(self, (count,), (step,), start + below).fill_(fill_value)  # type: ignore[attr-defined]
-    return self
 
 
 def augmented(method: Callable[..., Any]) -> Callable[..., Any]:

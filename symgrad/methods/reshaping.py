@@ -60,7 +60,7 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     elif base is not None and node is not None:
         self._view.renew(self)
     elif isinstance(self._view, Base) and not moved:
-        self._view.use(value)
+        self._view.array = value
     if isinstance(place, Leaf):
         place.value = value
     elif node is None and base is None and place is not None and place.flags is not BARRED:

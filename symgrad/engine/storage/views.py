@@ -45,24 +45,13 @@ class Base:
     set grows. A view is in the set whenever its node is current, so that an interrupt at any point leaves no view that a write would miss.
     """
 
-    __slots__ = ("tensor", "array", "views", "limit", "mixed", "_address", "__weakref__")
+    __slots__ = ("tensor", "array", "views", "limit", "mixed", "__weakref__")
 
     def __init__(self, tensor: Tensor):
-        self.tensor, self.mixed = ref(tensor), False  # mixed: whether a view is in a graph that the base is not in
+        self.tensor, self.array = ref(tensor), tensor._value  # the array that views have their places in
         self.views, self.limit = set[weakref.ref[Tensor]](), 64  # the views whose nodes are current
-        self.use(tensor._value)
+        self.mixed = False  # whether a view is in a graph that the base is not in
         counter_of(tensor._value).notify(self)
-
-    def use(self, array: np.ndarray) -> None:
-        """Count the places of views in this array from now on."""
-        self.array, self._address = array, None
-
-    @property
-    def address(self) -> int:
-        """Where the first element stands in memory."""
-        if self._address is None:
-            self._address = address(self.array)
-        return self._address
 
     def add(self, reference: weakref.ref[Tensor]) -> None:
         """Note a view whose node is, or will be, current."""
@@ -118,19 +107,18 @@ class View:
         """Where the view stands in its base, and the values of elements that are none of the base's."""
         family, known = self.family, self._place
         if known is None or known[0] is not view or known[1] is not family.array:
-            known = self._place = view, family.array, Geometry.of(view, recast(family.array, None, view.dtype)[0], family.address)
+            known = self._place = view, family.array, Geometry.of(view, recast(family.array, None, view.dtype)[0])
         return known[2]
 
 
 class Stale(Node):
     """In place of the node of a view whose base was written, with the node that it had."""
 
-    __slots__ = ("tensor", "last", "asked")
+    __slots__ = ("tensor", "last")
     flags = BARRED
 
     def __init__(self, tensor: weakref.ref[Tensor], last: Node | None):
         self.tensor, self.last = tensor, last
-        self.asked = isinstance(last, Leaf) and not isinstance(last, UnrecordedLeaf)  # whether the view itself was asked to require grad
 
     @property
     def recorded(self) -> bool:
@@ -140,7 +128,7 @@ class Stale(Node):
     @property
     def requires_grad(self) -> bool:
         view = self.tensor()
-        return self.asked or self.recorded or view is not None and view._view.base.requires_grad
+        return self.recorded or type(self.last) is Leaf or view is not None and view._view.base.requires_grad
 
     @property
     def output_nr(self) -> int:
@@ -210,7 +198,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
             if meta is None:
                 meta = source._view = Base(source)
     if base._value is not meta.array:  # it was given other memory
-        meta.use(base._value)
+        meta.array = base._value
         meta.views.clear()
     view._view = View(base, made)
     view._view.renew(view)
@@ -344,17 +332,10 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
     """
     node = self._place
-    if not isinstance(node, Stale):
-        _change(self, requires_grad)
-    elif not requires_grad and node.recorded:
-        raise RuntimeError(NOT_A_LEAF)
-    else:
-        node.asked = requires_grad
-    return self
-
-
-def _change(self: Tensor, requires_grad: bool) -> None:
-    node = self._place
+    if isinstance(node, Stale):  # which asks because its base does
+        if not requires_grad and node.recorded:
+            raise RuntimeError(NOT_A_LEAF)
+        return self
     former = self._former_leaf() if requires_grad and hasattr(self, "_former_leaf") else None
     if requires_grad and isinstance(node, UnrecordedLeaf):
         self._make_leaf(True)
@@ -374,6 +355,7 @@ def _change(self: Tensor, requires_grad: bool) -> None:
                     view._place = Stale(ref(view), None)
                 elif view._place is None:
                     view._place = UnrecordedLeaf(view, view._value, True)
+    return self
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
