@@ -12,10 +12,11 @@ from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
+__all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_signature", "traced"]
 
 
 def _plain(x: Any) -> Any:
@@ -166,18 +167,23 @@ def lift(op: Op) -> Lifted:
 
 
 def install(op: Op) -> Lifted:
-    """Make an op known to the traced carrier and, where it is a method, to Tensor."""
+    """Make an op known to the traced carrier; returns its public function."""
     function = lift(op)
     for name in (op.name, *op.aliases):
         setattr(Traced, name, staticmethod(function))
-        if op.method and op.public:
-            setattr(Tensor, name, function)
     return function
 
 
+def methods_of(op: Op, function: Lifted) -> dict[str, Lifted]:
+    """The methods of Tensor that an op gives, by name."""
+    return dict.fromkeys((op.name, *op.aliases), function) if op.method and op.public else {}
+
+
 FUNCTIONS: dict[str, Lifted] = {}
+METHODS = MethodTable()
 for _op in list(REGISTRY.values()):
     _function = install(_op)
+    METHODS.update(methods_of(_op, _function))
     if _op.public:
         _function.__module__ = "symgrad"  # where people, and pickle, find it by its name
         FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))

@@ -16,8 +16,9 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.hooks import move_hooks, move_retained
 from symgrad.engine.storage.versions import counter_of, owner, written_since
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
 from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, make_node, mode, next_sequence
 from symgrad.graph.op import REGISTRY
@@ -47,13 +48,13 @@ class Base:
 
     def __init__(self, tensor: Tensor):
         self.tensor, self.mixed = ref(tensor), False  # mixed: whether a view is in a graph that the base is not in
-        self.limit = 64
+        self.views, self.limit = set[weakref.ref[Tensor]](), 64  # the views whose nodes are current
         self.use(tensor._value)
         counter_of(tensor._value).notify(self)
 
     def use(self, array: np.ndarray) -> None:
         """Count the places of views in this array from now on."""
-        self.array, self.views, self._address = array, set[weakref.ref[Tensor]](), None
+        self.array, self._address = array, None
 
     @property
     def address(self) -> int:
@@ -100,7 +101,7 @@ class View:
 
     def __init__(self, base: Tensor, made: str):
         self.base, self.made = base, made
-        self._place: tuple[Geometry, np.ndarray | None] | None = None
+        self._place: tuple[np.ndarray, np.ndarray, tuple[Geometry, np.ndarray | None]] | None = None
 
     @property
     def family(self) -> Base:
@@ -112,16 +113,12 @@ class View:
         self.since = board.written
         self.family.add(ref(view))
 
-    def forget_place(self) -> None:
-        """Note that the view shows other elements of its base from now on."""
-        self._place = None
-
     def place(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
         """Where the view stands in its base, and the values of elements that are none of the base's."""
-        if self._place is None:
-            family = self.family
-            self._place = Geometry.of(view, recast(family.array, None, view.dtype)[0], family.address)
-        return self._place
+        family, known = self.family, self._place
+        if known is None or known[0] is not view or known[1] is not family.array:
+            known = self._place = view, family.array, Geometry.of(view, recast(family.array, None, view.dtype)[0], family.address)
+        return known[2]
 
 
 class Stale(Node):
@@ -154,7 +151,7 @@ class Stale(Node):
         if view is None or not (always or mode.grad or hidden()):
             return None
         meta, base = view._view, view._view.base
-        parent, node = base._place, None
+        parent, node = base._node, None
         if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not hidden():
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
         flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
@@ -213,6 +210,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
                 meta = source._view = Base(source)
     if base._value is not meta.array:  # it was given other memory
         meta.use(base._value)
+        meta.views.clear()
     view._view = View(base, made)
     view._view.renew(view)
     if node is None:
@@ -325,10 +323,10 @@ def detach_(self: Tensor) -> Tensor:
 
 def _quit(t: Tensor) -> None:
     """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
-    node = t._node
+    node = t._place
     if isinstance(node, Leaf):
         t._former_leaf = ref(node)
-    elif node is not None and node is not INFERENCE:
+    elif node is not None and node.flags is not BARRED:
         node.flags |= DETACHED
         board.written = next_sequence()
     t._node = INFERENCE if node is INFERENCE else None
@@ -358,10 +356,8 @@ def _change(self: Tensor, requires_grad: bool) -> None:
     node = self._place
     former = self._former_leaf() if requires_grad and hasattr(self, "_former_leaf") else None
     if requires_grad and isinstance(node, UnrecordedLeaf):
-        detour = DETOURS.pop(node, None)
         self._make_leaf(True)
-        if detour is not None:
-            DETOURS[self._node] = detour  # type: ignore[index]
+        move_hooks(node, self._node)  # type: ignore[arg-type]
     elif not requires_grad and isinstance(node, UnrecordedLeaf):
         pass  # it asks because its base does
     elif not requires_grad and type(node) is Leaf and node.symbol is None:
@@ -407,9 +403,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return adopt(wrap(view, node), input)
 
 
-Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined, assignment]
-Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
-Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
-Tensor.as_strided = as_strided  # type: ignore[attr-defined, assignment]
-Tensor.detach_ = detach_  # type: ignore[attr-defined]
-Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
+METHODS = MethodTable(
+    _base=property(base_of, doc="The tensor whose memory this view shows; None for what is no view."),
+    _is_view=lambda self: base_of(self) is not None,
+    _leaf_so_far=leaf_so_far,
+    as_strided=as_strided,
+    detach_=detach_,
+)
