@@ -21,7 +21,7 @@ from symgrad.graph import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, n
 from symgrad.hooks import DETOURS, move_retained
 from symgrad.lift import FUNCTIONS, traced
 from symgrad.op import REGISTRY, Op
-from symgrad.operators import plain_index
+from symgrad.operators import numbers_apart, plain_index
 from symgrad.recording import convert, core
 from symgrad.saved import keeps_old
 from symgrad.tensor import Tensor, as_value, new, wrap
@@ -320,6 +320,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         if mode.grad and _asks((target, source)):
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
+        return
+    first, rest = numbers_apart(index)
+    if first:
+        self[first][rest] = value  # type: ignore[index]
         return
     if mode.grad and _asks((self, source)):
         refuse_in_place(self)

@@ -12,6 +12,7 @@ import numpy as np
 
 from symgrad.devices import not_pinned, on_cpu, only_strided
 from symgrad.dtypes import dtype_of, numpy_dtype
+from symgrad.geometry import empty_like
 from symgrad.graph import board, mode
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.versions import stamp
@@ -152,8 +153,9 @@ def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]
         placed(device, layout, pin_memory)
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
-        value = np.empty_like(input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype), order)  # type: ignore[call-overload]
+        given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
+        preserved = str(memory_format) != "torch.contiguous_format" and type(given) is np.ndarray
+        value = empty_like(given, kind) if preserved else np.empty_like(given, kind, "C")
         fill(value, *args, **rest)
         return finished(value if value.ndim else value[()], requires_grad, symbol)
 

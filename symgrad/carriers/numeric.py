@@ -63,7 +63,6 @@ from symgrad.carriers.structure import (
     add,
     batch,
     cat,
-    copy,
     cumprod,
     cumsum,
     diag,
@@ -72,7 +71,6 @@ from symgrad.carriers.structure import (
     dot,
     einsum,
     eye_like,
-    flip,
     indicator,
     is_basic,
     matmul,
@@ -97,6 +95,7 @@ from symgrad.carriers.structure import (
     unbatch,
     zeros_like,
 )
+from symgrad.geometry import empty_like, indexed
 from symgrad.indices import ordered
 
 pi = math.pi
@@ -298,7 +297,11 @@ def getitem(x: Any, index: Any) -> Any:
     if _differs(index):
         return take(x, index)
     out = x[index]
-    if type(out) is np.ndarray or type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
+    if type(out) is np.ndarray:
+        base = out.base
+        shared = out.ndim < 2 or base is x or base is not None and base is x.base
+        return out if shared or type(x) is not np.ndarray else indexed(out, x, index)
+    if type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
 
@@ -338,7 +341,7 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
         x = x + np.zeros_like(values, shape=x.shape, dtype=x.dtype) if type(values) is Batched else x.copy()
         x[index] = values
         return x
-    out = np.array(x)
+    out = copy(x) if isinstance(x, np.ndarray) else np.array(x)
     out[index] = values
     return out
 
@@ -369,6 +372,10 @@ def view_as_complex(x: Any) -> Any:
     return x.view(kind)[..., 0]
 
 
+def flip(x: Any, dims: tuple[int, ...]) -> Any:
+    return copy(np.flip(x, dims))
+
+
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Every window of slices along a dimension, with the window as a new last dimension: a view of the memory."""
     if type(x) is Batched:
@@ -397,4 +404,14 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
 
 def astype(x: Any, dtype: Any) -> Any:
     """The values in another dtype; of complex ones the real part, where the dtype is real."""
-    return (x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x).astype(dtype)
+    x = x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x
+    if type(x) is np.ndarray and 0 in x.strides:  # whose order torch takes for another than NumPy does
+        out = empty_like(x, dtype)
+        np.copyto(out, x, casting="unsafe")
+        return out
+    return x.astype(dtype)
+
+
+def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
+    """A copy whose elements lie in the order of `x` ("K"), row by row ("C"), or row by row once its axes are in an order."""
+    return astype(x, x.dtype) if order == "K" else structure.copy(x, order)
