@@ -23,8 +23,8 @@ from symgrad.checking import CrossReport, Report, check_named, examples_of
 from symgrad.checking.foreign import cross_check, is_foreign
 from symgrad.checking.foreign.domains import parse_domains
 from symgrad.checking.foreign.frameworks import FRAMEWORKS
-from symgrad.checking.report import REFUTED
 from symgrad.parsing import Formula, ParseError, parse, parse_values
+from symgrad.reports.verdicts import REFUTED
 
 __all__ = ["main"]
 
@@ -241,7 +241,7 @@ def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[C
 
 def _described(module: ModuleType, path: Path, formula: str) -> list[Callable[..., Any]]:
     """The one function whose arguments have the names in a formula."""
-    from symgrad.checking.foreign.reading import names_of
+    from symgrad.checking.foreign.reading import names_of  # imports SymPy, which takes a third of a second
 
     names = names_of(formula) or ()
     functions = _functions(module)
@@ -346,7 +346,7 @@ def _function_of(formula: Formula) -> Callable[..., Any]:
 
 def _latex(report: Report) -> str:
     """The value's formula and those of its derivatives, one equation a line."""
-    import sympy
+    import sympy  # takes a third of a second, and only this output needs it
 
     symbols = [sympy.Symbol(name) for name in report.names]
     lines = [f"f = {sympy.latex(report.formula)}"] if report.formula is not None else [
@@ -360,7 +360,7 @@ def _latex(report: Report) -> str:
 
 
 def _ghostwrite(options: argparse.Namespace) -> int:
-    from symgrad.testing.ghostwriting import write
+    from symgrad.testing.ghostwriting import write  # imports SymPy and the checks, which the other commands do not need
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -386,7 +386,7 @@ def _finish(reports: Sequence[Any], options: argparse.Namespace, data: dict[str,
         print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
         return code
     if sys.stdout.isatty():
-        from rich.console import Console
+        from rich.console import Console  # only terminals need it
 
         for report in reports:
             Console().print(report)

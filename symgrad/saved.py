@@ -12,12 +12,12 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.dtypes import dtype_of
-from symgrad.graph import DETACHED, FREED, RELEASED, Leaf, Node, board, record
+from symgrad.graph import DETACHED, FREED, GRADIENT, RELEASED, TANGENT, Leaf, Node, board, record
 from symgrad.op import Op
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import Write, first_write_after, written_since
 
-__all__ = ["Changed", "changed", "keeps_old", "read_by", "saved_by", "verify"]
+__all__ = ["Changed", "changed", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify"]
 
 TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short",
          "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
@@ -169,6 +169,36 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
         count = len(node.parents)
         tensors = node.args[:count]
         node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])
+
+
+def read(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
+    """A node's value and arguments, as they were when it was recorded. `by` are the parents it is differentiated by, if not all that can be.
+
+    Raises RuntimeError if the node was freed, or if a value that its rule reads was written since.
+    """
+    if node.args is None or node.flags & RELEASED:
+        raise RuntimeError(FREED)
+    if node.protects and node.sequence_nr < board.written:
+        verify(node, tuple([p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents]) if by is None else by)
+    return node.value, node.args
+
+
+def traced_args(node: Node) -> tuple[Any, tuple]:
+    """A node's value and arguments as Tensors at their nodes, for a pass that verifies the node itself.
+
+    Raises RuntimeError if the node was freed.
+    """
+    args = node.args
+    if args is None or node.flags & RELEASED:
+        raise RuntimeError(FREED)
+    tensors = tuple([a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents)])
+    return wrap(node.value, node), tensors + args[len(tensors):]
+
+
+def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
+    """What `read` gives, as Tensors at their nodes."""
+    read(node, by)
+    return traced_args(node)
 
 
 def _saved(self: Node, name: str) -> Any:

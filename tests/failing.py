@@ -6,7 +6,8 @@ import pytest
 import symgrad
 from symgrad.testing import CheckFailure, check_value
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import Check, run
+from symgrad.testing.attempt import Check
+from symgrad.testing.checks.base import run
 
 
 def sine(x):

@@ -9,11 +9,11 @@ from symgrad.autograd import Function
 from symgrad.op import REGISTRY
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
-from symgrad.testing.checks.base import silence
 from symgrad.testing.checks.differences import check_differences, extrapolated
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.failure import CheckFailure, Wrong
 from symgrad.testing.profiles import PROFILES
+from symgrad.testing.silence import silence
 
 NUMBERS = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof")
 QUICK = PROFILES["dev"]._replace(examples=6)

@@ -20,8 +20,10 @@ from symgrad.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN
 from symgrad.op import REGISTRY
 from symgrad.testing import drawing, edges
 from symgrad.testing.attack import Attack
+from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import KINDS, Draft, drawn, edge_examples, special_points, strategy_of
+from symgrad.testing.drawing import drawn, edge_examples, strategy_of
+from symgrad.testing.examples import KINDS, Draft
 from symgrad.testing.failure import NotApplicable
 
 OPS = ["sin", "log", "pow", "tan", "maximum", "add_quotient", "where", "mm", "amax", "cat", "clamp_number"]

@@ -144,7 +144,7 @@ def test_a_failure_can_be_pickled():
 
 
 def test_the_difference_is_given_time_and_may_fail(monkeypatch):
-    from symgrad.testing import truths
+    from symgrad.testing import shrinking
 
     def slow(attack, wrong):
         x = sympy.Symbol("x")
@@ -152,7 +152,7 @@ def test_the_difference_is_given_time_and_may_fail(monkeypatch):
             sympy.expand((1 + x) ** n)
 
     for find, expected in ((lambda attack, wrong: sympy.Symbol("x") / 7, "returned - true = x/7"), (lambda attack, wrong: 1 / 0, None), (slow, None)):
-        monkeypatch.setattr(truths, "difference", find)
+        monkeypatch.setattr(shrinking, "difference", find)
         monkeypatch.setattr(shrinking, "SYMBOLIC", 0.2)
         text = str(failure_of(check_pullback, (sine, slope_below), formula="sin(x)"))
         assert expected in text if expected else "returned - true" not in text

@@ -93,6 +93,15 @@ def test_functions_of_numpy_and_control_flow():
         np.testing.assert_allclose(grad(g)(x).numpy(), numeric, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_value_that_was_written_is_refused_whoever_differentiates(tracked):
+    x, w, t = V.clone().requires_grad_(tracked), V.clone(), symgrad.ones(4)
+    _, along = linearize(lambda x: (x * w).sin(), x)
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        along(t)
+
+
 Point = namedtuple("Point", "a b")
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from symgrad.testing import check_pullback, shrinking
 from symgrad.testing.attack import Attack
+from symgrad.testing.attempt import attempt
 from symgrad.testing.checks import CHECKS
-from symgrad.testing.checks.base import attempt, run
-from symgrad.testing.drawing import Example
+from symgrad.testing.checks.base import run
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.shrinking import simplest
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy
 
+from symgrad.algebra.evaluating import expanded
 from symgrad.algebra.polynomials import Monomial, Poly, generators, key, monomial_power, whole
 from symgrad.algebra.signs import NotRegular, Signs
 from symgrad.algebra.tower import Frac, Generator
@@ -88,8 +89,6 @@ class Normal(Signs):
         if isinstance(e, sympy.NumberSymbol):
             return self.term(self.generator(("symbol", e), Generator("symbol", e, True, True)))
         if isinstance(e, sympy.Function) and e.args:
-            from symgrad.algebra.evaluating import expanded
-
             simpler = expanded(e)
             return self.of(simpler) if simpler is not None else self.opaque(type(e).__name__, e, [self.of(x) for x in e.args])
         raise NoNormalForm(str(e))

@@ -13,15 +13,16 @@ import numpy as np
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of, new_level
-from symgrad.graph import FREED, GRADIENT, NAMED, RELEASED, Leaf, Link, Node, board, record, upstream
+from symgrad.graph import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
 from symgrad.hooks import DETOURS, Pullback, running
 from symgrad.lift import traced
-from symgrad.passes import VALUES, pullback
+from symgrad.passes import pullback
+from symgrad.saved import traced_args
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.versions import stamp
 from symgrad.views import Unheard
 
-__all__ = ["backward", "grad", "one", "read_traced", "run"]
+__all__ = ["backward", "grad", "one", "run"]
 
 ONE = np.float64(1.0)
 
@@ -82,16 +83,6 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     return seeds
 
 
-def read_traced(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments as Tensors that know where they came from."""
-    args = node.args
-    if node.flags & RELEASED or args is None:
-        raise RuntimeError(FREED)
-    count = len(node.parents)
-    tensors = tuple(a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents))
-    return wrap(node.value, node), tensors + args[count:]
-
-
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
     """A pullback with whoever looks on: hooks, and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
@@ -102,7 +93,7 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[
     if board.anomaly is not None:
         detours = checks = board.anomaly.checks(seeds)
     try:
-        return pullback(traced if create_graph else numeric, seeds, read_traced if create_graph else None, wanted, keep,
+        return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
                         not retain, detours, deliver)
     except Exception:
         if checks is not None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Refused, Values
-from symgrad.autograd.engine import read_traced
 from symgrad.autograd.shadow import Linking
 from symgrad.carriers import numeric
 from symgrad.graph import Leaf, Link, Node, record, upstream
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.passes import arguments, call_rule, pushforward
+from symgrad.saved import read_traced
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["agrees", "cotangents_in", "declares_another", "forward_in", "op_of"]

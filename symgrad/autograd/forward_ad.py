@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.graph import FREED, GRADIENT, NAMED, TANGENT, TRACKED, Node, board, make_node, mode, next_sequence, upstream, watch
+from symgrad.graph import GRADIENT, NAMED, TANGENT, TRACKED, Node, make_node, mode, next_sequence, upstream, watch
 from symgrad.lift import traced
 from symgrad.op import Op
-from symgrad.passes import VALUES, pushforward
-from symgrad.saved import verify
+from symgrad.passes import pushforward
+from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
@@ -256,22 +256,6 @@ def _alone(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal) -> Tensor
     return wrap(tensor._value, stop)
 
 
-def _values(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments, as they were when it was recorded."""
-    if node.args is None:
-        raise RuntimeError(FREED)
-    if node.sequence_nr < board.written:
-        verify(node, tuple(p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents))
-    return node.value, node.args
-
-
-def _tensors(node: Node) -> tuple[Any, tuple]:
-    """The same as Tensors that know where they came from."""
-    value, args = _values(node)
-    tensors = tuple(a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents))
-    return wrap(value, node), tensors + args[len(node.parents):]
-
-
 def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False) -> list[Tensor | None]:
     """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape.
 
@@ -280,8 +264,8 @@ def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], crea
     nodes = [y._node for y in outputs]
     roots = [node for node in nodes if node is not None]
     if create_graph:
-        out = pushforward(traced, roots, tangents, _tensors)
+        out = pushforward(traced, roots, tangents, read_traced)
         return [None if node is None else out.get(node) for node in nodes]
-    out = pushforward(numeric, roots, {node: None if t is None else t._value for node, t in tangents.items()}, _values)
+    out = pushforward(numeric, roots, {node: None if t is None else t._value for node, t in tangents.items()}, read)
     found = [None if node is None else out.get(node) for node in nodes]
     return [None if t is None else wrap(t.copy() if isinstance(t, np.ndarray) else t) for t in found]

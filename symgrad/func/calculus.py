@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named
@@ -25,6 +24,7 @@ from symgrad.func.transforms import finished
 from symgrad.graph import record
 from symgrad.lift import traced
 from symgrad.passes import pushforward
+from symgrad.saved import read_traced
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import flatten
 

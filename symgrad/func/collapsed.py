@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Output
-from symgrad.autograd.engine import read_traced
 from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, levels_of, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, Taped, TapingCarrier
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.second import second
-from symgrad.graph import FREED, Link, Node, board, record
+from symgrad.graph import Link, Node, board, record
 from symgrad.lift import traced
 from symgrad.op import REGISTRY, Op
 from symgrad.recording import NUMBERS
-from symgrad.saved import verify
+from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["CollapsedProgram", "collapsed", "is_linear"]
@@ -49,19 +48,11 @@ def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None
         if ev.tracked:
             return _Collapsed(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
         starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
-        return _Collapsed(_Remembering(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, _read)
+        return _Collapsed(_Remembering(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
     except NotImplementedError:  # a function that states a pullback only
         return _by_pullbacks(ev, tangents, weights, level, count)
     finally:
         record(before)
-
-
-def _read(node: Node) -> tuple[Any, tuple]:
-    if node.args is None:
-        raise RuntimeError(FREED)
-    if node.sequence_nr < board.written:
-        verify(node, node.parents)
-    return node.value, node.args
 
 
 def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
@@ -371,7 +362,7 @@ class CollapsedProgram:
         written = board.written
         for node in ev.path:
             if node.sequence_nr < written:
-                _read(node)  # says so where a value was written meanwhile
+                read(node)  # says so where a value was written meanwhile
             values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
             values.append(node.value)
             if hasattr(node, "residual"):

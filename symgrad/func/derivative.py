@@ -19,16 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import grad, one, read_traced
+from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.func.evaluation import Evaluation, Input
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
-from symgrad.func.steps import GradientSteps, Walk, read, steps_of, walked
+from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph import Node, board, mode
 from symgrad.lift import traced
 from symgrad.passes import pullback_along, pushforward
+from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["Derivative", "Program", "gradient"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Output, Values
-from symgrad.autograd.engine import grad, read_traced
+from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
@@ -27,7 +27,7 @@ from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.passes import pushforward
 from symgrad.random import default_generator
-from symgrad.saved import changed
+from symgrad.saved import changed, read_traced
 from symgrad.tensor import Tensor, wrap
 from symgrad.versions import first_write_after
 

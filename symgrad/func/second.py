@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import read_traced
 from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.tape import Tape, TapingCarrier
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
-from symgrad.func.steps import read
 from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph import Node, board, record
 from symgrad.hooks import DETOURS
 from symgrad.op import REGISTRY
 from symgrad.passes import pullback_along, pushforward
 from symgrad.recording import NUMBERS
-from symgrad.saved import read_by
+from symgrad.saved import read, read_by, read_traced
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["Program", "overseen", "products", "second", "watched"]

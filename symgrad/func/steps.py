@@ -14,16 +14,16 @@ from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.forms import form_of
-from symgrad.graph import FREED, GRADIENT, TRACKED, Node, board, mode
+from symgrad.graph import GRADIENT, TRACKED, Node, board, mode
 from symgrad.hooks import DETOURS
 from symgrad.lift import traced
 from symgrad.op import REGISTRY, Op
 from symgrad.passes import arguments, call_rule, pullback_along
 from symgrad.recording import NUMBERS
-from symgrad.saved import verify
+from symgrad.saved import read
 from symgrad.tensor import Tensor, wrap
 
-__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "read", "steps_of", "unwatched", "walked"]
+__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unwatched", "walked"]
 
 float64, ndarray = np.float64, np.ndarray
 ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
@@ -38,15 +38,6 @@ def unwatched(nodes: Iterable[Node]) -> bool:
     if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
         return False
     return not DETOURS.data or not any([node in DETOURS for node in nodes])  # type: ignore[attr-defined]
-
-
-def read(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments, as they were when it was recorded."""
-    if node.args is None:
-        raise RuntimeError(FREED)
-    if node.sequence_nr < board.written and node.protects:
-        verify(node, node.parents)
-    return node.value, node.args
 
 
 def _constant(x: Any) -> Any:

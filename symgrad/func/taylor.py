@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Output, Values
-from symgrad.autograd.engine import read_traced
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.func.curves import curve
 from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.graph import FREED, Link, Node, board
+from symgrad.graph import Link, Node, board
 from symgrad.lift import traced
 from symgrad.op import Op
 from symgrad.recording import NUMBERS, core
-from symgrad.saved import verify
+from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import LEAF
 
@@ -37,13 +36,6 @@ __all__ = ["derivatives", "directional_derivatives", "jet"]
 SHORT = 64  # nodes of a graph whose series are all kept
 
 # One pass over the graph
-
-
-def _read(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments."""
-    if node.args is None:
-        raise RuntimeError(FREED)
-    return node.value, node.args
 
 
 @functools.cache
@@ -67,7 +59,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
     """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple where a node has several."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
-    read = read_traced if tracked else _read
+    reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
     finished = _last_uses(ev)
     for node in ev.path:
@@ -77,13 +69,10 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if type(node) is Link:
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
-        written = node.sequence_nr < board.written
-        if written:
-            verify(node, tuple(p if p in known else None for p in parents))
-        y, args = read(node)
+        y, args = reading(node, tuple(p if p in known else None for p in parents))
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
-        if written:  # what a parent computed may have been written over, but the node has kept what it was
+        if node.sequence_nr < board.written:  # what a parent computed may have been written over, but the node has kept what it was
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import _own, one, read_traced, run
+from symgrad.autograd.engine import _own, one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
-from symgrad.func.steps import read, unwatched
+from symgrad.func.steps import unwatched
 from symgrad.graph import Link, record
 from symgrad.lift import traced
 from symgrad.passes import pullback_along, pushforward
+from symgrad.saved import read, read_traced
 from symgrad.tensor import Tensor, as_value, wrap
 from symgrad.trees import Spec, flatten, transpose
 

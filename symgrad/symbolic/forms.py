@@ -6,7 +6,6 @@ All of them are compared with many-digit numbers, at points of every size in the
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from symgrad.algebra.stable_heads import larger, smaller, step, whole
 from symgrad.algebra.stable_numbers import context, truth, value
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.domains import Domain
-from symgrad.symbolic.generating import Code, generate
+from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.support import Patch, horner
 
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
@@ -338,13 +337,9 @@ def _vanishes(u: Any, probe: _Probe, symbols: Sequence[Any]) -> bool:
     return False
 
 
-def _coded(name: str, symbols: Sequence[Any], form: Any, names: Sequence[str], patches: Sequence[Patch]) -> Code:
-    return generate(name, symbols, [form], [patches], names=names)
-
-
 def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
-              nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None, thorough: bool = True, seed: int = 0,
-              count: int = 60) -> Form:
+              ratio_code: RatioCode, nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None,
+              thorough: bool = True, seed: int = 0, count: int = 60) -> Form:
     """Of the ways to write an expression, the one whose code has the smallest errors; if not `thorough`, the first that loses no digits.
 
     `derivative` is the expression as it follows from a form that is known already; `nearby` are its series next to points, and `expand` gives
@@ -356,9 +351,12 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     nearby = [(p, s) for p, s in nearby if s.valuation >= 0 and len(s.coefficients) > 8] if len(used) == 1 else []
     for centre, series in nearby:
         probe.add(centre, series)
+    def maker(form: Any) -> Callable[[Sequence[Patch]], Code]:
+        return lambda patches: generate(name, used, [form], [patches], names=own, ratio_code=ratio_code)
+
     best: Any = None
     for form in _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used):
-        made = _patched(functools.partial(_coded, name, used, form, own), probe, nearby)
+        made = _patched(maker(form), probe, nearby)
         score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:
             best = score, form, made
@@ -366,7 +364,7 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
             break
     _, form, made = best
     if expand is not None and made[0]:
-        made = _tiled(functools.partial(_coded, name, used, form, own), probe, made[0], made[1], made[2], expand)
+        made = _tiled(maker(form), probe, made[0], made[1], made[2], expand)
     patches, code, found = made
     i = int(found.argmax())
     return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)),

@@ -21,15 +21,16 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
-from symgrad.algebra.stable_heads import elementary, partial, with_kinks
+from symgrad.algebra.stable_heads import elementary, log1p, partial, with_kinks
 from symgrad.algebra.stable_numbers import Unknown
+from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dual import Dual, _pushed
 from symgrad.carriers.series import Series
 from symgrad.carriers.tape import Taped
 from symgrad.checking.recorder import Box
-from symgrad.domains import Domain
+from symgrad.domains import REAL, Domain, Interval
 from symgrad.op import Op, _elementwise_jvp, _elementwise_vjp
 from symgrad.recording import core
 from symgrad.symbolic.forms import Form, best_form, centres, derived
@@ -37,9 +38,10 @@ from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.reading import walked
 from symgrad.tensor import Tensor
 
-__all__ = ["Formula", "Order", "argument_names", "recorded", "signed"]
+__all__ = ["Formula", "Order", "argument_names", "ratio_code", "recorded", "signed"]
 
 Order = tuple[int, ...]
+ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
 SERIES = 56  # coefficients of an expression, of which its derivatives use fewer
 
 
@@ -96,7 +98,7 @@ class Formula:
                 return None if series is None else derived(series, order)
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
-                                       self.names, nearby, expand if len(self.symbols) == 1 else None, order < 2)
+                                       self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2)
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:
@@ -129,7 +131,7 @@ class Formula:
         if len(outputs) == 1 and outcome not in outputs[0].free_symbols:
             return None  # the code of the derivative itself
         result = next(name for name in ("result", *(f"result{i}" for i in range(1, 100))) if name not in self.names)
-        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names])
+        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names], ratio_code=ratio_code)
 
     def pullback(self, partials: tuple[Any, ...]) -> Callable[..., Any]:
         """The rule for cotangents: of arrays by the code for all derivatives, where all are needed."""
@@ -187,6 +189,23 @@ def signed(rule: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     rule.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in ("xp", *names)])  # type: ignore[attr-defined]
     return rule
+
+
+# Quotients that are 0/0 at a point are formulas of one inner argument: the code of another formula calls theirs.
+
+
+@functools.cache
+def _ratio(which: int) -> Formula:
+    return Formula(f"ratio_{which}", [VARIABLE], FORMULAS[which], [ABOVE_MINUS_ONE if VANISHING[which // 2] is log1p else REAL])
+
+
+def ratio_code(which: int, order: int) -> Code:
+    """The code of a derivative of one of the quotients.
+
+    >>> ratio_code(0, 2)(np.array([0.0]))
+    array([-0.33333333])
+    """
+    return _ratio(which).form((order,)).code
 
 
 # How a derivative is read with values of a kind

@@ -31,7 +31,7 @@ from symgrad.algebra.stable_ratios import Ratio
 from symgrad.carriers import numeric
 from symgrad.symbolic.support import SUPPORT, Patch
 
-__all__ = ["Code", "FUNCTIONS", "Patch", "generate", "plain_names"]
+__all__ = ["Code", "FUNCTIONS", "Patch", "RatioCode", "generate", "plain_names"]
 
 # Two functions that one exponential gives
 
@@ -124,11 +124,15 @@ def plain_names(symbols: Sequence[Any]) -> list[str]:
     return out
 
 
-class _Printer:
-    """One expression as NumPy code; `names` are those of its symbols."""
+RatioCode = Callable[[int, int], Code]
 
-    def __init__(self, names: Mapping[Any, str]):
+
+class _Printer:
+    """One expression as NumPy code; `names` are those of its symbols, `ratio_code` is that of `generate`."""
+
+    def __init__(self, names: Mapping[Any, str], ratio_code: RatioCode | None):
         self.names = names
+        self.ratio_code = ratio_code
         self.guarded = False  # whether something is computed that is then not chosen
         self.codes: dict[str, Code] = {}  # of the quotients that are called
 
@@ -172,10 +176,9 @@ class _Printer:
                       f"{', '.join(sorted(f.__name__ for f in FUNCTIONS if not issubclass(f, _Both)))}")
 
     def ratio(self, which: Any, order: Any, u: Any) -> str:
-        from symgrad.symbolic.ratios import ratio_code
-
+        assert self.ratio_code is not None, "an expression with ratios needs their code"
         name = f"ratio_{which}_{order}"
-        self.codes[name] = ratio_code(int(which), int(order))
+        self.codes[name] = self.ratio_code(int(which), int(order))
         return f"{name}({self.text(u)})"
 
     def number(self, expr: Any) -> tuple[str, int]:
@@ -253,11 +256,12 @@ class _Printer:
 
 
 def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches: Sequence[Sequence[Patch]] = (),
-             names: Sequence[str] | None = None) -> Code:
+             names: Sequence[str] | None = None, ratio_code: RatioCode | None = None) -> Code:
     """The function of arrays that computes expressions of symbols: one value, or a tuple for several.
 
-    `patches` are, for each output, the series that stand in for it next to points (of its first symbol). Raises
-    `symgrad.algebra.stable_numbers.Unknown` for a function that is not in the list.
+    `patches` are, for each output, the series that replace it next to points (of its first symbol). `ratio_code` returns the code of a
+    derivative of a `Ratio` and is needed where the outputs contain one. Raises `symgrad.algebra.stable_numbers.Unknown` for a function
+    without a rule.
     """
     own = list(names or plain_names(symbols))
     name = f"{name}_" if name in NAMES else name  # so that it does not call itself
@@ -266,7 +270,7 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     stand = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
     shared, ends = sympy.cse(_paired([sympy.sympify(e).xreplace(stand) for e in outputs]), symbols=fresh, order="none")
     known: dict[Any, str] = {stand[s]: n for s, n in zip(symbols, own)}
-    printer = _Printer(known)
+    printer = _Printer(known, ratio_code)
     lines = []
     for symbol, expr in shared:
         text = printer.text(expr)

@@ -12,111 +12,36 @@ import itertools
 import math
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from symgrad.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
+from symgrad.testing.claimed import ClaimedOp, cast
+from symgrad.testing.edges import edge_drafts
+from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_cuts
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.probing import cast
+from symgrad.testing.silence import silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_table import table
 from symgrad.testing.strategies.tangents import readable
 from symgrad.testing.subjects.base import is_active
 
-if TYPE_CHECKING:
-    from symgrad.testing.attack import Attack
+__all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "strategy_of"]
 
-__all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "special_points", "strategy_of"]
-
-KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # what shapes broadcast to
-EMPTY = ((0,), (0, 2), (3, 0))
-MOST = 6  # elements of an argument of an elementwise op
-ORDINARY = 20  # ordinary points in the vector of them, the length of all vectors where every shape is compiled for
 FEW = {"points": ((), (2, 3)), "low": ((ORDINARY,),)}  # beside vectors, where every shape is compiled for
-# The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
-# that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
-SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
-LARGEST = {"float64": 1e300, "float32": 1e37, "float16": 1e4}
 # The smallest size where subnormal numbers are taken for zero: products with what is near 1 are still normal.
 FLUSHED = {"float64": 2.0**-1000, "float32": 2.0**-100, "float16": 2.0**-8}
 TIES = ("", "", "", "equal", "some", "next")
 WAYS = ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]
 AXES = ("", "", "real", "imaginary", "conjugate")
 BLOCK = 2048  # bytes that hypothesis draws at a time
-HEADER, TRAILER = 2, 4
-Shape = tuple[int, ...]
 
 
-class Example(NamedTuple):
-    """Arguments, a cotangent of the value's shape, and three sets of tangents (None for an argument that is not active)."""
-
-    xs: tuple[np.ndarray, ...]
-    cotangent: np.ndarray
-    tangents: tuple[tuple[np.ndarray | None, ...], ...]
-
-    def copied(self) -> Example:
-        """The example in contiguous memory of its own, that can be written to."""
-        return Example(tuple(np.array(x, order="C") for x in self.xs), np.array(self.cotangent, order="C"),
-                       tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in self.tangents))
-
-
-class Draft(NamedTuple):
-    """Arguments, and keys of the cotangent and of the tangents."""
-
-    xs: tuple[np.ndarray, ...]
-    cotangent: int
-    tangents: int
-
-
-class Plan(NamedTuple):
-    """What drafts of a kind depend on; `shapes` is None for an elementwise op, `few` says that few shapes are wanted."""
-
-    kind: str
-    domains: tuple[Domain, ...]
-    shapes: tuple[Shape, ...] | None
-    smallest: float
-    dtype: str = "float64"
-    few: bool = False
-
-    @property
-    def counts(self) -> list[int]:
-        """How many numbers are drawn for each argument."""
-        return [MOST if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
-
-    @property
-    def starts(self) -> list[int]:
-        """Where the bytes of each argument's numbers start, those of imaginary parts after those of all real ones, and where the last end."""
-        sizes = [code_size(n) for n in self.counts] * (2 if self.kind == "complex" else 1)
-        return list(itertools.accumulate(sizes, initial=HEADER + len(self.domains)))
-
-    @property
-    def size(self) -> int:
-        """How many bytes stand for a draft."""
-        return self.starts[-1] + TRAILER
-
-    def typed(self, x: np.ndarray, i: int) -> np.ndarray:
-        """Truth values as such; real numbers for the other arguments of an op of complex ones."""
-        domain = self.domains[i]
-        if domain == BOOLEAN:
-            return x.real.astype(bool)
-        return x.real if COMPLEX in self.domains and domain != COMPLEX else x
-
-    def table(self, i: int) -> np.ndarray:
-        """The numbers for one argument. Raises NotApplicable where the type has none in the domain."""
-        name = self.kind if self.kind in ("low", "complex") else "points" if self.shapes is None else "arrays"
-        smallest, largest = SIZES[name]
-        try:
-            dtype, smallest, largest = "bfloat16" if name == "low" else self.dtype, max(smallest, self.smallest), min(largest, LARGEST[self.dtype])
-            return table(self.domains[i], dtype, smallest, largest)
-        except ValueError as error:
-            raise NotApplicable(str(error)) from error
-
-
-def plan_of(attack: Attack, kind: str) -> Plan:
+def plan_of(attack: ClaimedOp, kind: str) -> Plan:
     """The plan of a kind of examples for an op. Raises ValueError for another kind, NotApplicable where the op cannot take such examples."""
     if kind not in KINDS:
         raise ValueError(f"symgrad.testing: there are no examples of the kind {kind!r}; those are {', '.join(KINDS)}")
@@ -128,13 +53,13 @@ def plan_of(attack: Attack, kind: str) -> Plan:
         if kind == "low":
             raise NotApplicable("it takes complex numbers")
         kind = "complex" if kind == "points" else kind
-    smallest = 0.0 if getattr(attack.subject, "subnormals", True) else FLUSHED[attack.dtype]
+    smallest = 0.0 if attack.subject.subnormals else FLUSHED[attack.dtype]
     return Plan(kind, tuple(domains[min(i, len(domains) - 1)] for i in range(count)),
                 None if attack.elementwise else tuple(tuple(s) for s in attack.shapes), smallest, attack.dtype,
                 attack.subject.compiles)
 
 
-def finished(attack: Attack, draft: Draft) -> Example:
+def finished(attack: ClaimedOp, draft: Draft) -> Example:
     """An example of a draft: with a cotangent of the value's shape, and tangents."""
     xs = tuple(cast(x.copy(), attack.dtype) for x in draft.xs)
     sets = tuple(tuple(cast(readable(x.shape, draft.tangents * (16 * k + i + 3), _kind_of(x)), attack.dtype) if is_active(x) else None
@@ -147,13 +72,11 @@ def _kind_of(x: np.ndarray) -> Any:
     return np.complex128 if x.dtype.kind == "c" else np.float64
 
 
-def _value_like(attack: Attack, xs: Sequence[np.ndarray]) -> tuple[Shape, Any]:
+def _value_like(attack: ClaimedOp, xs: Sequence[np.ndarray]) -> tuple[Shape, Any]:
     """Shape and type of the value, of real parts where it refuses complex numbers; () of an op that raises, which the checks will say."""
     widest = np.result_type(*map(_kind_of, xs), np.float64)
     if attack.elementwise and COMPLEX not in attack.domains:
         return np.broadcast_shapes(*(x.shape for x in xs)), widest
-    from symgrad.testing.checks.base import silence
-
     for given in (xs, [x.real for x in xs]):
         with silence(), contextlib.suppress(Exception):  # whatever a user's function raises
             value = attack.subject.value([x.copy() for x in given])
@@ -161,7 +84,7 @@ def _value_like(attack: Attack, xs: Sequence[np.ndarray]) -> tuple[Shape, Any]:
     return (), widest
 
 
-def strategy_of(attack: Attack, kind: str) -> Any:
+def strategy_of(attack: ClaimedOp, kind: str) -> Any:
     """The strategy for examples of a kind.
 
     The kinds are "points" (general), "broadcast" (arguments of shapes that broadcast), "scalars" (shape ()), "empty" (without elements),
@@ -235,11 +158,6 @@ def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axi
     return out
 
 
-def off_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
-    """Complex numbers, which on the imaginary axis are nearer to 0 than ±i: farther off, functions such as atan have cuts."""
-    return real + 1j * np.where((real == 0) & (np.abs(imaginary) >= 1), imaginary / 16, imaginary)
-
-
 def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:
     """Later arguments equal to the first, everywhere or in some places, or next to it; where their domains allow that."""
     if not how or len({x.shape for x in xs}) != 1:
@@ -253,26 +171,12 @@ def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.
     return out
 
 
-def special_points(attack: Attack) -> list[tuple[tuple[Any, ...], Any]]:
-    """The special points that are claimed, or that the op itself names: pairs (one number per argument, the gradient agreed on or None)."""
-    op = getattr(attack.subject, "op", None)
-    out: list[tuple[tuple[Any, ...], Any]] = []
-    for point in (*attack.claims.special, *(op.special if op is not None else ())):
-        gradient = None
-        if isinstance(point, (tuple, list)) and len(point) == 2 and (isinstance(point[0], (tuple, list)) or len(attack.names) == 1):
-            point, gradient = point
-        out.append((tuple(point) if isinstance(point, (tuple, list)) else (point,), gradient))
-    return out
-
-
-def edge_examples(attack: Attack, kind: str) -> Sequence[Example]:
+def edge_examples(attack: ClaimedOp, kind: str) -> Sequence[Example]:
     """The examples of a kind that are always there. Raises what `strategy_of` raises."""
-    from symgrad.testing.edges import edge_drafts
-
     return [finished(attack, draft) for draft in edge_drafts(attack, plan_of(attack, kind))]
 
 
-def drawn(attack: Attack, kind: str) -> list[Example]:
+def drawn(attack: ClaimedOp, kind: str) -> list[Example]:
     """As many random examples as the profile says, the same ones for the same seed; none of a kind that has only special ones."""
     if kind in ("special", "empty"):
         return []

@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import sympy
 
+from symgrad.checking.foreign.drawing import loci
+from symgrad.checking.foreign.reading import expressions_of
 from symgrad.domains import Domain
-from symgrad.testing.drawing import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts, special_points
+from symgrad.testing.claimed import ClaimedOp, special_points
+from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
+from symgrad.testing.formulas import is_function
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
 from symgrad.testing.strategies.numbers_table import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
-
-if TYPE_CHECKING:
-    from symgrad.testing.attack import Attack
 
 __all__ = ["edge_drafts"]
 
@@ -30,7 +32,7 @@ IMAGINARY = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0, 0.0)
 Point = tuple[float, ...]
 
 
-def edge_drafts(attack: Attack, plan: Plan) -> list[Draft]:
+def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
     """The drafts of a kind that are always there."""
     if plan.kind == "special":
         return _special(attack, plan)
@@ -74,7 +76,7 @@ def _ordinary(plan: Plan, count: int) -> list[Point]:
     return [tuple(map(float, point)) for point in zip(*columns)]
 
 
-def _vectors(attack: Attack, plan: Plan) -> Iterator[list[np.ndarray]]:
+def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
     """Ordinary points, the edges of each argument, ties, and combinations of edges; the tame ones apart from those that overflow."""
     base = _ordinary(plan, ORDINARY)
     yield _columns(base, plan)
@@ -136,10 +138,8 @@ def _beyond(plan: Plan, base: Sequence[Point]) -> list[Point]:
     return [p for p in out if all(x in d for x, d in zip(p, plan.domains))][:MOST_BEYOND]
 
 
-def _places(attack: Attack, plan: Plan) -> list[tuple[int, float]]:
+def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
     """Where the op's special points and the kinks and poles of its formula are, and what is next to them: arguments with numbers."""
-    from symgrad.testing.formulas import is_function
-
     out: list[tuple[int, float]] = []
     for point, _ in special_points(attack):
         for i, x in enumerate(point[:len(plan.domains)]):
@@ -148,11 +148,6 @@ def _places(attack: Attack, plan: Plan) -> list[tuple[int, float]]:
     formula = attack.claims.formula
     if formula is None or is_function(formula):
         return out
-    import sympy
-
-    from symgrad.checking.foreign.drawing import loci
-    from symgrad.checking.foreign.reading import expressions_of
-
     base = np.array([simple_numbers(d)[0] or simple_numbers(d)[-1] for d in plan.domains])
     formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
     try:
@@ -214,7 +209,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
         yield xs
 
 
-def _special(attack: Attack, plan: Plan) -> list[Draft]:
+def _special(attack: ClaimedOp, plan: Plan) -> list[Draft]:
     """One draft for each special point: the numbers themselves, or arrays filled with them. Raises NotApplicable where there is none."""
     out = []
     for k, (point, _) in enumerate(special_points(attack)):

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+import mpmath
 import numpy as np
 
+from symgrad.checking.rendering import Code, Formula, Line, Table
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
@@ -72,8 +75,6 @@ class Failure(Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Code, Formula, Line, Table
-
         wrong = self.wrong
         first, *others = wrong.what.strip().splitlines() or [""]
         yield Line(f"{self.op}: {self.check}: {first}")
@@ -103,8 +104,6 @@ class Failure(Shown):
 
     def _sides(self) -> Iterator[Any]:
         """What was returned, what is true, and how far they are apart."""
-        from symgrad.checking.rendering import Line, Table
-
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
@@ -172,8 +171,6 @@ def kind(x: Any) -> str:
 
 def digits(x: Any) -> str:
     """A true number, or an array of them, with twenty digits; a float as it is."""
-    import mpmath
-
     if isinstance(x, np.ndarray) and x.dtype == object:
         inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
         return inner if x.ndim == 0 else f"[{inner}]"
@@ -234,7 +231,7 @@ class CheckFailure(AssertionError):
 
 
 @dataclass
-class Result(Shown):
+class Result(Verdict, Shown):
     """What one check said of an op: "passed", "failed" or "not applicable" with the reason; how many examples it saw, and how long it took.
 
     It is true unless the check failed.
@@ -251,13 +248,8 @@ class Result(Shown):
     seconds: float = 0.0
     failure: Failure | None = None
 
-    def __bool__(self) -> bool:
-        return self.verdict != "failed"
-
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Line
-
         yield Line(f"{self.check}: {self.verdict}")
         if self.reason:
             yield Line(first_line(self.reason))
@@ -277,8 +269,8 @@ class Result(Shown):
 
 
 @dataclass
-class OpReport(Shown):
-    """What all checks said of an op. It is true where none failed."""
+class OpReport(Verdict, Shown):
+    """What all checks found about an op. It is true where at least one check passed and none failed."""
 
     op: str
     profile: str
@@ -297,13 +289,8 @@ class OpReport(Shown):
         words = {r.verdict for r in self.results}
         return "failed" if "failed" in words else "passed" if "passed" in words else "not checkable"
 
-    def __bool__(self) -> bool:
-        return all(self.results)
-
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        from symgrad.checking.rendering import Line, Table
-
         passed = sum(r.verdict == "passed" for r in self.results)
         yield Line(f"{self.op}: {self.verdict}")
         yield Line(f"{passed} checks passed, {len(self.failures)} failed, {len(self.results) - passed - len(self.failures)} do not apply "

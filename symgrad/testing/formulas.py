@@ -7,6 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import sympy
+
+from symgrad.checking.foreign.reading import names_of
+from symgrad.parsing import parse
+
 __all__ = ["is_function", "is_scalar", "names_in", "plain_text"]
 
 ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
@@ -27,8 +32,6 @@ def is_function(formula: Any) -> bool:
         return True
     if isinstance(formula, str) or not callable(formula):
         return False
-    import sympy
-
     return not isinstance(formula, (sympy.Basic, sympy.MatrixBase))
 
 
@@ -40,16 +43,10 @@ def names_in(formula: Any) -> list[str] | None:
     if formula is None:
         return None
     if isinstance(formula, str):
-        from symgrad.parsing import parse
-
         return list(parse(plain_text(formula)).names)
     if is_function(formula):
         names = [p.name for p in inspect.signature(formula).parameters.values() if p.default is p.empty]
         return names[1:] if names[:1] == ["xp"] else names
-    import sympy
-
-    from symgrad.checking.foreign.reading import names_of
-
     if isinstance(formula, sympy.Lambda):
         return [str(s) for s in formula.signature]
     return list(names_of(formula) or ())
@@ -61,8 +58,6 @@ def is_scalar(formula: Any, names: Sequence[str]) -> bool:
         return False
     if isinstance(formula, str):
         return set(names_in(formula) or ()) <= set(names)
-    import sympy
-
     if isinstance(formula, sympy.Lambda):
         return True
     return not isinstance(formula, (list, tuple, sympy.MatrixBase, sympy.NDimArray)) and set(names_in(formula) or ()) <= set(names)

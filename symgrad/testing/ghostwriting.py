@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import sympy
 
+from symgrad.carriers import symbolic
 from symgrad.checking.foreign.domains import NAMED, domain_of, domains_of, parse_domains, written
 from symgrad.checking.foreign.frameworks import framework_of
 from symgrad.domains import Domain
@@ -168,10 +170,6 @@ def _rule(op: Op, thing: Any) -> str | None:
     """What an op from a formula was made of, or the forward rule of one that acts on elements, of the names of its arguments."""
     if op.kind != "elementwise" or op.parameters or op.arity is None:
         return None
-    import sympy
-
-    from symgrad.carriers import symbolic
-
     symbols = [sympy.Symbol(n, real=True) for n in op.argument_names]
     try:
         formula = thing.expr.xreplace(dict(zip(thing.symbols, symbols))) if hasattr(thing, "expr") else op.forward(symbolic, *symbols)

@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
 from symgrad.autograd.jacobians import Forward, Problem
+from symgrad.checking.foreign.differences import differences
 from symgrad.tensor import Tensor, wrap
 
 __all__ = ["LeftOut", "Points", "Unattacked"]
@@ -129,8 +130,6 @@ class Points:
 
     def along(self, vector: Array, u: Array) -> tuple[float, float]:
         """The derivative of the weighted sum along a direction, by differences, with a bound of its error."""
-        from symgrad.checking.foreign.differences import differences
-
         found, bound = differences(lambda t: self.values(vector + t[0] * u), np.zeros(1))
         return float(found.sum()), float(bound.sum())
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
 
+from symgrad.checking.accuracy import measured
+from symgrad.checking.exact import Exact, agreement
+from symgrad.checking.heads import Undefined
+from symgrad.checking.problem import Run
+from symgrad.checking.sampling import flat, random_points, special_points
+from symgrad.checking.shrink import shrunk
+from symgrad.checking.template import NoFormula
 from symgrad.graph import Leaf, mode, upstream
 from symgrad.tensor import wrap
 from symgrad.testing.gradients_points import Array, LeftOut, Points, Unattacked
-
-if TYPE_CHECKING:
-    from symgrad.testing.gradients import GradientAttack
+from symgrad.testing.gradients_report import GradientAttack, GradientMismatch
 
 __all__ = ["Search"]
 
@@ -58,8 +64,6 @@ class Search:
 
         Raises Unattacked for a function that is not the same when it is called again.
         """
-        from symgrad.checking.sampling import random_points
-
         points, report = self.points, self.report
         self.first = self._again()
         if not all(np.array_equal(a, b) for a, b in zip(self.first, self._again())):
@@ -115,12 +119,6 @@ class Search:
 
     def _digits(self, vector: Array, measure: bool) -> tuple[bool, Entry | None]:
         """Whether there is an exact truth, and the worst entry of the gradient that is not it."""
-        from symgrad.checking.exact import Exact, agreement
-        from symgrad.checking.heads import Undefined
-        from symgrad.checking.problem import Run
-        from symgrad.checking.sampling import flat, special_points
-        from symgrad.checking.template import NoFormula
-
         points = self.points
         with points.at(vector):
             total = self._recorded()
@@ -175,8 +173,6 @@ class Search:
 
     def _beyond(self, entries: Sequence[Any]) -> Any:
         """The entry with the largest error, relative to what is allowed; None if none is beyond it."""
-        import mpmath
-
         with mpmath.workdps(60):
             pairs = [(e, mpmath.mpf(e.truth), mpmath.mpf(e.rule)) for e in entries]
             scale = max(abs(truth) for _, truth, _ in pairs)
@@ -190,8 +186,6 @@ class Search:
 
     def _measure(self, run: Any, exact: Any) -> None:
         """Keep the largest error of a float of the gradient."""
-        from symgrad.checking.accuracy import measured
-
         report = self.report
         (found,) = measured(run, exact, [e for e in exact.entries() if e.order], {1: run.gradient()}, self.points.elements, self.rng)
         if report.ulp is None or found.ulp / max(found.condition, 1) > report.ulp / max(report.condition, 1):
@@ -242,9 +236,6 @@ class Search:
 
     def _accuse(self, vector: Array) -> None:
         """Make sure that it is the function that is wrong, and say where, at a simple point."""
-        from symgrad.checking.shrink import shrunk
-        from symgrad.testing.gradients import GradientMismatch
-
         points, report = self.points, self.report
         if not all(np.array_equal(a, b) for a, b in zip(self.first, self._again())):
             raise Unattacked("called often it gives other answers: it keeps a state")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from symgrad.testing.checks import CHECKS
 from symgrad.testing.plugin_items import OpItem, OpUnderTest, items_of
 from symgrad.testing.plugin_options import is_id, options_of, targets_of
 from symgrad.testing.plugin_reports import Tally
@@ -20,8 +21,6 @@ DONE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TES
 
 def listed() -> str:
     """The checks with what each says about itself, one a line."""
-    from symgrad.testing.checks import CHECKS
-
     width = max(map(len, CHECKS))
     return "\n".join(f"{name:{width}}  {(check.function.__doc__ or '').strip().partition(chr(10))[0]}".rstrip() for name, check in CHECKS.items())
 

@@ -15,15 +15,16 @@ import pytest
 
 from symgrad.lift import traced
 from symgrad.op import REGISTRY, Op
+from symgrad.scanning import accuracy
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
-from symgrad.testing.checks.base import silence
+from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.drawing import special_points
 from symgrad.testing.failure import CheckFailure, NotApplicable, Result
 from symgrad.testing.formulas import is_function
 from symgrad.testing.plugin_options import Options, is_id
 from symgrad.testing.running import ACCURACY, known
+from symgrad.testing.silence import silence
 
 __all__ = ["AccuracyItem", "CheckItem", "OpUnderTest", "items_of"]
 
@@ -172,8 +173,6 @@ class AccuracyItem(OpItem):
 
     def runtest(self) -> None:
         """Scan. Raises Lost where digits are lost that are not lost to the condition of the point."""
-        from symgrad.scanning import accuracy
-
         attack, options = self.tested.attack(self.nodeid), self.tested.options
         try:
             function, formula = scannable(self.tested.op, attack)
@@ -200,7 +199,7 @@ def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
     formula = attack.claims.formula
     if is_function(formula) and next(iter(inspect.signature(formula).parameters)) == "xp":
         formula = functools.partial(formula, traced)
-    own = getattr(attack.subject, "op", None)
+    own = attack.subject.op
     if isinstance(own, Op) and REGISTRY.get(own.name) is own and not attack.claims.parameters:
         return own.name, formula
     if attack.subject.framework == "symgrad":

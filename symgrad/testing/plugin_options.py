@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from symgrad.testing.checks import CHECKS
 from symgrad.testing.plugin_modules import NotThere, module_named, modules_in, ops_in, split, thing_named
 from symgrad.testing.profiles import PROFILES, Profile
 from symgrad.testing.running import ACCURACY
@@ -62,8 +63,6 @@ def _profile(config: pytest.Config) -> Profile:
 
 
 def _checks(text: str | None, option: str = "--symgrad-checks") -> tuple[str, ...]:
-    from symgrad.testing.checks import CHECKS
-
     if text is None:
         return tuple(CHECKS)
     wanted = _listed(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from symgrad.checking.progress import progress_bar
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.failure import CheckFailure, OpReport
@@ -23,8 +24,6 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
     Raises CheckFailure, whose message holds every failure, unless `raise_exception` is False; TypeError and ValueError for claims that do
     not fit the op; ValueError for a check that does not exist.
     """
-    from symgrad.checking.progress import progress_bar
-
     attack = op if isinstance(op, Attack) else Attack(op, **options)
     wanted = list(CHECKS) if checks is None else list(checks)
     known(wanted, "check_op")
@@ -35,7 +34,7 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
             tell(name, k, len(wanted))
             report.results.append(run(CHECKS[name], attack))
     report.exact = getattr(attack.truth, "exact", "")
-    if raise_exception and not report:
+    if raise_exception and report.failures:
         raise CheckFailure(*report.failures)
     return report
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from symgrad.testing.drawing import Example, outside, quiet
+from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.domains import Domain
+from symgrad.testing.attack import Attack
+from symgrad.testing.attempt import Check, attempt
+from symgrad.testing.drawing import outside, quiet
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, NotApplicable, Wrong
+from symgrad.testing.snippets import pytest_command, snippet
 from symgrad.testing.subjects.base import is_active
-
-if TYPE_CHECKING:
-    from symgrad.domains import Domain
-    from symgrad.testing.attack import Attack
-    from symgrad.testing.checks.base import Check
+from symgrad.testing.truths_symbolic import difference
 
 __all__ = ["simplest"]
 
@@ -32,8 +34,6 @@ DIGITS = 17
 
 def simplest(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
     """The report of what is wrong at the simplest example that is found in five seconds; with `fixed` the one that failed is kept."""
-    from symgrad.testing.snippets import pytest_command, snippet
-
     search = Search(check, attack, example, wrong)
     note, notes = "", []
     if not search.again(example):
@@ -65,14 +65,11 @@ def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any
 
 def _difference(attack: Attack, wrong: Wrong) -> Any:
     """The difference from the truth as a formula, None where there is none in time; what goes wrong on the way there is not what is reported."""
-    from symgrad.algebra.limits import OutOfTime, limited
-    from symgrad.testing import truths
-
     if not attack.shrink:
         return None
     try:
         with limited(SYMBOLIC):
-            return truths.difference(attack, wrong)
+            return difference(attack, wrong)
     except (Exception, OutOfTime):
         return None
 
@@ -88,8 +85,6 @@ class Search:
 
     def again(self, example: Example) -> Wrong | None:
         """What is wrong at an example, if it is the same thing."""
-        from symgrad.testing.checks.base import attempt
-
         try:
             found = attempt(self.check, self.attack, example)
         except NotApplicable:

@@ -8,19 +8,20 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import sympy
 
 from symgrad import domains
+from symgrad.checking.foreign.domains import domain_of, written
+from symgrad.checking.foreign.reading import names_of, parsed
 from symgrad.domains import Domain, Interval
+from symgrad.testing.attack import Attack
+from symgrad.testing.attempt import Check, given
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.subjects.naming import import_path
-
-if TYPE_CHECKING:
-    from symgrad.testing.attack import Attack
-    from symgrad.testing.checks.base import Check
 
 __all__ = ["Code", "pytest_command", "snippet"]
 
@@ -118,8 +119,6 @@ class Code:
         return text if exact else repr(float(x))
 
     def _domain(self, d: Domain) -> str:
-        from symgrad.checking.foreign.domains import domain_of, written
-
         known = next((name for name in domains.__all__ if getattr(domains, name) is d), None)
         if known is not None:
             self.names.setdefault("symgrad.domains", set()).add(known)
@@ -137,10 +136,6 @@ class Code:
 
     def _sympy(self, e: Any) -> str:
         """As text where that reads as the same and names its arguments in the same order, else as SymPy writes what makes it."""
-        import sympy
-
-        from symgrad.checking.foreign.reading import names_of, parsed
-
         if isinstance(e, sympy.Expr) and len(str(e)) <= WIDE:
             try:
                 read, names = parsed(str(e))
@@ -161,7 +156,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
     subject = attack.subject
     path = subject.import_path()
     arguments = [code.named(subject.function, subject.name if subject.name.isidentifier() else "op", path)]
-    own = subject.framework == "symgrad" and hasattr(subject, "op")
+    own = subject.framework == "symgrad" and subject.op is not None
     for field in dataclasses.fields(Claims):
         value = getattr(attack.claims, field.name)
         empty = field.default if field.default is not dataclasses.MISSING else {}
@@ -189,8 +184,6 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
 
 def _directions(code: Code, attack: Attack, example: Example) -> list[str]:
     """The cotangent and the tangents where they are not the ones that a check takes by itself."""
-    from symgrad.testing.checks.base import given
-
     out = []
     plain = (given(attack, example.xs, None, None) or [example])[0]
     if not _same(plain.cotangent, example.cotangent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 __all__ = ["DEFAULT", "allowed", "finfo"]
@@ -27,6 +28,4 @@ def allowed(claimed: float | Mapping[str, Any] | None, dtype: Any, order: int) -
 
 def finfo(dtype: Any) -> Any:
     """The limits of a floating-point type, NumPy's or ml_dtypes'."""
-    import ml_dtypes
-
     return ml_dtypes.finfo(dtype)

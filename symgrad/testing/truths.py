@@ -9,19 +9,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import mpmath
 import numpy as np
 
 from symgrad.testing.subjects.base import is_active
 from symgrad.testing.truths_points import Points
-from symgrad.testing.truths_reading import Reader, reader_of
+from symgrad.testing.truths_reading import Reader
 
-if TYPE_CHECKING:
-    from symgrad.testing.attack import Attack
-
-__all__ = ["ElementTruth", "Truth", "difference", "truth_of"]
+__all__ = ["ElementTruth", "Truth"]
 
 NEAR = 2.0**-7  # a little
 JUMP = 1000  # times what a function moves by
@@ -65,19 +62,6 @@ class Truth(Protocol):
     def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
         """Whether an element of the value is another one within the rounding of the inputs, as next to a jump."""
         ...
-
-
-def truth_of(attack: Attack) -> Truth | None:
-    """The truth about an op: the claimed formula, else its own forward rule; None where there is neither, or of complex numbers."""
-    found = reader_of(attack)
-    if found is None or attack.of_complex:
-        return None
-    reader, said = found
-    if attack.elementwise:
-        return ElementTruth(reader, f"{said}, read with 160 digits or more", lambda: _coming(attack))
-    from symgrad.testing.truths_arrays import ArrayTruth
-
-    return ArrayTruth(reader, f"{said}, read with 160 digits or more")
 
 
 class ElementTruth:
@@ -207,10 +191,6 @@ class ElementTruth:
             yield from ((k, points[place], coefficients[place]) for place in chosen if coefficients[place])
 
 
-def _coming(attack: Attack) -> list[Any]:
-    return [e for kind in ("points", "low") for e in attack._drawn.get(kind, [])]
-
-
 def _points(xs: Arrays) -> tuple[list[tuple[Any, ...]], Index]:
     """The arguments of every element, and the shape of all of them."""
     shape = np.broadcast_shapes(*(x.shape for x in xs))
@@ -241,10 +221,3 @@ def _summed(x: np.ndarray, shape: Index) -> np.ndarray:
     rows = x.transpose(*kept, *axes).reshape(math.prod(x.shape[i] for i in kept), -1).tolist()
     with mpmath.workdps(60):
         return _array([None if any(v is None for v in row) else mpmath.fsum(row) for row in rows], shape)
-
-
-def difference(attack: Attack, wrong: Any) -> Any:
-    """What an op's rule is too large by, as a SymPy formula, None where there is none; see `truths_symbolic`."""
-    from symgrad.testing.truths_symbolic import difference as found
-
-    return found(attack, wrong)

@@ -10,17 +10,22 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 
 from symgrad.carriers import precise
+from symgrad.checking.foreign.reading import expressions_of
+from symgrad.checking.heads import Undefined, evaluator
 from symgrad.checking.recorder import Box, Recorder
+from symgrad.creation import tensor
+from symgrad.graph import mode
+from symgrad.parsing import OPERATIONS, _functions, parse
+from symgrad.tensor import Tensor
+from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.formulas import is_function, plain_text
-
-if TYPE_CHECKING:
-    from symgrad.testing.attack import Attack
 
 __all__ = ["Reader", "reader_of", "working"]
 
@@ -39,9 +44,9 @@ def working(digits: int) -> Iterator[None]:
         precise.set_digits(before)
 
 
-def reader_of(attack: Attack) -> tuple[Reader, str] | None:
+def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
     """The reader of an op and what it reads, in words: the claimed formula, else the op's own forward rule; None where there is neither."""
-    formula, op = attack.claims.formula, getattr(attack.subject, "op", None)
+    formula, op = attack.claims.formula, attack.subject.op
     if formula is None:
         if op is None:
             return None
@@ -69,8 +74,6 @@ def _rule(op: Any, parameters: tuple[Any, ...]) -> Reader:
 
 def _text(text: str, names: Sequence[str]) -> Reader:
     """A formula from text, step by step in the precise carrier; pi and e have all their digits."""
-    from symgrad.parsing import OPERATIONS, _functions, parse
-
     formula, recorder = parse(plain_text(text)), Recorder(precise, precise.lift_value)
     of_elements = plain_text(text) != text  # one number
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
@@ -122,13 +125,8 @@ def _spread(value: Any, cells: Sequence[Any]) -> Any:
     return precise.broadcast_to(cell, shape) if cell.shape == () and shape else cell
 
 
-def _sympy(formula: Any, attack: Attack) -> Reader:
+def _sympy(formula: Any, attack: ClaimedOp) -> Reader:
     """SymPy's expressions, each compiled once for mpmath with its floats exact; where one has no real value it is NaN."""
-    import sympy
-
-    from symgrad.checking.foreign.reading import expressions_of
-    from symgrad.checking.heads import Undefined, evaluator
-
     if isinstance(formula, sympy.Lambda):
         formula = formula.expr.xreplace({s: sympy.Symbol(name, real=True) for s, name in zip(formula.signature, attack.names)})
     made: dict[Any, Any] = {}
@@ -171,10 +169,6 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
 
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Reader:
     """A function of symgrad's tensors: recorded with the floats, and read again with many digits."""
-    from symgrad.creation import tensor
-    from symgrad.graph import mode
-    from symgrad.tensor import Tensor
-
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
         before, mode.complete = mode.complete, True
         try:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import symbolic
+from symgrad.checking.foreign.reading import parsed
 from symgrad.checking.heads import derivative
 from symgrad.checking.proof import size_of
 from symgrad.checking.recorder import Box, Recorder
+from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
 from symgrad.testing.formulas import is_function, plain_text
-
-if TYPE_CHECKING:
-    from symgrad.testing.attack import Attack
 
 __all__ = ["difference", "expression"]
 
 SECONDS, SIZE = 1.0, 300
 
 
-def _symbols(attack: Attack) -> list[sympy.Symbol]:
+def _symbols(attack: ClaimedOp) -> list[sympy.Symbol]:
     return [sympy.Symbol(name, **d.assumptions) for name, d in zip(attack.names, attack.domains)]
 
 
@@ -31,7 +30,7 @@ def _cell(x: Any) -> Any:
     return symbolic.ExactExpressions.fill([x], ())
 
 
-def expression(attack: Attack, wrt: Sequence[int] = ()) -> Any:
+def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
     """What an op that acts on elements should be, differentiated by arguments of these numbers; None where there is no formula.
 
     >>> from symgrad.testing.attack import Attack
@@ -39,7 +38,7 @@ def expression(attack: Attack, wrt: Sequence[int] = ()) -> Any:
     >>> expression(Attack(symgrad.sin), (0, 0))
     -sin(input)
     """
-    formula, op = attack.claims.formula, getattr(attack.subject, "op", None)
+    formula, op = attack.claims.formula, attack.subject.op
     if not attack.elementwise or formula is None and op is None:
         return None
     symbols = _symbols(attack)
@@ -47,8 +46,6 @@ def expression(attack: Attack, wrt: Sequence[int] = ()) -> Any:
     if formula is None:
         found = op.forward(symbolic, *map(_cell, symbols), *attack.claims.parameters).item()  # type: ignore[union-attr]
     elif isinstance(formula, str):
-        from symgrad.checking.foreign.reading import parsed
-
         found = parsed(plain_text(formula))[0]
         found = found.xreplace({s: named[str(s)] for s in found.free_symbols if str(s) in named})
     elif isinstance(formula, sympy.Lambda):
@@ -64,7 +61,7 @@ def expression(attack: Attack, wrt: Sequence[int] = ()) -> Any:
     return found
 
 
-def difference(attack: Attack, wrong: Wrong) -> Any:
+def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     """What the rule of an op is too large by, as a formula; None where rule or truth are none, or agree, or are long.
 
     Order 0 is the forward rule against a claimed formula; the others start from the partial derivatives of the op.
@@ -74,7 +71,7 @@ def difference(attack: Attack, wrong: Wrong) -> Any:
     >>> difference(Attack(REGISTRY["sin"], formula="sin(input)*2"), Wrong("", order=1, wrt=(0,)))
     -cos(input)
     """
-    op = getattr(attack.subject, "op", None)
+    op = attack.subject.op
     if op is None or wrong.order is None or not attack.elementwise or op.kind != "elementwise":
         return None
     wrt = wrong.wrt[:wrong.order]

@@ -10,8 +10,8 @@ from claims import attack_on, attacks_with_numbers
 
 from symgrad.op import Op
 from symgrad.testing.attack import Attack
+from symgrad.testing.attempt import Check, attempt
 from symgrad.testing.checks import CHECKS
-from symgrad.testing.checks.base import Check, attempt
 from symgrad.testing.failure import NotApplicable
 
 from .mutant import Mutant

@@ -18,8 +18,8 @@ from power_entries import RIGHT, WRONG, Entry
 
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import silence
 from symgrad.testing.profiles import Profile
+from symgrad.testing.silence import silence
 
 for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "right_numbers", "right_arrays"):
     importlib.import_module(_module)

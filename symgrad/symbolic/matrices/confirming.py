@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.carriers import precise
 from symgrad.passes import replay
 from symgrad.symbolic.matrices.evaluation import FLOATS, PRECISE, of_form, of_sum
-from symgrad.symbolic.matrices.forms import Form
+from symgrad.symbolic.matrices.form import Form
 from symgrad.symbolic.matrices.reading import Problem
 from symgrad.symbolic.matrices.terms import Dimension, Sum, Symbol
 

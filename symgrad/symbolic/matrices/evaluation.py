@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
-from symgrad.symbolic.matrices.forms import Form
+from symgrad.symbolic.matrices.form import Form
 from symgrad.symbolic.matrices.functions import FUNCTIONS, Elementwise
 from symgrad.symbolic.matrices.linalg import determinant_of, inverse_of
 from symgrad.symbolic.matrices.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Size, Softmax, Sum, Symbol

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symgrad.creation import tensor
 from symgrad.graph import NAMED, Leaf
 from symgrad.symbolic.matrices.confirming import confirm, sizes_of
 from symgrad.symbolic.matrices.derivatives import derivative
 from symgrad.symbolic.matrices.evaluation import FLOATS, SYMPY, of_sum
-from symgrad.symbolic.matrices.forms import Form, form_of, pinned, weight
+from symgrad.symbolic.matrices.form import Form
+from symgrad.symbolic.matrices.forms import form_of, pinned, weight
 from symgrad.symbolic.matrices.indexed import index_latex, index_numpy, index_text
 from symgrad.symbolic.matrices.printing import Latex, Text
 from symgrad.symbolic.matrices.reading import Problem
@@ -116,8 +118,6 @@ class MatrixExpression:
 
         `sizes` gives other ones by the names of the dimensions, where these were declared.
         """
-        import sympy
-
         given = dict(sizes or {})
         known = {d.name for s in self._problem.symbols.values() for d in s.dimensions if d.name}
         if set(given) - known:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sympy
 
+from symgrad.symbolic.matrices.form import Form, transposed
+from symgrad.symbolic.matrices.kronecker import kronecker
 from symgrad.symbolic.matrices.terms import (
     ONE,
     Applied,
@@ -25,29 +26,7 @@ from symgrad.symbolic.matrices.terms import (
     Term,
 )
 
-__all__ = ["Form", "form_of", "pinned", "transposed", "weight"]
-
-
-@dataclass(frozen=True)
-class Form:
-    """A node of matrix notation: what it is, what it is made of, and its rank: 0, 1 (a column), -1 (a row) or 2."""
-
-    kind: str
-    args: tuple[Form, ...] = ()
-    value: Any = None
-    rank: int = 2
-    symmetric: bool = False
-
-
-def transposed(form: Form) -> Form:
-    """The transpose, with products turned round and nothing done to what is symmetric."""
-    if form.rank == 0 or form.symmetric and form.rank == 2:
-        return form
-    if form.kind == "transpose":
-        return form.args[0]
-    if form.kind == "product":
-        return Form("product", tuple(map(transposed, reversed(form.args))), rank=-form.rank if abs(form.rank) == 1 else 2)
-    return Form("transpose", (form,), rank=-form.rank if abs(form.rank) == 1 else 2)
+__all__ = ["form_of", "pinned", "weight"]
 
 
 def pinned(form: Form) -> Form:
@@ -177,13 +156,7 @@ def _term_form(term: Term, out: Sequence[Index], loose: bool) -> tuple[Any, Form
     if loose and not term.factors:
         return term.coefficient, Form("number", value=ONE, rank=0)
     network = _Network(term, out)
-    body: Form | None
-    if len(out) == 4:
-        from symgrad.symbolic.matrices.kronecker import kronecker
-
-        body = kronecker(network, out)
-    else:
-        body = network.form()
+    body = kronecker(network, out) if len(out) == 4 else network.form()
     return term.coefficient, _scaled(ONE, network.scalars, body)
 
 

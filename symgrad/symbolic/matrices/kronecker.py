@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.symbolic.matrices.forms import Form, transposed
+from symgrad.symbolic.matrices.form import Form, transposed
 from symgrad.symbolic.matrices.terms import Index, NoCompactForm
 
 __all__ = ["kronecker"]

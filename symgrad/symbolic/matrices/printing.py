@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.symbolic.matrices.forms import Form
+from symgrad.symbolic.matrices.form import Form
 
 __all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "Text", "multiple", "number_text", "ordered"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.symbolic.matrices.forms import Form
+from symgrad.symbolic.matrices.form import Form
 from symgrad.symbolic.matrices.printing import ATOM, PRODUCT, SUM, multiple, ordered
 
 __all__ = ["NumPy"]

@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import functools
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from symgrad.autograd import is_grad_enabled, set_grad_enabled
-from symgrad.dtypes import get_default_dtype, set_default_dtype
 from symgrad.testing.attack import Attack
-from symgrad.testing.drawing import Example
-from symgrad.testing.failure import CheckFailure, Failure, NotApplicable, Result, Wrong
-from symgrad.testing.subjects.base import is_active
+from symgrad.testing.attempt import Body, Check, When, attempt, given
+from symgrad.testing.examples import Example
+from symgrad.testing.failure import CheckFailure, Failure, NotApplicable, Result
+from symgrad.testing.shrinking import simplest
 
 __all__ = ["CHECKS", "Check", "always", "check", "differentiable", "lacking", "run"]
 
 CHECKS: dict[str, Check] = {}
-Body = Callable[[Attack, Example], None]
-When = Callable[[Attack], str]
-
-
-class Check(NamedTuple):
-    """A check: its name, its body, the kind of examples it draws, and when it does not apply ("" where it does, else why not).
-
-    `most` is how many examples it looks at where that is fewer than there are.
-    """
-
-    name: str
-    body: Body
-    draws: str
-    when: When
-    most: int | None
-    function: Callable[..., Result]
 
 
 def always(attack: Attack) -> str:
@@ -80,57 +60,6 @@ def check(name: str, draws: str = "points", when: When = always, most: int | Non
     return make
 
 
-def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents: Any) -> list[Example] | None:
-    """The one example that a user gives, with ones for a cotangent and tangents that are not given."""
-    if inputs is None:
-        return None
-    xs = tuple(np.asarray(x) for x in inputs)
-    try:
-        with silence():
-            shape = attack.subject.value(xs).shape
-    except Exception:  # the check will say it
-        shape = xs[0].shape if xs else ()
-    floats = [x.dtype for x in xs if is_active(x)]
-    g = np.ones(shape, np.result_type(*floats) if floats else float) if cotangent is None else np.asarray(cotangent)
-    ones = tuple(np.ones_like(x) if is_active(x) else None for x in xs)
-    sets = (ones,) * 3 if tangents is None else tuple(tuple(None if t is None else np.asarray(t) for t in s) for s in tangents)
-    return [Example(xs, g, sets)]
-
-
-class silence:
-    """No warnings of NumPy's and none of the op's while it is attacked; and whatever it does to modes of symgrad's, afterwards they are as before."""
-
-    def __enter__(self) -> None:
-        self.modes = get_default_dtype(), is_grad_enabled()
-        self.errors = np.errstate(all="ignore")
-        self.warnings = warnings.catch_warnings()
-        self.errors.__enter__()
-        self.warnings.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *error: Any) -> None:
-        self.warnings.__exit__(*error)
-        self.errors.__exit__(*error)
-        set_default_dtype(self.modes[0])
-        set_grad_enabled(self.modes[1])
-
-
-def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
-    """What is wrong at one example; an exception of the op is wrong, too. An op that writes to its arguments spoils them for no other check."""
-    try:
-        with silence(), attack.subject.context():
-            check.body(attack, example.copied())
-    except Wrong as wrong:
-        return wrong
-    except (NotApplicable, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        raised = Wrong(f"raised {type(error).__name__}: {error}")
-        raised.__cause__ = error
-        return raised
-    return None
-
-
 def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None) -> Result:
     """Run one check: through every example, and on a failure to the simplest example that fails."""
     start = time.perf_counter()
@@ -147,8 +76,6 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
             wrong = attempt(check, attack, example)
             seen += 1
             if wrong is not None:
-                from symgrad.testing.shrinking import simplest
-
                 failure = simplest(check, attack, example, wrong, fixed=examples is not None)
                 break
     except NotApplicable as error:

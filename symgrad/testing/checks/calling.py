@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.extending import BUILT_IN
+from symgrad.lift import FUNCTIONS, traced
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import same_bits
 from symgrad.testing.checks.memory import another, results
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Subject, is_active
 
@@ -144,10 +146,7 @@ def check_threads(attack: Attack, example: Example) -> None:
 
 def public_function(attack: Attack) -> Any:
     """What people call: an op of the registry by its public function."""
-    from symgrad.extending import BUILT_IN
-    from symgrad.lift import FUNCTIONS, traced
-
-    op = getattr(attack.subject, "op", None)
+    op = attack.subject.op
     if op is None:
         return attack.subject.function
     found: Any = FUNCTIONS.get(op.name) if op.name in BUILT_IN else getattr(traced, op.name, None)

@@ -15,7 +15,7 @@ from symgrad.autograd import is_grad_enabled, set_grad_enabled
 from symgrad.dtypes import get_default_dtype, set_default_dtype
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.comparing import Sides, agree, wide
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import Array, is_active
 

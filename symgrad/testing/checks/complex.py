@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from symgrad.domains import COMPLEX
+from symgrad.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
 from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.checks.consistency import joined, per_element, product
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, is_active
 
@@ -25,9 +26,7 @@ ALIKE = 1e-6  # relative difference up to which two of them are the same
 
 
 def takes_complex(attack: Attack) -> str:
-    from symgrad.extending import BUILT_IN
-
-    tried = getattr(getattr(attack.subject, "op", None), "name", None) in BUILT_IN
+    tried = getattr(attack.subject.op, "name", None) in BUILT_IN
     return "" if attack.claims.complex or attack.claims.complex is None and tried else "it is not claimed for complex numbers"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable, lacking
 from symgrad.testing.checks.comparing import Sides, agree, moderate, wide
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Arrays, is_active
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.checking.foreign.drawing import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import is_active
 
@@ -155,8 +156,6 @@ def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
     domain = attack.domains[min(place, len(attack.domains) - 1)]
     flat = xs[a].ravel()
     if any(i.low != -np.inf or i.high != np.inf for i in domain.intervals) or domain.excluded:
-        from symgrad.checking.foreign.drawing import room_in
-
         room = room_in([domain] * flat.size, flat).reshape(out.shape)
         out = np.minimum(out, np.where(np.isfinite(room), room, np.inf))
     sizes = np.max([np.abs(x) for x in xs if is_active(x)], axis=0)

@@ -9,10 +9,11 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
+from symgrad.checking.proving import prove
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import is_active
 from symgrad.testing.truths_quotients import number
@@ -136,7 +137,7 @@ def _moved(inputs: tuple[list[Any], ...], factor: Any) -> Iterator[tuple[list[An
 
 def _rules(attack: Attack) -> str:
     """It applies to ops of the registry, whose rules are known."""
-    op = getattr(attack.subject, "op", None)
+    op = attack.subject.op
     if op is None or op.kind == "composite":
         return "its rules are not known; it is no op of the registry"
     return attack.of_complex
@@ -181,8 +182,6 @@ def check_proof(attack: Attack, example: Example) -> None:
     >>> check_proof(symgrad.tanh, profile="ci").verdict
     'passed'
     """
-    from symgrad.checking.proving import prove
-
     op = attack.subject.op  # type: ignore[attr-defined]
     proof = vars(attack).setdefault("_proof", None) or prove(op, min(2, attack.order), complex=False, seconds=attack.profile.seconds)
     vars(attack)["_proof"] = proof

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import is_active
 

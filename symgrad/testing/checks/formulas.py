@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.creation import tensor
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import is_active
 
@@ -21,7 +22,7 @@ FLAT = 2  # of one on arrays, whose formulas grow with the number of elements
 
 
 def _with_rules(attack: Attack) -> str:
-    return "" if getattr(attack.subject, "op", None) is not None else "its rules are not known; it is no op of symgrad"
+    return "" if attack.subject.op is not None else "its rules are not known; it is no op of symgrad"
 
 
 @check("formulas", when=_with_rules, most=1)
@@ -36,8 +37,6 @@ def check_formulas(attack: Attack, example: Example) -> None:
     >>> check_formulas(symgrad.tanh).verdict
     'passed'
     """
-    from symgrad.creation import tensor
-
     subject, g = attack.subject, example.cotangent
     xs = list(example.xs)
     if attack.elementwise:

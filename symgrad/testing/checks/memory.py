@@ -10,7 +10,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import one_for_several, surroundings_kept
 from symgrad.testing.checks.comparing import PROBES, Sides, agree, moved, wide
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Subject, is_active
 
@@ -42,7 +42,7 @@ def laid_out(x: Array, layout: str) -> Array:
 
 def is_view(attack: Attack) -> bool:
     """Whether the value may show the memory of an argument."""
-    return attack.claims.view or bool(getattr(getattr(attack.subject, "op", None), "view", False))
+    return attack.claims.view or bool(getattr(attack.subject.op, "view", False))
 
 
 def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int, ...], Array]]:

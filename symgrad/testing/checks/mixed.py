@@ -11,7 +11,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.checks.consistency import joined, per_element, product, within
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_third", "check_value"]

@@ -6,14 +6,16 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import each_alone, in_other_shapes
 from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.checks.memory import another
-from symgrad.testing.drawing import Example
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
@@ -26,8 +28,6 @@ SUBSETS = 3  # arguments of which every subset is batched; of more each by itsel
 
 def cast(x: Array | None, dtype: str) -> Array | None:
     """An array of floats in another dtype, anything else as it is."""
-    import ml_dtypes
-
     if x is None or x.dtype.kind not in "fc":
         return x
     if x.dtype.kind == "c":
@@ -123,9 +123,7 @@ def check_structure(attack: Attack, example: Example) -> None:
 
 def count_cotangents(attack: Attack, xs: Arrays, value: Array) -> None:
     """Raise `Wrong` where the rule of an op of ours gives more cotangents, or fewer, than it has arguments."""
-    from symgrad.carriers import numeric
-
-    op = getattr(attack.subject, "op", None)
+    op = attack.subject.op
     if op is not None and op.vjp is not None and value.dtype.kind in "fcV":
         found = op.vjp(numeric, np.ones_like(value), value, (*xs, *attack.claims.parameters), (True,) * len(xs))
         if len(found) != len(xs):

@@ -10,7 +10,8 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.drawing import Example, special_points
+from symgrad.testing.claimed import special_points
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import is_active
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from symgrad.domains import Domain, Interval
@@ -81,8 +82,6 @@ def grid_of(dtype: Any) -> Grid:
     >>> grid_of("float16").largest, grid_of("bfloat16").digits
     (65504.0, 7)
     """
-    import ml_dtypes
-
     found = numpy_dtype(dtype)
     if found.kind == "c":
         found = np.dtype(f"f{found.itemsize // 2}")

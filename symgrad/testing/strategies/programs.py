@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symgrad.checking.kinks_switches import switches
 from symgrad.creation import tensor
 from symgrad.domains import REAL
 from symgrad.op import REGISTRY, Op
@@ -240,8 +241,6 @@ def _applied(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], value
 
 def _good(value: Tensor) -> bool:
     """Whether a value is finite, of a size to go on with, and not at a kink of the op that made it."""
-    from symgrad.checking.kinks_switches import switches
-
     numbers = value._value
     if not np.isfinite(numbers).all() or np.max(np.abs(numbers), initial=0.0) > LARGE or value._node is None:
         return False

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.op import Op
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path
@@ -58,6 +59,7 @@ class Subject:
     """
 
     framework = "numpy"
+    op: Op | None = None  # the op of symgrad whose rules are called, None for a function
     memory = True
     subnormals = True
     compiles = False

@@ -11,7 +11,9 @@ import numpy as np
 
 from symgrad.autograd import grad
 from symgrad.creation import tensor
-from symgrad.op import Op
+from symgrad.extending import BUILT_IN
+from symgrad.func import jvp, vmap
+from symgrad.op import REGISTRY, Op
 from symgrad.recording import core
 from symgrad.tensor import Tensor, wrap
 from symgrad.testing.claims import Claims
@@ -71,8 +73,6 @@ class SymgradSubject(Subject):
         return self._pushed([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
 
     def _pushed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        from symgrad.func import jvp
-
         places = [i for i, t in enumerate(tangents) if t is not None]
 
         def function(*some: Any) -> Any:
@@ -114,8 +114,6 @@ class SymgradSubject(Subject):
         return out
 
     def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
-        from symgrad.func import vmap
-
         try:
             return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
         except (RuntimeError, NotImplementedError) as error:
@@ -125,7 +123,9 @@ class SymgradSubject(Subject):
 
 
 class OpSubject(SymgradSubject):
-    """An op of the registry (or one that is not registered), with its rules at hand."""
+    """An op of symgrad, registered or not, whose rules are called."""
+
+    op: Op
 
     def __init__(self, op: Op, claims: Claims):
         self.op = op
@@ -139,9 +139,6 @@ class OpSubject(SymgradSubject):
 
     def import_path(self) -> tuple[str, str] | None:
         """A built-in op is known to the registry by name, one of a user's to the module that declares it."""
-        from symgrad.extending import BUILT_IN
-        from symgrad.op import REGISTRY
-
         if self.op.name in BUILT_IN:
             return ("symgrad.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
         places = [(module, name) for module, loaded in list(sys.modules.items()) if module != "__main__" and isinstance(loaded, ModuleType)

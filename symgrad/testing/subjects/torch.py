@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from symgrad.testing.claims import Claims
@@ -73,8 +74,6 @@ class TorchSubject(Subject):
             return np.asarray(value)
         value = value.detach().resolve_conj().resolve_neg()
         if value.dtype == self.torch.bfloat16:
-            import ml_dtypes
-
             return value.view(self.torch.int16).numpy().view(ml_dtypes.bfloat16)
         return value.numpy()
 

@@ -1,0 +1,30 @@
+"""`Form`: a node of matrix notation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Form", "transposed"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A node of matrix notation: what it is, what it is made of, and its rank: 0, 1 (a column), -1 (a row) or 2."""
+
+    kind: str
+    args: tuple[Form, ...] = ()
+    value: Any = None
+    rank: int = 2
+    symmetric: bool = False
+
+
+def transposed(form: Form) -> Form:
+    """The transpose, with products turned round and nothing done to what is symmetric."""
+    if form.rank == 0 or form.symmetric and form.rank == 2:
+        return form
+    if form.kind == "transpose":
+        return form.args[0]
+    if form.kind == "product":
+        return Form("product", tuple(map(transposed, reversed(form.args))), rank=-form.rank if abs(form.rank) == 1 else 2)
+    return Form("transpose", (form,), rank=-form.rank if abs(form.rank) == 1 else 2)

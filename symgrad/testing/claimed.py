@@ -1,0 +1,265 @@
+"""`ClaimedOp`: an op with its claims, and what follows from them and from a first call: names, domains, shapes and dtype of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symgrad.checking.foreign.domains import SIMPLE, domains_of, simple_number
+from symgrad.domains import BOOLEAN, COMPLEX, REAL, Domain
+from symgrad.testing.claims import Claims, claims_of
+from symgrad.testing.examples import ORDINARY
+from symgrad.testing.failure import NotApplicable, kind, raised_at, shown
+from symgrad.testing.formulas import is_scalar, names_in
+from symgrad.testing.profiles import Profile, profile_named
+from symgrad.testing.silence import silence
+from symgrad.testing.subjects import Subject, subject_of
+from symgrad.testing.subjects.base import is_active
+from symgrad.testing.subjects.naming import argument_names
+from symgrad.testing.tolerances import allowed
+
+__all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
+
+TYPES = ("float64", "float32", "float16")
+SHAPES = ((4,), (2, 3), (1,), ())
+NUMBERS = 3  # of a domain that are tried
+
+
+class ClaimedOp:
+    """An op under test and its claims.
+
+    - `subject` calls the op in its framework.
+    - `names`, `domains`, `shapes` and `dtype` describe the tensor arguments.
+    - `elementwise` says whether the op acts on each element.
+    - `shrink` says whether a failing example is simplified, which takes up to five seconds.
+
+    Raises TypeError for a value that is no op and for unknown claims, ValueError for domains and formulas that do not fit the op.
+    """
+
+    def __init__(self, op: Any, claims: Claims | None = None, profile: str | Profile = "dev", seed: int = 0, shrink: bool = True, **options: Any):
+        self.claims = (claims or claims_of(op) or Claims()).but(**options)
+        self.profile, self.seed = profile_named(profile), seed
+        self.subject: Subject = subject_of(op, self.claims)
+        self.claims = self.subject.claims
+        self.name = self.claims.name or self.subject.name
+        self._looked = False
+        self.shrink = shrink
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the tensor arguments."""
+        op = self.subject.op
+        if op is not None and op.arity is not None:
+            own, said = list(op.argument_names), names_in(self.claims.formula) or []
+            return said if len(own) == len(said) == 1 else own
+        if op is not None:
+            return [f"x{i}" for i in range(len(self.shapes))]
+        claims = self.claims
+        known = argument_names(self.subject.function, names_in(claims.formula), len(claims.parameters), len(claims.shapes or ()) or None)
+        if known:
+            return known
+        count = len(self.claims.shapes or ()) or next((n for n in range(1, 5) if self._takes([()] * n) or self._takes([(3,)] * n)), 1)
+        return [f"x{i}" for i in range(count)]
+
+    def _takes(self, shapes: Sequence[tuple[int, ...]], values: Sequence[float] = ()) -> bool:
+        """Whether the op takes arguments of these shapes."""
+        try:
+            with silence():
+                self._value([x + x * np.eye(*s) if len(s) == 2 else np.full(s, x) for s, x in zip(shapes, values or [0.5] * len(shapes))])
+            return True
+        except Exception:  # whatever a user's function raises
+            return False
+
+    def _value(self, xs: Sequence[np.ndarray]) -> np.ndarray:
+        """The value, of an op that may take no doubles."""
+        try:
+            return self.subject.value(xs)
+        except Exception:  # whatever a user's function raises
+            return self.subject.value([x.astype(np.float32) if x.dtype == np.float64 else x for x in xs])
+
+    @cached_property
+    def dtype(self) -> str:
+        """The floating-point type it is attacked in: float64, unless narrower ones alone are claimed. Raises ValueError where it gives no value."""
+        return "float64" if self.subject.op is not None else dtype_taken(self)
+
+    @cached_property
+    def domains(self) -> list[Domain]:
+        """The domain of each tensor argument."""
+        op = self.subject.op
+        if self.claims.domain is None and op is not None:
+            given = op.domain or (REAL,)
+            return [given[min(i, len(given) - 1)] for i in range(len(self.names))]
+        names = self.names  # whose own errors are others
+        try:
+            return list(domains_of(self.claims.domain, names).values())
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"symgrad.testing: {self.name}: {str(error).removeprefix('check: ')}") from error
+
+    @cached_property
+    def elementwise(self) -> bool:
+        """Whether the op acts on each element: as claimed, as its kind or its formula says, or as it behaves."""
+        op = self.subject.op
+        if self.claims.elementwise is not None:
+            return self.claims.elementwise
+        if op is not None:
+            return bool(op.kind == "elementwise")
+        if self.claims.shapes is not None:
+            return False
+        if self.claims.formula is not None:
+            return is_scalar(self.claims.formula, self.names)
+        return self._acts_on_elements()
+
+    def _acts_on_elements(self) -> bool:
+        """Whether the op, given vectors, has a vector whose elements are those of the elements' own values."""
+        base = [np.roll(_three(d), k) for k, d in enumerate(self.domains)]
+        try:
+            with silence():
+                whole = self._value(base)
+                parts = [self._value([x[i:i + 1] for x in base]) for i in range(3)]
+        except Exception:  # whatever a user's function raises on vectors
+            return False
+        return whole.shape == (3,) and all(p.shape == (1,) for p in parts) and (
+            self.claims.random or bool(np.allclose(whole, np.concatenate(parts), rtol=1e-3, atol=1e-6, equal_nan=True)))
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the tensor arguments of an op that is not elementwise."""
+        op = self.subject.op
+        if self.claims.shapes is not None:
+            return self.claims.shapes
+        if op is not None and op.shapes:
+            return tuple(op.shapes)
+        count = 2 if op is not None and op.arity is None else len(self.names)
+        if op is None:  # of numbers, of vectors, of square matrices
+            values = [simple_number(d) or 0.0 for d in self.domains]
+            return next(((s,) * count for s in ((3, 4), (3, 3), (4,), ()) if self._takes((s,) * count, values)), ((3, 4),) * count)
+        return ((3, 4),) * count
+
+    @property
+    def order(self) -> int:
+        """The highest order of derivatives that is looked at."""
+        if not self._looked:
+            self._looked = True
+            if self.subject.op is None and self.subject.orders:
+                self._look()
+        return min(self.profile.order, self.subject.orders)
+
+    def _look(self) -> None:
+        """Let the subject find out what only a call can tell."""
+        values = [simple_number(d) or 0.0 for d in self.domains]
+        try:
+            with silence():
+                shapes = [(ORDINARY if self.subject.compiles else 3,)] * len(values) if self.elementwise else self.shapes
+                self.subject.look([np.full(shape, x, self.dtype) for shape, x in zip(shapes, values)])
+        except Exception:  # whatever a user's function raises; the checks will say it
+            pass
+
+    def ulp(self, dtype: Any, order: int) -> float:
+        """The largest error that is allowed, in units in the last place times the condition of the point."""
+        return allowed(self.claims.ulp, dtype, order)
+
+    def inputs(self, xs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """The arguments by name."""
+        names = self.names if len(self.names) == len(xs) else [f"x{i}" for i in range(len(xs))]
+        return dict(zip(names, xs))
+
+
+def _three(domain: Domain) -> np.ndarray:
+    """Three numbers of a domain, different ones where it has them, on both sides of 0."""
+    found = list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
+    return np.array((found * 3)[:3])
+
+
+def special_points(claimed: ClaimedOp) -> list[tuple[tuple[Any, ...], Any]]:
+    """The special points that are claimed, or that the op itself names: pairs (one number per argument, the gradient agreed on or None)."""
+    op = claimed.subject.op
+    out: list[tuple[tuple[Any, ...], Any]] = []
+    for point in (*claimed.claims.special, *(op.special if op is not None else ())):
+        gradient = None
+        if isinstance(point, (tuple, list)) and len(point) == 2 and (isinstance(point[0], (tuple, list)) or len(claimed.names) == 1):
+            point, gradient = point
+        out.append((tuple(point) if isinstance(point, (tuple, list)) else (point,), gradient))
+    return out
+
+
+def cast(x: np.ndarray, dtype: str) -> np.ndarray:
+    """An array of doubles, real or complex, in a narrower type; any other as it is."""
+    if dtype == "float64" or x.dtype not in (np.float64, np.complex128):
+        return x
+    return x.astype(np.complex64 if x.dtype.kind == "c" else dtype)
+
+
+def dtype_taken(claimed: ClaimedOp) -> str:
+    """The floating-point type to attack a function in: the widest that is claimed, else float64.
+
+    Raises ValueError where it gives no value in it at several points of its domain, or takes single numbers alone, with what it said and what to do.
+    """
+    dtypes = claimed.claims.dtypes or ()
+    wanted = next((name for name in TYPES if name in dtypes), TYPES[0])
+    first: tuple[Exception, list[np.ndarray]] | None = None
+    for xs in _points(claimed):
+        xs = [cast(x, wanted) for x in xs]
+        error = _raised(claimed, xs)
+        if error is None:
+            if claimed.elementwise and first is not None and not any(x.ndim for x in xs):
+                raise ValueError(_numbers_alone(claimed, *first)) from first[0]
+            return wanted
+        first = first or (error, xs)
+    if first is None or any(name.startswith("complex") for name in dtypes):
+        return wanted
+    narrower = [name for name in TYPES if not dtypes and any(_raised(claimed, [cast(x, name) for x in xs]) is None for xs in _points(claimed))]
+    raise ValueError(_refusal(claimed, *first, narrower)) from first[0]
+
+
+def _points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
+    """Arguments to try: of the op's own shapes, or of several for one that acts on elements, filled with simple numbers of its domains."""
+    columns = [[x for x in (1.0, -2.0, *SIMPLE[1:]) if x in d][:NUMBERS] or [simple_number(d) or 0.0] for d in claimed.domains]
+    count = len(claimed.names) if claimed.elementwise else len(claimed.shapes)
+    several = [(s,) * count for s in SHAPES[claimed.subject.compiles:]]
+    for shapes in several if claimed.elementwise else [claimed.shapes]:
+        for k in range(max(map(len, columns), default=1)):
+            yield [_filled(shape, columns[min(i, len(columns) - 1)], k, claimed.domains[min(i, len(columns) - 1)])
+                   for i, shape in enumerate(shapes)]
+
+
+def _filled(shape: tuple[int, ...], column: Sequence[float], k: int, domain: Domain) -> np.ndarray:
+    x = column[k % len(column)]
+    out = np.full(shape, x) + (x * np.eye(*shape) if len(shape) == 2 else 0.0)
+    return out.astype(bool) if domain == BOOLEAN else out + 0.5j if domain == COMPLEX else out
+
+
+def _raised(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exception | None:
+    """What a call raises, None where it gives a value."""
+    try:
+        with silence(), claimed.subject.context():
+            claimed.subject.value([x.copy() for x in xs])
+    except NotApplicable:
+        return None
+    except Exception as error:  # whatever a user's function raises
+        return error
+    return None
+
+
+def _said(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
+    given = ", ".join(f"{name} = {shown(x)} ({kind(x) if is_active(x) else x.dtype.name})" for name, x in claimed.inputs(xs).items())
+    further = f" and {', '.join(map(repr, claimed.claims.parameters))}" if claimed.claims.parameters else ""
+    where = raised_at(error)
+    raised = f"{type(error).__name__}{f' ({where})' if where else ''}: {str(error).strip().partition(chr(10))[0]}"
+    return f"called with {given}{further} it raised {raised}"
+
+
+def _refusal(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray], narrower: Sequence[str]) -> str:
+    names = ", ".join(claimed.inputs(xs))
+    if narrower:
+        return (f"symgrad.testing: {claimed.name} takes no float64: {_said(claimed, error, xs)}. It takes {narrower[0]}: if it is made for that, "
+                f"claim dtypes=({narrower[0]!r},), and it is attacked in it")
+    return (f"symgrad.testing: {claimed.name} gives no value: {_said(claimed, error, xs)}. It is called with an array for each of {names}, then with "
+            f"what is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives")
+
+
+def _numbers_alone(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
+    return (f"symgrad.testing: {claimed.name} takes single numbers alone: {_said(claimed, error, xs)}. Give a function of arrays, such as "
+            f"numpy.vectorize({claimed.name}), or claim shapes=({'(), ' * len(xs)}) of the numbers it takes").replace(", ) of", ",) of")

@@ -1,0 +1,97 @@
+"""The data of an example: arguments with a cotangent and tangents, the draft it is made of, and the plan that drafts follow."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from symgrad.domains import BOOLEAN, COMPLEX, Domain
+from symgrad.testing.failure import NotApplicable
+from symgrad.testing.strategies.arrays import code_size
+from symgrad.testing.strategies.numbers_table import table
+
+__all__ = ["Draft", "Example", "Plan", "off_cuts"]
+
+KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
+EMPTY = ((0,), (0, 2), (3, 0))
+MOST = 6  # elements of an argument of an elementwise op
+ORDINARY = 20  # ordinary points in the vector of them, the length of all vectors where every shape is compiled for
+# The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
+# that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
+SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
+LARGEST = {"float64": 1e300, "float32": 1e37, "float16": 1e4}
+HEADER, TRAILER = 2, 4  # bytes before and after those of a draft's numbers
+Shape = tuple[int, ...]
+
+
+class Example(NamedTuple):
+    """Arguments, a cotangent of the value's shape, and three sets of tangents (None for an argument that is not active)."""
+
+    xs: tuple[np.ndarray, ...]
+    cotangent: np.ndarray
+    tangents: tuple[tuple[np.ndarray | None, ...], ...]
+
+    def copied(self) -> Example:
+        """The example in contiguous memory of its own, that can be written to."""
+        return Example(tuple(np.array(x, order="C") for x in self.xs), np.array(self.cotangent, order="C"),
+                       tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in self.tangents))
+
+
+class Draft(NamedTuple):
+    """Arguments, and keys of the cotangent and of the tangents."""
+
+    xs: tuple[np.ndarray, ...]
+    cotangent: int
+    tangents: int
+
+
+class Plan(NamedTuple):
+    """What drafts of a kind depend on; `shapes` is None for an elementwise op, `few` says that few shapes are wanted."""
+
+    kind: str
+    domains: tuple[Domain, ...]
+    shapes: tuple[Shape, ...] | None
+    smallest: float
+    dtype: str = "float64"
+    few: bool = False
+
+    @property
+    def counts(self) -> list[int]:
+        """How many numbers are drawn for each argument."""
+        return [MOST if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
+
+    @property
+    def starts(self) -> list[int]:
+        """Where the bytes of each argument's numbers start, those of imaginary parts after those of all real ones, and where the last end."""
+        sizes = [code_size(n) for n in self.counts] * (2 if self.kind == "complex" else 1)
+        return list(itertools.accumulate(sizes, initial=HEADER + len(self.domains)))
+
+    @property
+    def size(self) -> int:
+        """How many bytes stand for a draft."""
+        return self.starts[-1] + TRAILER
+
+    def typed(self, x: np.ndarray, i: int) -> np.ndarray:
+        """Truth values as such; real numbers for the other arguments of an op of complex ones."""
+        domain = self.domains[i]
+        if domain == BOOLEAN:
+            return x.real.astype(bool)
+        return x.real if COMPLEX in self.domains and domain != COMPLEX else x
+
+    def table(self, i: int) -> np.ndarray:
+        """The numbers for one argument. Raises NotApplicable where the type has none in the domain."""
+        name = self.kind if self.kind in ("low", "complex") else "points" if self.shapes is None else "arrays"
+        smallest, largest = SIZES[name]
+        try:
+            dtype, smallest, largest = "bfloat16" if name == "low" else self.dtype, max(smallest, self.smallest), min(largest, LARGEST[self.dtype])
+            return table(self.domains[i], dtype, smallest, largest)
+        except ValueError as error:
+            raise NotApplicable(str(error)) from error
+
+
+def off_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
+    """Complex numbers, which on the imaginary axis are nearer to 0 than ±i: farther off, functions such as atan have cuts."""
+    return real + 1j * np.where((real == 0) & (np.abs(imaginary) >= 1), imaginary / 16, imaginary)
