@@ -7,11 +7,11 @@ import points
 import pytest
 
 import symgrad
-from symgrad.domains import COMPLEX
-from symgrad.lift import FUNCTIONS
-from symgrad.op import REGISTRY
-from symgrad.recording import core
-from symgrad.tensor import Tensor
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.op import REGISTRY
+from symgrad.types.domains import COMPLEX
 
 LAYOUTS = {
     "contiguous": lambda v: tensor(v),

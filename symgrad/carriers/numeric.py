@@ -61,8 +61,8 @@ from symgrad.carriers.batching import scattered, take
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
-from symgrad.geometry import empty_like, indexed
-from symgrad.indices import ordered
+from symgrad.types.indices import ordered
+from symgrad.types.strides import empty_like, indexed
 
 pi = math.pi
 

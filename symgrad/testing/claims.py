@@ -20,7 +20,7 @@ class Claims:
 
     - `formula`: text, a SymPy expression, or a function `(xp, *arrays)` or of tensors.
     - `domain`: one for every argument or a mapping by name, in any form that `symgrad.check` takes;
-      `symgrad.domains.COMPLEX` for complex numbers.
+      `symgrad.types.domains.COMPLEX` for complex numbers.
     - `parameters`: the arguments after the tensors; `shapes`: those of the tensors, of an op that is not elementwise.
     - `special`: points (one number per argument) where the op has an edge, or pairs (point, gradient) where that is agreed on.
     - `errors`: pairs (arguments, exception) or (arguments, exception, pattern).

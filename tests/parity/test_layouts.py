@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import symgrad
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 
 LAYOUTS = {
     "contiguous": lambda t: t.arange(24.0).reshape(2, 3, 4),

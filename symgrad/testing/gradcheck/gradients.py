@@ -1,0 +1,53 @@
+"""The attack of `autograd.gradcheck`: a function that passes at the given inputs, looked at with exact derivatives and at other points.
+
+A function is never accused for what is no wrong derivative. What is left out is counted with its reason: points where it raises, is not finite,
+changes its outputs' shapes, or has a kink; functions that are random or keep a state; derivatives that do not exist.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.jacobians import Problem
+from symgrad.factories.generators import fork_rng
+from symgrad.frameworks.problem import silence
+from symgrad.testing.gradcheck.points import LeftOut, Points, Unattacked
+from symgrad.testing.gradcheck.report import GradientAttack
+from symgrad.testing.gradcheck.search import Search
+
+__all__ = ["attack_gradients"]
+
+
+def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order: int = 1, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+                     backward: bool = True, forward: bool = False, seed: int = 0) -> GradientAttack:
+    """Attack the first derivative of a function that `gradcheck` passed at these inputs; `order` is what the report calls it.
+
+    The inputs' memory is written and put back, as `gradcheck` does it, so that what a closure holds moves along; random generators are put
+    back, too. What the function prints or warns of at other points is not told again.
+
+    >>> import symgrad
+    >>> report = attack_gradients(symgrad.tanh, (symgrad.tensor([0.5, 1.0], requires_grad=True),))
+    >>> report.failure is None, report.attacked > 2, report.exact == report.attacked
+    (True, True, True)
+    """
+    start = time.perf_counter()
+    report = GradientAttack(order, seed=seed)
+    states = random.getstate(), np.random.get_state()
+    try:
+        with fork_rng(), silence():
+            rng = np.random.default_rng(seed)
+            Search(Points(Problem(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
+    except (Unattacked, LeftOut) as error:
+        report.reason = str(error)
+    except Exception as error:  # whatever a function raises that is called more often than it thinks
+        report.reason = f"called again it raised {type(error).__name__}: {error}"
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+    report.seconds = time.perf_counter() - start
+    return report
