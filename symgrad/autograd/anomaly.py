@@ -1,7 +1,7 @@
 """Anomaly mode: which operation, on whose line, made a gradient NaN.
 
 While the mode is on, every node that is recorded gets a note of the line that called it, and every pullback looks at each cotangent.
-A pullback knows nothing of this: every node has a detour then, as if it had hooks.
+The pullback asks about every node then as if it had hooks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled, whole
-from symgrad.engine.hooks import DETOURS, NOTHING, ZERO, Detour
+from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import Node, board, mode, observe, observe_all, upstream
+from symgrad.graph.node import Node, board, mode, observe, observe_all
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
            "set_detect_anomaly"]
@@ -80,22 +80,23 @@ class Anomaly:
         self.check_nan, self.check_inf = check_nan, check_inf
 
     def checks(self, seeds: Sequence[tuple[Node, Any]]) -> Checks:
-        """The detours of a pullback that starts at these seeds."""
+        """The checks of a pullback that starts at these seeds."""
         return Checks(self, seeds)
 
 
-class Checks(dict[Node, Any]):
-    """A detour for each node that a pullback may come to, and what they find."""
+class Checks:
+    """What the checks of one pullback find."""
 
     def __init__(self, anomaly: Anomaly, seeds: Sequence[tuple[Node, Any]]):
-        super().__init__((node, detour) for node, detour in list(DETOURS.items()) if not node.parents)
         self.anomaly, self.seeds, self.outer = anomaly, {node for node, _ in seeds}, _now.node
         self.guarded = False
         self.causes: dict[Node, Cause] = {}  # why the cotangent that arrives at a node is not finite
         _now.node = None
-        for node in upstream([node for node, _ in seeds], differentiable=True):
-            if node.parents:
-                self[node] = _Check(self, node, DETOURS.get(node))
+
+    def hooks_of(self, node: Node) -> Any:
+        """What the pullback calls at a node: the hooks of a leaf, and at other nodes checks around them."""
+        hooks = hooks_of(node)
+        return _Check(self, node, hooks) if node.parents else hooks
 
     def close(self) -> None:
         """The pullback is over."""
@@ -127,11 +128,11 @@ class Checks(dict[Node, Any]):
 
 
 class _Check:
-    """The detour of one node: its hooks, if it has any, and a look at each cotangent."""
+    """The hooks of one node, if it has any, and a check of each cotangent."""
 
     __slots__ = ("checks", "node", "hooks")
 
-    def __init__(self, checks: Checks, node: Node, hooks: Detour | None):
+    def __init__(self, checks: Checks, node: Node, hooks: Hooks | None):
         self.checks, self.node, self.hooks = checks, node, hooks
 
     def arrive(self, g: Any, needed: bool = True) -> Any:
@@ -179,7 +180,7 @@ def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
 
 def _value(c: Any) -> Any:
     """The numbers of a cotangent, of all members of a batch; those that are none of NumPy's pass for finite."""
-    if hasattr(c, "parts") or c is NOTHING or c is ZERO:  # of outputs that are looked at one by one, or no numbers at all
+    if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # of outputs that are looked at one by one, or no numbers at all
         return 0.0
     return whole(c._value if isinstance(c, Tensor) else c)
 

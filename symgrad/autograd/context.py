@@ -15,7 +15,7 @@ from symgrad.autograd.saving import Packed, packed
 from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
-from symgrad.engine.hooks import RemovableHandle, detour_of
+from symgrad.engine.hooks import RemovableHandle, attach
 from symgrad.engine.passes import _fitted as fitted
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
@@ -90,7 +90,7 @@ class FunctionCtx:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for whatever a user wants to note at the node."""
-        return detour_of(self._node).metadata
+        return attach(self._node).metadata
 
     @property
     def requires_grad(self) -> bool:
@@ -106,11 +106,11 @@ class FunctionCtx:
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs."""
-        return RemovableHandle(detour_of(self._node).posthooks, fn)
+        return RemovableHandle(attach(self._node).post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs."""
-        return RemovableHandle(detour_of(self._node).prehooks, fn)
+        return RemovableHandle(attach(self._node).pre, fn)
 
     def __getattr__(self, name: str) -> Any:
         own = object.__getattribute__(self, "_node").own

@@ -62,7 +62,7 @@ from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, cent
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
 from symgrad.types.indices import ordered
-from symgrad.types.strides import empty_like, indexed
+from symgrad.types.layouts import empty_like, indexed
 
 pi = math.pi
 

@@ -16,7 +16,7 @@ from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.graph.node import board, mode
 from symgrad.types.devices import not_pinned, on_cpu, only_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
-from symgrad.types.strides import empty_like
+from symgrad.types.layouts import empty_like
 
 __all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized", "sizes_of"]
 

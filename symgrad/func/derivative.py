@@ -23,11 +23,11 @@ from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.passes import pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import Evaluation, Input
+from symgrad.func.evaluation import Evaluation, Input, own
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph.node import Node, board, mode
@@ -51,13 +51,13 @@ class Program(Walk):
         """The derivatives by the inputs, None for zero."""
         if self._steps is not None:
             return self._stepped(0)
-        found = pullback_along(numeric, self.path, self.between(range(self.count)), {self.root: one(self.root.value)})
-        return [found.get(end) for end in self.ends[:self.count]]
+        found = self.pulled(numeric, one(self.root.value), range(self.count))
+        return [None if (g := found.pop(end, None)) is None else own(g) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of an order of the gradient, by some of the ends, along a vector; None where it is not known how."""
         steps, count = self._steps, self.count
-        if steps is not None and order < len(steps.stages) and [*needs] == [*range(count)] and not any([
+        if steps is not None and order < len(steps.program.stages) and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
             if self._direction is None or not _same(direction, self._direction):
                 self._reached, self._direction = min(self._reached, 0), direction
@@ -75,9 +75,10 @@ class Program(Walk):
                 read(node)
         while self._reached < order:
             self._reached += 1
-            steps.take(values, self._reached)
-        found = steps.given(values, order)
-        return found if order < 2 else [None if t is None else t * float(math.factorial(order)) for t in found]
+            steps.program.take(values, self._reached)
+        found = steps.program.given(values, order)
+        factor = math.factorial(order)  # what a step gave is kept for those that follow, and what the caller gets is not
+        return [None if t is None else t.copy() if factor == 1 else t * float(factor) for t in found]
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
         """The first derivative along any vector: a pullback with dual values."""
@@ -89,7 +90,7 @@ class Program(Walk):
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = pullback_along(_dual, self.path, self.between(needs), {self.root: one(self.root.value)}, dual)
+        found = self.pulled(_dual, one(self.root.value), needs, dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
 
 

@@ -12,18 +12,17 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.hooks import DETOURS
-from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.passes import pullback, pushforward
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph.node import Node, board, record
+from symgrad.graph.node import HOOKED, Node, board, record
 from symgrad.graph.op import REGISTRY
-from symgrad.program.tape import Tape, TapingCarrier
+from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["Program", "overseen", "products", "second", "watched"]
+__all__ = ["HessianProgram", "overseen", "products", "second", "watched"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -61,7 +60,7 @@ def watched(ev: Evaluation) -> bool:
 
 def overseen(ev: Evaluation) -> bool:
     """Whether a hook or anomaly mode looks on."""
-    return board.anomaly is not None or bool(DETOURS.data) and any([node in DETOURS for node in ev.path])  # type: ignore[attr-defined]
+    return board.anomaly is not None or board.hooked and any([node.flags & HOOKED for node in ev.path])
 
 
 def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
@@ -76,7 +75,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: seed}, read_dual)  # type: ignore[dict-item]
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 
@@ -122,13 +121,14 @@ def products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> n
         tangents = _parts(ev, rows)
         found = [spread(ev, t, b)._value for t, b in zip(second(ev, y, [wrap(t) for t in tangents]), tangents)]
         out.append(_whole(found, len(rows)))
-    return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)))
+    return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)), y._value.dtype)
 
 
 def _parts(ev: Evaluation, rows: Any) -> list[Batched]:
     """Vectors over all elements as a batch of tangents for each input."""
     ends, level = np.cumsum([0, *(x.numel() for x in ev.inputs)]), new_level()
-    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level)
+            for a, b, x in zip(ends, ends[1:], ev.inputs)]
 
 
 def _whole(found: Sequence[Any], count: int) -> np.ndarray:
@@ -139,25 +139,25 @@ def _whole(found: Sequence[Any], count: int) -> np.ndarray:
 ROOM = 200_000  # elements that the steps of a program may hold at a time
 
 
-class Program:
+class HessianProgram:
     """The products of the Hessian with the same vectors for every graph of one form: the steps of the second-order pass, without looking for them."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
-        self._tape, self._count = Tape(), len(seeds)
+        tape, self._count = Tape(), len(seeds)
         entered: dict[Node, tuple[Any, tuple]] = {}
         sources: list[tuple[int, int]] = []  # where each input of the tape stands: at which node, and as which argument, or -1 for its value
 
         def enter(value: Any, i: int, k: int) -> Any:
             sources.append((i, k))
-            return self._tape.enter(value)
+            return tape.enter(value)
 
         for i, node in enumerate(ev.path):
             given: tuple = node.args[:len(node.parents)]  # type: ignore[index]
             tensors = tuple([a if type(a) in NUMBERS else enter(a, i, k) for k, a in enumerate(given)])
             entered[node] = enter(node.value, i, -1), tensors + node.args[len(given):]  # type: ignore[index]
         starts = dict(zip(ev.nodes, _parts(ev, seeds)))
-        self._found = _along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))
-        self._wanted = [(place, *sources[place]) for place in self._tape.inputs(self._found)]
+        self._program = Program(tape, [_along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))])
+        self._wanted = [(place, *sources[place]) for place in self._program.inputs]
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
@@ -169,12 +169,13 @@ class Program:
 
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph of this form."""
-        values: list[Any] = [None] * self._tape.count
+        values: list[Any] = [None] * self._program.count
         path, written = ev.path, board.written
         if path and path[0].sequence_nr < written:
             for node in path:
                 read(node)  # says so where a value was written meanwhile
         for place, i, k in self._wanted:
             values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
-        found = self._tape.run(values, self._found)
-        return _whole([np.zeros((self._count, x.numel())) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], self._count)
+        found = self._program.run(values)
+        count = self._count
+        return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)

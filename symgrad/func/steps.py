@@ -11,25 +11,23 @@ import numpy as np
 from symgrad.autograd.engine import one
 from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
-from symgrad.engine.hooks import DETOURS
-from symgrad.engine.passes import arguments, call_rule, pullback_along
+from symgrad.engine.passes import arguments, call_rule, pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.graph.node import GRADIENT, TRACKED, Node, board, mode
+from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, board, mode
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.program.cache import shared
 from symgrad.program.signature import form_of
-from symgrad.program.tape import Tape, Taped, TapingCarrier, _step, _taped
+from symgrad.program.tape import Program, Tape, TapingCarrier
 
 __all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unwatched", "walked"]
 
 float64, ndarray = np.float64, np.ndarray
 ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
 LONG = 400  # nodes of a walk whose steps are written down
-KEPT = 64  # forms of walks whose steps are remembered
-_known: dict[Any, Any] = {}
 _taping = TapingCarrier()
 
 
@@ -37,7 +35,7 @@ def unwatched(nodes: Iterable[Node]) -> bool:
     """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
     if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
         return False
-    return not DETOURS.data or not any([node in DETOURS for node in nodes])  # type: ignore[attr-defined]
+    return not board.hooked or not any([node.flags & HOOKED for node in nodes])
 
 
 def _constant(x: Any) -> Any:
@@ -63,6 +61,10 @@ class Walk:
             if not out.isdisjoint(node.parents):
                 out.add(node)
         return out
+
+    def pulled(self, xp: Any, seed: Any, needs: Sequence[int], read: Any = None) -> dict[Node, Any]:
+        """The cotangents of some ends for one of the output."""
+        return pullback(xp, [(self.root, seed)], read, self.between(needs), ends=frozenset(self.ends))
 
     def replayed(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
         """The output, recorded again from other tensors at the ends; `call` does that for one node."""
@@ -108,7 +110,7 @@ def _plain(node: Node) -> bool:
 
 
 class Steps:
-    """What series computed along walks of one form. `stages` are steps that each need those before, `outputs` what each stage gives."""
+    """What series computed along walks of one form, as a program whose rows of outputs are the stages."""
 
     def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], vectors: Sequence[Any]):
         self.tape = tape = Tape()
@@ -141,13 +143,13 @@ class Steps:
         for node in walk.path:
             if not known.keys().isdisjoint(node.parents):
                 given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in self._tensors(node)]
-                known[node] = carrier.apply(node.op, given, node.args[len(given):], self._entered[node])  # type: ignore[index]
+                known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self._entered[node])  # type: ignore[index]
                 known[node].terms[0] = self._entered[node]  # arithmetic computes it again
 
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
         """The cotangents of some ends for one of the output."""
         walk = self.walk
-        found = pullback_along(self.carrier, walk.path, walk.between(needs), {walk.root: seed}, self._read)
+        found = walk.pulled(self.carrier, seed, needs, self._read)
         return [found.get(walk.ends[i]) for i in needs]
 
     def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:
@@ -155,40 +157,16 @@ class Steps:
         grow = self.carrier.schedule()
         for k in range(1, self.order + 1):
             grow(k)
-        self.outputs = outputs()
-        self.stages = self._staged()
+        self.program = Program(self.tape, outputs())
         self.carrier.close()
-        del self.carrier, self.walk, self.known, self._entered, self._places, self._fixed
-
-    def _staged(self) -> list[list[tuple[int, Any]]]:
-        """The steps that each row of outputs needs and none before it."""
-        tape, taken, out = self.tape, set[int](), []
-        same: Any = range(tape.count + len(tape.calls))
-        for row in self.outputs:
-            stack, stage = [y.place for y in row if type(y) is Taped], []
-            while stack:
-                place = stack.pop()
-                if place >= tape.count and place not in taken:
-                    taken.add(place)
-                    stage.append(place)
-                    stack += [t.place for t in _taped(tape.calls[place - tape.count][1])]
-            out.append([(place, _step(*tape.calls[place - tape.count], same)) for place in sorted(stage)])
-        return out
+        self.count = len(self.vectors)
+        del self.tape, self.carrier, self.walk, self.known, self.vectors, self._entered, self._places, self._fixed
 
     def begun(self, walk: Walk) -> list[Any]:
         """The values on the tape for another walk, those of the vectors and of the steps still to come."""
         path = [read(node) for node in walk.path]
-        return [*[None] * len(self.vectors), *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
-                *[walk.path[i].residual for i in self.kept], *[None] * len(self.tape.calls)]  # type: ignore[attr-defined]
-
-    def take(self, values: list[Any], stage: int) -> None:
-        """Take the steps of a stage."""
-        for place, step in self.stages[stage]:
-            values[place] = step(values)
-
-    def given(self, values: Sequence[Any], stage: int) -> list[Any]:
-        """What a stage gives, None for zero."""
-        return [values[y.place] if type(y) is Taped else y for y in self.outputs[stage]]
+        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
+                *[walk.path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]  # type: ignore[attr-defined]
 
 
 class GradientSteps(Steps):
@@ -244,9 +222,8 @@ def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
                        if (p is None or p.value is not a) and type(a) not in NUMBERS])
     kept = tuple([i for i, node in enumerate(path) if hasattr(node, "residual")])
     key = kind, form, constants, kept, order, walk.count, walk.root.value.dtype, rest
-    found = _known.get(key)
+    found = shared.get(key)
     if found is None:
-        while len(_known) >= KEPT:
-            _known.pop(next(iter(_known)), None)
-        found = _known[key] = kind(walk, order, constants, kept, *rest)
+        found = kind(walk, order, constants, kept, *rest)
+        shared.put(key, found, found.program.nbytes)
     return found

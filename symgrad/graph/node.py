@@ -14,13 +14,15 @@ import weakref
 from collections.abc import Container, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node",
-           "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly",
-           "record", "released", "upstream", "watch", "watched"]
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
+           "Node", "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed",
+           "plainly", "record", "released", "tied", "upstream", "watch", "watched"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED = 1, 2, 4, 8, 16, 32
+GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count(1).__next__
@@ -43,10 +45,11 @@ class _Board:
     """What all threads share: how many do not simply record, so that the hot path asks its own thread only if some do not,
     the place in time of the newest write into an array, who is shown every node of all threads, and anomaly mode if it is on."""
 
-    __slots__ = ("paused", "written", "lock", "observer", "anomaly", "inferred")
+    __slots__ = ("paused", "written", "lock", "observer", "anomaly", "inferred", "hooked")
 
     def __init__(self) -> None:
-        self.paused, self.written, self.lock = 0, 0, threading.Lock()
+        self.paused, self.written, self.lock = 0, 0, threading.RLock()  # which a signal handler may want, too
+        self.hooked = False  # whether a hook was ever attached to a node
         self.observer: Any = None
         self.anomaly: Any = None
         self.inferred: Any = None  # `inferred(op, args, parents, value)` is the node of an operation in inference mode, or on tensors made there
@@ -100,6 +103,7 @@ def _settle() -> None:
 
 def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
     """The node of an operation in a thread that is watched or observed, or on tensors that were made in inference mode; None if there is none."""
+    parents = tuple([p.current() if p is not None and p.flags is BARRED else p for p in parents])
     if mode.inference or INFERENCE in parents:
         return board.inferred(op, args, parents, value)
     if mode.watcher is not None:
@@ -187,10 +191,10 @@ class Node:
 
     `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
     tensors (None for a constant), `value` what came out. `flags` says why the node was recorded: GRADIENT because a leaf
-    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up.
+    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up, HOOKED once `hooks` is there.
     """
 
-    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "__weakref__")
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
@@ -205,6 +209,7 @@ class Node:
     value: Any
     sequence_nr: int
     flags: int
+    hooks: Any
 
     @property
     def requires_grad(self) -> bool:
@@ -253,6 +258,10 @@ class Node:
         """What a person should see in place of this node."""
         origin = self.origin
         return self.titled() if origin is self else None if origin is None else origin.seen
+
+    def current(self, always: bool = False) -> Node | None:
+        """The node itself; for what stands in place of a stale view's node, the node that it has now."""
+        return self
 
     def undefined(self) -> Any:
         """What a silent node is given where no cotangent arrives."""
@@ -350,6 +359,14 @@ class Link(Node):
 
 
 Link.__name__ = Link.__qualname__ = "ConstantBackward0"
+
+
+def tied(inputs: Sequence[Node]) -> Sequence[Node]:
+    """What the derivatives by these inputs are linked to: one node for all of them, so that n derivatives have n edges and not n²."""
+    return inputs if len(inputs) < 2 else (Link(_ZERO, None, inputs),)
+
+
+_ZERO = np.float64(0.0)
 
 
 _classes: dict[tuple[Op, bool], type[Node]] = {}

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import KIN, as_strided, base_of, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, disown, hidden, refuse_in_place
 from symgrad.engine.storage.writes import refuse_inference
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
-from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, board, make_node, mode
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node, mode
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.layout import UntypedStorage
 from symgrad.ops.rules import sizes
@@ -28,10 +30,7 @@ from symgrad.types.strides import address
 
 __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
 
-
-def _method(function: Any) -> Any:
-    setattr(Tensor, function.__name__, function)
-    return function
+METHODS = MethodTable()
 
 
 def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
@@ -48,27 +47,24 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     old = self._value
     if node is INFERENCE or isinstance(node, Leaf):
         node = None
-    stamp(old, name)  # which takes the nodes of views away
-    kin, base = KIN.get(id(self)), base_of(self)
-    moved = owner(value) is not owner(old)
-    if moved and base is not None:  # a view no longer
-        del KIN[id(self)]
-        KIN[id(base)].fresh.pop(id(self), None)
-    elif not moved and kin is not None and base is None:
-        kin.array = value
+    stamp(old, name)  # which makes views stale
+    place, base, moved = self._place, base_of(self), owner(value) is not owner(old)
+    if node is not None and hidden():
+        mode.watcher.moved((self, place))
+    self._place = None if place is None and node is None else INTERRUPTED  # until value and node agree again
     self._value = value
-    place = getattr(self, "_place", None)
+    if moved and base is not None:
+        disown(self)
+        place = None if isinstance(place, Stale) else place
+    elif base is not None and node is not None:
+        self._view.renew(self)
+    elif isinstance(self._view, Base) and not moved:
+        self._view.use(value)
     if isinstance(place, Leaf):
         place.value = value
-    elif place is not None and place is not INFERENCE and node is None and base is None:
-        self._place = _outgrown(place, old, value)
-    if node is not None:
-        if hasattr(mode.watcher, "moved"):
-            mode.watcher.moved((self, place))
-        self._place = node
-        if base is not None and id(self) in KIN:
-            kin = KIN[id(self)]
-            kin.since, KIN[id(base)].fresh[id(self)] = board.written, kin.reference
+    elif node is None and base is None and place is not None and place.flags is not BARRED:
+        node = _outgrown(place, old, value)
+    self._place = place if node is None else node
     return self
 
 
@@ -117,12 +113,12 @@ def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
 for _name, _of, _changes in (("t_", "t", {"node_name": "TBackward1"}), ("transpose_", "transpose", {"node_name": "TransposeBackward1"}),
                              ("squeeze_", "squeeze", {"names": _squeezed}), ("unsqueeze_", "unsqueeze", {"node_name": "UnsqueezeBackward1"})):
     for _alias in (_name, *(f"{alias}_" for alias in REGISTRY[_of].aliases)):
-        setattr(Tensor, _alias, _reshaping(_alias, _of, **_changes))
+        METHODS[_alias] = _reshaping(_alias, _of, **_changes)
 
 _STRIDED = replace(REGISTRY["strided"], node_name="AsStridedBackward1")
 
 
-@_method
+@METHODS.define
 def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """As `as_strided`, in place: the tensor itself shows other elements of its memory.
 
@@ -153,7 +149,7 @@ def _block(array: np.ndarray) -> np.ndarray:
     return np.ndarray((root.nbytes // array.itemsize,), array.dtype, root)
 
 
-@_method
+@METHODS.define
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor another shape, in place, and more memory if it needs it: elements keep their order in memory, and new ones are zero.
 
@@ -182,7 +178,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     return _become(self, kept[:count].reshape(shape), None, "resize_")
 
 
-@_method
+@METHODS.define
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """As `resize_`, to the shape of another tensor."""
     return resize_(self, the_template.shape)
@@ -203,7 +199,7 @@ def _spoken(dtype: DType) -> str:
     return SPOKEN[dtype.name]
 
 
-@_method
+@METHODS.define
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Tensor:
     """Let the tensor show the memory of another tensor, or of a storage, from now on; without a source it is empty.
 

@@ -6,7 +6,7 @@ from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axis
 from symgrad.types import return_types
 from symgrad.types.indices import along, first_outside, inside, integers, masked, most_frequent, order, plain, positions, running, single, slices
-from symgrad.types.strides import laid_out, rows
+from symgrad.types.layouts import laid_out, rows
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 

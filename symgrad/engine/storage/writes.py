@@ -84,11 +84,10 @@ def write(target: Any, value: Any, name: str) -> None:
         raise _in_batch(name)
     if board.paused and mode.writing is not None:
         mode.writing(target)
-    try:
-        np.copyto(target, value, casting="unsafe")
-    except ValueError as error:
-        raise RuntimeError(f"{name}: {error}; clone() the tensor first") from None
+    if not target.flags.writeable:
+        raise RuntimeError(f"{name}: the memory of this tensor is read-only; clone() the tensor first")
     stamp(target, name)
+    np.copyto(target, value, casting="unsafe")
 
 
 def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
