@@ -1,7 +1,5 @@
 """Results have memory of their own: what is written into a result or an argument changes no other value, and no later call."""
 
-
-
 import numpy as np
 import points
 import pytest

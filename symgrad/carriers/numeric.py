@@ -266,7 +266,9 @@ def getitem(x: Any, index: Any) -> Any:
     if type(out) is np.ndarray:
         base = out.base
         shared = out.ndim < 2 or base is x or base is not None and base is x.base
-        return out if shared or type(x) is not np.ndarray else indexed(out, x, index)
+        if shared or type(x) is not np.ndarray or type(index) is np.ndarray and index.ndim == 1 and x.flags.c_contiguous:
+            return out
+        return indexed(out, x, index)
     if type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
@@ -380,4 +382,6 @@ def astype(x: Any, dtype: Any) -> Any:
 
 def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
     """A copy whose elements lie in the order of `x` ("K"), row by row ("C"), or row by row once its axes are in an order."""
-    return astype(x, x.dtype) if order == "K" else structure.copy(x, order)
+    if isinstance(order, tuple) or order == "K" and type(x) is np.ndarray and 0 in x.strides:
+        return structure.copy(x, order) if order != "K" else astype(x, x.dtype)
+    return x.copy(order)

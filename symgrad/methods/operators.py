@@ -110,7 +110,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return (_alias if index == ALL else _slice)(self, index)
     index = plain_index(index)
     if not is_basic(index):
-        first, rest = numbers_apart(index)
+        first, rest = numbers_apart(index) if type(index) is tuple else ((), index)
         return traced.getitem(self[first] if first else self, rest)
     named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
     last = named[-1] if named else ALL
@@ -130,7 +130,7 @@ def numbers_apart(index: Any) -> tuple[tuple, Any]:
         if number or part is Ellipsis:
             first.append(part)
         elif part is not None and not isinstance(part, bool):
-            first += [ALL] * (part.ndim if np.dtype(part.dtype).kind == "b" else 1)
+            first += [ALL] * (part.ndim if getattr(getattr(part, "dtype", None), "kind", "") == "b" else 1)
     return tuple(first), tuple([part for part, number in zip(parts, numbers) if not number])
 
 

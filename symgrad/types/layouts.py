@@ -10,14 +10,24 @@ import numpy as np
 __all__ = ["empty_like", "indexed", "laid_out", "rows"]
 
 
+ndarray = np.ndarray
+
+
 def rows(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
     """The array row by row: itself, where it is contiguous, or no array of NumPy's."""
-    return array if type(array) is not np.ndarray or array.flags.c_contiguous else array.copy()
+    return array if type(array) is not ndarray or array.flags.c_contiguous else array.copy()
 
 
 def laid_out(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     """A new result in the memory order that torch gives one of these operands: itself, where it lies so."""
-    given = [x for x in operands if type(x) is np.ndarray and x.ndim > 1]
+    first = operands[0] if operands else None
+    if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # it alone says how
+        out = np.empty_like(first, array.dtype)
+        if out.strides == array.strides:
+            return array
+        np.copyto(out, array)
+        return out
+    given = [x for x in operands if type(x) is ndarray and x.ndim > 1]
     if all([x.flags.c_contiguous for x in given]):
         return rows(array)
     return written_out(array, _order(array.shape, [_broadcast_strides(x, array.shape) for x in given]))
@@ -40,15 +50,16 @@ def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
 def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
     """What `array[index]` gives where the index has arrays, in torch's memory order: by the axes that no array names, then by the index arrays."""
     parts = index if type(index) is tuple else (index,)
-    arrays = [p for p in parts if type(p) is np.ndarray]
-    if array.flags.c_contiguous and all([p.flags.c_contiguous for p in arrays]) or any([isinstance(p, (int, np.integer, list)) for p in parts]):
+    if array.flags.c_contiguous and all([type(p) is not ndarray or p.ndim < 2 or p.flags.c_contiguous for p in parts]):
         return rows(out)
-    axes = [k for p in parts for k in ([p] if type(p) is not np.ndarray else p.nonzero() if p.dtype.kind == "b" else [p])]
+    if any([isinstance(p, (int, np.integer, list)) for p in parts]):
+        return rows(out)
+    axes = [k for p in parts for k in ([p] if type(p) is not ndarray else p.nonzero() if p.dtype.kind == "b" else [p])]
     dots = next((i for i, p in enumerate(axes) if p is Ellipsis), len(axes))
     given = sum([p is not None and p is not Ellipsis for p in axes])
     axes[dots:dots + 1] = [slice(None)] * (array.ndim - given)
-    basic = array[tuple([slice(None) if type(p) is np.ndarray else p for p in axes])]
-    places = [i for i, p in enumerate(axes) if type(p) is np.ndarray]
+    basic = array[tuple([slice(None) if type(p) is ndarray else p for p in axes])]
+    places = [i for i, p in enumerate(axes) if type(p) is ndarray]
     shape = np.broadcast_shapes(*[axes[i].shape for i in places])
     first = places[0] if places[-1] - places[0] < len(places) else 0  # separated arrays put their axes in front
     kept = [s for i, s in enumerate(basic.strides) if i not in places]
