@@ -8,11 +8,11 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
-from symgrad.autograd.jacobians import Array, Forward, Problem
 from symgrad.carriers.batched import Batched, batches, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.testing.gradcheck.error import GradcheckError
+from symgrad.testing.gradcheck.jacobians import Array, Forward, Problem
 
 __all__ = ["check_batched_cotangents", "check_batched_tangents"]
 
