@@ -18,7 +18,7 @@ from symgrad.carriers.dual import Dual
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
+from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
 from symgrad.types.dtypes import DType
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
@@ -71,7 +71,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     """
     following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
-    written, unusual, stop = board.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
+    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
     guarded = wanted is not None and any([node.chooses for node in wanted])
     while heap or following is not None:
         if following is None:
@@ -248,7 +248,7 @@ def _undefined(pending: Cotangents, heap: Heap, zeros: list[Node], node: Node, p
 def _values(xp: Any, node: Node, parents: Sequence[Node | None], read: Read | None, g: Any) -> tuple[Any, tuple]:
     """What the rule of a node reads, verified: for a complex cotangent, the transposed map with conjugated coefficients."""
     if not node.flags & RELEASED:
-        if node.protects and node.sequence_nr < board.written:
+        if node.protects and node.sequence_nr < all_threads.written:
             verify(node, parents)
     elif read is None:
         raise RuntimeError(FREED)

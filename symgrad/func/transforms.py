@@ -18,7 +18,8 @@ from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.steps import unwatched
-from symgrad.graph.node import Link, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled",
@@ -44,11 +45,8 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     roots = [y._node for y in ev.outputs if y._node in ev.between]
-    before = record(ev.tracked)
-    try:
+    with in_mode(grad=ev.tracked):
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
-    finally:
-        record(before)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
 
