@@ -18,7 +18,7 @@ from symgrad.carriers.dual import Dual
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
+from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
@@ -70,7 +70,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     """
     following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
-    written, unusual, stop = board.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
+    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
     guarded = wanted is not None and any([node.chooses for node in wanted])
     while heap or following is not None:
         if following is None:
@@ -189,7 +189,7 @@ def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | No
         if not absent:
             if node.flags & RELEASED and read is None:
                 raise RuntimeError(FREED)
-            if node.protects and node.sequence_nr < board.written and not node.flags & RELEASED:
+            if node.protects and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
                 verify(node, parents)
             y, args = (node.value, node.args) if read is None else read(node)
             if _is_complex(g):

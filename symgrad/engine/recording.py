@@ -14,11 +14,13 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.dual import Dual
+from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
 from symgrad.engine.storage.views import MANY, adopt
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
-from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, freed, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
 
@@ -104,7 +106,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             flags = 0 if q is None else q.flags & mask
         else:
             flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
-        if flags and (not board.paused or mode.enabled):
+        if flags and (not special or thread.modes.plain):
             if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
                 out._place = node = make()
             else:
@@ -114,8 +116,8 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused or flags is BARRED:
-            out._place = watched(op, (x, z), (p, q), y)
+        elif special or flags is BARRED:
+            out._place = recorded(op, (x, z), (p, q), y)
         else:
             out._place = None
         return out
@@ -144,15 +146,15 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             out._view = None
         except TypeError as error:
             raise explain(op, error, [x]) from None
-        if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
+        if p is not None and (flags := p.flags & mask) and (not special or thread.modes.plain):
             out._place = node = make()
             node.args = (x,)
             node.parents = (p,)
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused or p is not None and p.flags is BARRED:
-            out._place = watched(op, (x,), (p,), y)
+        elif special or p is not None and p.flags is BARRED:
+            out._place = recorded(op, (x,), (p,), y)
         else:
             out._place = None
         return out
@@ -197,7 +199,7 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend
         if not isinstance(input, Tensor) or input._place is None or out is not None:
             return plain(input, out)
         x, p = input._value, input._place
-        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
+        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
             return plain(input)
         y, residual = pair(x)
         node = make()
@@ -246,11 +248,11 @@ def _general(op: Op) -> Lifted:
             if p is not None:
                 flags |= p.flags
         flags &= mask
-        if flags and (not board.paused or mode.enabled):
+        if flags and (not special or thread.modes.plain):
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
-        elif board.paused or flags is BARRED:
-            out._place = watched(op, values + rest, parents, y)
+        elif special or flags is BARRED:
+            out._place = recorded(op, values + rest, parents, y)
         return out
 
     def alike(given: Sequence[Any]) -> bool:
@@ -280,7 +282,7 @@ def _one(op: Op) -> Lifted:
     mask = TRACKED if op.differentiable else NAMED
 
     def function(input: Any, *rest: Any) -> Tensor:
-        if not isinstance(input, Tensor) or board.paused:
+        if not isinstance(input, Tensor) or special:
             return general(input, *rest)
         x, p = input._value, input._place
         try:
@@ -295,7 +297,7 @@ def _one(op: Op) -> Lifted:
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
         else:
-            out._place = watched(op, (x, *rest), (p,), y) if flags is BARRED else None
+            out._place = recorded(op, (x, *rest), (p,), y) if flags is BARRED else None
         return out
 
     return function
@@ -307,7 +309,7 @@ def _product(op: Op) -> Lifted:
     make = functools.partial(new, node_class(op))
 
     def function(input: Any, other: Any) -> Tensor:
-        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or board.paused:
+        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or special:
             return general(input, other)
         x, z, p, q = input._value, other._value, input._place, other._place
         if x.dtype is not z.dtype:
@@ -323,7 +325,7 @@ def _product(op: Op) -> Lifted:
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
         else:
-            out._place = watched(op, (x, z), (p, q), y) if flags is BARRED else None
+            out._place = recorded(op, (x, z), (p, q), y) if flags is BARRED else None
         return out
 
     return function
@@ -347,11 +349,11 @@ def _view(op: Op) -> Lifted:
             raise explain(op, error, [x]) from None
         out = make_tensor()
         out._value, out._view = y, None
-        if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
+        if p is not None and (flags := p.flags & TRACKED) and (not special or thread.modes.plain):
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
-        elif board.paused or p is not None and p.flags is BARRED:
-            out._place = watched(op, (x, *rest), (p,), y)
+        elif special or p is not None and p.flags is BARRED:
+            out._place = recorded(op, (x, *rest), (p,), y)
         else:
             out._place = None
         base = y.base

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.inference import made_in_inference
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tensor import Tensor, as_value, wrap
-from symgrad.graph.node import board, mode
+from symgrad.graph.modes import thread
 from symgrad.types.devices import not_pinned, on_cpu, only_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
 
@@ -30,7 +31,7 @@ def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
         raise ValueError(f"symbol must be a name such as 'x', not {symbol!r}")
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
-    return out if not mode.inference else board.inferred.made(out)
+    return out if not thread.modes.inference else made_in_inference(out)
 
 
 def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
@@ -65,7 +66,7 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     refuse_inference(out._node)
-    if out.requires_grad and mode.grad:
+    if out.requires_grad and thread.modes.grad:
         raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
     array = out._array()
@@ -74,8 +75,8 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
             warnings.warn(warned, UserWarning, stacklevel=4)
         array = resized(array, value.shape)
         out._rebind(array)
-    array[...] = value.astype(array.dtype, copy=False)
     stamp(array, name)
+    array[...] = value.astype(array.dtype, copy=False)
     return out
 
 

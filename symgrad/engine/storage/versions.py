@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
-from symgrad.graph.node import board, next_sequence
+from symgrad.graph.node import all_threads, next_sequence
 from symgrad.types.strides import address
 
 __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
@@ -157,7 +157,7 @@ def stamp(array: np.ndarray, operation: str) -> None:
     now = next_sequence()
     counter.writes.append((now, operation, code, frame.f_lasti))
     counter.count += 1
-    board.written = counter.last = now
+    all_threads.written = counter.last = now
     for reference in counter.bases:
         if (base := reference()) is not None:
             base.outdate()
