@@ -49,7 +49,8 @@ class Op:
     looking: writing one of these in place makes the pullback impossible, and once they are freed there is none. It may name a parameter,
     too. `inverse(xp, y)` gives back the argument of an op that saves only its result. `names(node)` is torch's name for the node of a call,
     where that depends on its arguments. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite
-    upstream may make a NaN of that.
+    upstream may make a NaN of that. `layout` says in which order the elements of a new result lie in memory: "operands" in that of the
+    operands, as every elementwise op has it, "first" in that of the first, "last" in that of the operands from the last on, "rows" row by row.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Op:
     inverse: Rule | None = None
     names: Callable[[Any], str | None] | None = None
     chooses: bool = False
+    layout: str = ""
     usage: str = ""
     doc: str = ""
 
@@ -89,6 +91,8 @@ def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule |
     names = list(inspect.signature(forward).parameters.values())[1:]
     if kind == "elementwise" and all(partial is None for partial in rest["partials"]):
         rest |= {"differentiable": False, "saves": False, "integers": True}
+    if kind == "elementwise":
+        rest.setdefault("layout", "operands")
     tensors = 1 if arity is None else arity
     doc = inspect.cleandoc(rest.pop("doc", "") or forward.__doc__ or "")
     node_name = rest.pop("node_name", None) or "".join(part.capitalize() for part in name.split("_"))
