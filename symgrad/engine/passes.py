@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, fills, levels_of, raw
+from symgrad.carriers.batched import Batched, fills, levels_of
 from symgrad.carriers.dual import Dual
+from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
+from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, choosing, freed, upstream
 from symgrad.types.dtypes import DType
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
@@ -53,9 +54,9 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     zeros: list[Node] = []  # the nodes that were reached with derivative zero, where no hook is to see that
     for node, g in seeds:
         _send(pending, heap, node, g)
-    guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None)
+    chosen = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None)
     if heap:
-        _pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
+        _pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, chosen, hooks, deliver)
     for node in upstream(zeros, differentiable=True) if zeros else ():
         if not node.parents or node in keep:
             pending.setdefault(node, None)
@@ -72,7 +73,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
     written, unusual, stop = board.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
-    guarded = wanted is not None and any([node.chooses for node in wanted])
+    chosen = wanted is not None and any([node.chooses for node in wanted])
     while heap or following is not None:
         if following is None:
             node = heappop(heap)[1]
@@ -85,7 +86,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 heappush(heap, MARK)
                 if node is not _mark:
                     _send(pending, heap, node, g)
-                return guarded
+                return chosen
             parents = _receivers(node, wanted, ends)
             if not any(parents):
                 pending[node] = g
@@ -95,7 +96,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         else:
             y, args = node.value, node.args  # type: ignore[assignment]
         if node.chooses:
-            guarded = True
+            chosen = True
         broadcasts = node.broadcasts
         for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
             if p is None:
@@ -104,7 +105,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 if p is not following:
                     _undefined(pending, heap, zeros, node, p, hooked)
                 continue
-            if guarded:
+            if chosen:
                 c = _chosen(xp, c, g)
             if broadcasts and type(c) is not float64 and (c._value if type(c) is Tensor else c).shape != p.value.shape:
                 c = _fitted(xp, c, y, p.value)
@@ -133,11 +134,11 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 following = None
             else:
                 g = ahead
-    return guarded
+    return chosen
 
 
 def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Collection[Node] | None, keep: frozenset[Node],
-                       ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
+                       ends: Container[Node], release: bool, chosen: bool, hooks: Callable[[Node], Any] | None,
                        deliver: Callable[[Node, Any], None] | None) -> None:
     """The rest of a pullback with hooks, undefined gradients, symbolic zeros and cotangents that are kept on the way.
 
@@ -183,7 +184,7 @@ def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | No
         found: Sequence[Any] = (None,) * len(parents)
         if not absent:
             y, args = _values(xp, node, parents, read, g)
-            guarded = guarded or node.chooses
+            chosen = chosen or node.chooses
             found = _settled(xp, node, parents, node.vjp(xp, g, y, args, parents), own is not None)
         if own is not None:
             found = own.leave(found, None if absent else g)
@@ -191,7 +192,7 @@ def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | No
             if p is not None:
                 if c is None:
                     c = g if absent else UNDEFINED if node.silent or own is not None else SYMBOLIC_ZERO
-                _send(pending, heap, p, _chosen(xp, c, g) if guarded and not absent and c is not UNDEFINED else c)
+                _send(pending, heap, p, _chosen(xp, c, g) if chosen and not absent and c is not UNDEFINED else c)
         if release and not absent:
             _release(node)
         for leaf in last.get(node, ()):
@@ -324,11 +325,12 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 
 
 def _chosen(xp: Any, c: Any, g: Any) -> Any:
-    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace.
+    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN.
 
     Where `g` is differentiated next, its zeros are so by chance, and only what is NaN is replaced.
     """
-    if c.shape != g.shape or not (_has_nan(xp, c.value) or _has_nan(xp, c.tangent) if type(c) is Dual else _has_nan(xp, c)):
+    _mark_as_choosing(c)
+    if c.shape != g.shape or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if type(c) is Dual else has_nan(xp, c)):
         return c
     zero = xp.eq(g, 0)
     if type(g) is Dual:
@@ -338,9 +340,30 @@ def _chosen(xp: Any, c: Any, g: Any) -> Any:
     return xp.where(zero, xp.zeros_like(c), c)
 
 
-def _has_nan(xp: Any, x: Any) -> bool:
-    value = raw(getattr(x, "_value", getattr(x, "value", x)))
-    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else np.isnan(value).any()
+def _mark_as_choosing(x: Any) -> None:
+    """Let passes over a value that a guarded pass has recorded be guarded, too: to any order, and in both directions."""
+    if type(x) is Dual:
+        _mark_as_choosing(x.value)
+        _mark_as_choosing(x.tangent)
+    elif type(x) is Tensor and x._node is not None:
+        node = x._node
+        if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
+            node.__class__ = choosing(type(node))
+
+
+def _pushed(xp: Any, node: Node, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
+    """The tangent of a node in a guarded pass."""
+    op = node.op
+    t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+    if t is not None and op.kind == "elementwise" and has_nan(xp, t):
+        t = None
+        for partial, each in zip(op.partials, tangents):
+            if each is None or partial is None or not callable(partial) and partial == 0:
+                continue
+            term = guarded(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
+            t = term if t is None else t + term
+    _mark_as_choosing(t)
+    return t
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -379,7 +402,9 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     `nodes` are those to carry them through, oldest first, where that is known already.
     """
     out: dict[Node, Any] = dict(tangents)
-    for node in upstream(roots) if nodes is None else nodes:
+    path = upstream(roots) if nodes is None else nodes
+    chosen = any([node.chooses for node in path])
+    for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
         carried = [None if p is None else out.get(p) for p in node.parents]
@@ -390,7 +415,10 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.op.jvp is None:
             continue
         y, args = (node.value, node.args) if read is None else read(node)
-        t = node.along(carried[0]) if node.along is not None and xp is numeric else node.op.jvp(xp, carried, y, args)
+        if node.along is not None and xp is numeric:
+            t = node.along(carried[0])
+        else:
+            t = _pushed(xp, node, carried, y, args) if chosen else node.op.jvp(xp, carried, y, args)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out
