@@ -13,10 +13,10 @@ import numpy as np
 
 from symgrad.carriers.batched import raw
 
-__all__ = ["guarded", "has_nan"]
+__all__ = ["guarded_product", "has_nan"]
 
 
-def guarded(xp: Any, x: Any, factor: Any) -> Any:
+def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
     """The product of a tangent and the derivative that it is multiplied by, with 0 where that is 0."""
     out = x * factor
     if not has_nan(xp, out):

@@ -37,7 +37,7 @@ from symgrad.carriers.coefficients import (
     total,
     value,
 )
-from symgrad.carriers.guarding import guarded
+from symgrad.carriers.guarding import guarded_product
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
@@ -299,11 +299,11 @@ class SeriesCarrier(TaylorCarrier):
     def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
         """A sum of series with factors of which 0 leaves nothing of an infinite coefficient."""
         def step(k: int) -> Any:
-            return functools.reduce(operator.add, [guarded(self.base, x.terms[k], factor) for x, factor in parts if k < len(x.terms)])
+            return functools.reduce(operator.add, [guarded_product(self.base, x.terms[k], factor) for x, factor in parts if k < len(x.terms)])
 
         def rate(_: Series) -> Series:
             rates = [(self._derivative(x), factor) for x, factor in parts]
-            return self._weighted(functools.reduce(operator.add, [guarded(self.base, x.terms[0], factor) for x, factor in rates]), rates)
+            return self._weighted(functools.reduce(operator.add, [guarded_product(self.base, x.terms[0], factor) for x, factor in rates]), rates)
 
         return self._grown([term(first)], step, rate, longest([x for x, _ in parts]))
 
