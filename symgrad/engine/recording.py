@@ -23,10 +23,12 @@ from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, freed, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
+from symgrad.types.layouts import laid_out, rows
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
-float64 = np.float64
+float64, ndarray = np.float64, np.ndarray
+LAYOUTS = {"operands": laid_out, "first": lambda y, xs: laid_out(y, xs[:1]), "last": lambda y, xs: laid_out(y, xs[::-1]), "rows": rows, "": None}
 PLAIN = (float, int)  # numbers that NumPy lets have no say in the dtype of a real or complex result
 make_tensor = functools.partial(new, Tensor)
 
@@ -37,7 +39,7 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
     if x.dtype is target:
         return x
     if not (target.is_floating_point or target.is_complex):
-        return wrap(x._value.astype(target.numpy))
+        return wrap(numeric.astype(x._value, target.numpy))
     return _to_copy(x, target.numpy)
 
 
@@ -102,12 +104,16 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             out._view = None
         except (ValueError, TypeError) as error:
             raise explain(op, error, [x, z]) from None
+        if type(y) is float64:
+            alike = True
+        elif not alike and y.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:  # else NumPy's order is torch's
+            out._value = y = laid_out(y, (x, z))
         if p is None:
             flags = 0 if q is None else q.flags & mask
         else:
             flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
         if flags and (not special or thread.modes.plain):
-            if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
+            if alike or (alike is None and x.shape == z.shape):
                 out._place = node = make()
             else:
                 out._place = node = make_broadcast()
@@ -137,7 +143,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         if isinstance(input, Tensor):
             x, p = input._value, input._place
             if p is None and not keeps and x.dtype.kind in "biu":
-                x = x.astype(get_default_dtype().numpy)
+                x = numeric.astype(x, get_default_dtype().numpy)
         else:
             x, p = value_and_node(_meet(op, [operand(op, input)])[0])
         out = make_tensor()
@@ -160,6 +166,14 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         return out
 
     return function
+
+
+def _by_rows(call: Lifted) -> Lifted:
+    def computed(*xs: Any) -> Any:
+        y = call(*xs)
+        return rows(y) if type(y) is ndarray and y.ndim > 1 else y
+
+    return computed
 
 
 LARGE = 256  # elements from which a shared exponential is worth more than a call
@@ -226,7 +240,7 @@ def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
-    forward, arity = op.forward, op.arity
+    forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
         forward = _with_parameters(op.forward)
         make = functools.partial(new, node_class(narrowed(op)))
@@ -241,6 +255,8 @@ def _general(op: Op) -> Lifted:
             y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values)) from None
+        if arrange is not None and type(y) is ndarray and y.ndim > 1:
+            y = arrange(y, values)
         out = make_tensor()
         out._value, out._place, out._view = y, None, None
         flags = 0
@@ -277,7 +293,7 @@ def _general(op: Op) -> Lifted:
 
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
-    general, forward = _general(op), op.forward
+    general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
 
@@ -289,6 +305,8 @@ def _one(op: Op) -> Lifted:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
+        if arrange is not None and type(y) is ndarray and y.ndim > 1:
+            y = arrange(y, (x,))
         out = make_tensor()
         out._value, out._view = y, None
         if p is None:
@@ -364,8 +382,10 @@ def _view(op: Op) -> Lifted:
 
 def core(op: Op) -> Lifted:
     """The function of an op that takes the rule's own arguments: the hot path."""
-    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
+    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2) and op.layout != "last":
         call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        if op.layout == "rows":
+            call = _by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
             return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)

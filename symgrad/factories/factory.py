@@ -17,6 +17,7 @@ from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import not_pinned, on_cpu, only_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
+from symgrad.types.layouts import empty_like
 
 __all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized", "sizes_of"]
 
@@ -153,8 +154,9 @@ def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]
         placed(device, layout, pin_memory)
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
-        value = np.empty_like(input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype), order)  # type: ignore[call-overload]
+        given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
+        preserved = str(memory_format) != "torch.contiguous_format" and type(given) is np.ndarray
+        value = empty_like(given, kind) if preserved else np.empty_like(given, kind, "C")
         fill(value, *args, **rest)
         return finished(value if value.ndim else value[()], requires_grad, symbol)
 

@@ -28,7 +28,7 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class, released
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.operators import plain_index
+from symgrad.methods.operators import numbers_apart, plain_index
 from symgrad.types.dtypes import DTYPES
 
 __all__ = ["augmented", "in_place"]
@@ -334,6 +334,10 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         if thread.modes.grad and _asks((target, source)):
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
+        return
+    first, rest = numbers_apart(index)
+    if first:
+        self[first][rest] = value  # type: ignore[index]
         return
     if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)

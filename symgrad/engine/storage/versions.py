@@ -119,9 +119,14 @@ def counter_of(array: np.ndarray) -> Counter:
 
 
 def promote(scalar: Any) -> np.ndarray:
-    """A NumPy scalar as an array of no dimensions; who saved the scalar before is told of writes into the array."""
+    """A NumPy scalar as an array of no dimensions; who saved the scalar before is told of writes into the array.
+
+    Of booleans nobody is told: NumPy has one object for each of the two, which all tensors share.
+    """
     global _limit
     array = np.array(scalar)
+    if type(scalar) is np.bool_:
+        return array
     if len(_scalars) > _limit:
         for key in list(_scalars):  # the keys alone: nothing is made meanwhile, so that no other thread has its turn
             if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nobody else has it
