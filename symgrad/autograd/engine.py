@@ -11,15 +11,16 @@ import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, batches, levels_of, new_level
-from symgrad.engine.hooks import Pullback, accumulate, hooks_of, running
+from symgrad.carriers.batched import Batched, levels_of, new_level
+from symgrad.engine.hooks import Pullback, accumulate, hooks_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, tied, upstream
+from symgrad.graph.modes import in_mode, special, thread
+from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, all_threads, tied, upstream
 from symgrad.types.strides import dense
 
 __all__ = ["backward", "grad", "one", "run"]
@@ -60,7 +61,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         node = y._node
-        if board.paused and not create_graph:
+        if special and not create_graph:
             y._escape()
         if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
@@ -88,23 +89,16 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
     """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
-    before, outer = record(create_graph), running.pullback
-    checks = None if board.anomaly is None else board.anomaly.checks(seeds)
-    hooks = checks.hooks_of if checks is not None else hooks_of if board.hooked else None
-    try:
-        if hooks is not None:
-            running.pullback = Pullback(seeds, wanted)
-        return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
-                        release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
-    except Exception:
-        if checks is not None:
-            checks.failed()
-        raise
-    finally:
-        record(before)
-        running.pullback = outer
-        if checks is not None:
-            checks.close()
+    checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
+    hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
+    with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
+        try:
+            return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
+                            release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
+        except Exception:
+            if checks is not None:
+                checks.failed()
+            raise
 
 
 def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
@@ -278,16 +272,11 @@ def _batched(ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain
     if len(counts) > 1:
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                          f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
-    level, count, entered = new_level(), counts.pop(), batches.entered
-    batches.entered = (*entered, (level, count, "error"))
-    before = record(create_graph)
-    try:
+    level, count = new_level(), counts.pop()
+    with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, "error"))):
         found = grad(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,
                      create_graph, True, allow_unused, False, materialize_grads)
         out = [None if t is None else traced.unbatch(t, 0, level, count) for t in found]
-    finally:
-        record(before)
-        batches.entered = entered
     memory = [g._value for g in gs if g is not None]
     for i, t in enumerate(out):
         if t is not None and any(np.may_share_memory(t._value, other) for other in memory):

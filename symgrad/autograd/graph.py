@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.autograd.saving import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from symgrad.engine.hooks import RemovableHandle, attach, running
+from symgrad.engine.hooks import RemovableHandle, attach
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph import node as graph
+from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
@@ -85,7 +86,7 @@ class _Gathered:
 
     def arrive(self, i: int, grad: Tensor) -> None:
         """Note a gradient; with the first, or the last that is expected, call the function."""
-        run: Any = running.pullback
+        run: Any = thread.modes.pullback
         with self.lock:
             first = run not in self.runs
             if first:

@@ -19,10 +19,10 @@ import numpy as np
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import HOOKED, Leaf, Node, board, upstream
+from symgrad.graph.node import HOOKED, Leaf, Node, all_threads, upstream
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "RemovableHandle", "accumulate", "attach", "hooks_of", "move_hooks",
-           "move_retained", "running", "unhooked"]
+           "move_retained", "unhooked"]
 
 METHODS = MethodTable()
 
@@ -151,13 +151,6 @@ class Pullback:
         return nodes if self.wanted is None else nodes & self.wanted
 
 
-class _Running(threading.local):
-    """The pullback of this thread that hooks are called in; None where there are none."""
-
-    pullback: Pullback | None = None
-
-
-running = _Running()
 _keys = itertools.count()
 _attaching = threading.RLock()  # a signal handler may attach hooks, too
 
@@ -174,7 +167,7 @@ def attach(node: Node) -> Hooks:
         if found is None:
             found = node.hooks = Hooks()
             node.flags |= HOOKED
-            board.hooked = True
+            all_threads.hooked = True
             if node.outlet is not None:
                 attach(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
         return found

@@ -6,6 +6,7 @@ the arguments, so that no second derivative is ever known by itself. What an op 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,13 +17,15 @@ from symgrad.autograd.bundles import Output
 from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, levels_of, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.carriers.guarding import guarded_product
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.second import second
-from symgrad.graph.node import Link, Node, board, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Link, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.tape import Program, Tape, Taped, TapingCarrier
 
@@ -41,18 +44,14 @@ def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None
 
     The tangents of the inputs are batched at a level, with `count` members. They may have length 1 along axes where they are all alike.
     """
-    if any([node.op.kind == "function" for node in ev.path]):
+    if any([node.op.kind == "function" or getattr(getattr(node.value, "dtype", None), "kind", None) == "c" for node in ev.path]):
         return _by_pullbacks(ev, tangents, weights, level, count)
-    before = record(ev.tracked)
-    try:
+    with in_mode(grad=ev.tracked), contextlib.suppress(NotImplementedError):  # raised by a function that states a pullback only
         if ev.tracked:
             return _Collapsed(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
         starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
         return _Collapsed(_Remembering(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
-    except NotImplementedError:  # a function that states a pullback only
-        return _by_pullbacks(ev, tangents, weights, level, count)
-    finally:
-        record(before)
+    return _by_pullbacks(ev, tangents, weights, level, count)
 
 
 def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
@@ -62,8 +61,7 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
         if y._node not in ev.between:
             out.append(None)
             continue
-        before = record(True)
-        try:
+        with in_mode(grad=True):
             flat, total = traced.reshape(y, (-1,)), []
             along = [traced.expand(t, tuple(x.shape)) for t, x in zip(tangents, ev.inputs)]
             for k in range(flat.shape[0]):
@@ -73,8 +71,6 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
                 s: Any = sum([traced.sum(t * h) for t, h in zip(along, products)])
                 total.append(traced.sum(traced.unbatch(s if weights is None else s * weights, 0, level, count), (0,)))
             found = traced.reshape(traced.stack(total), tuple(y.shape))
-        finally:
-            record(before)
         out.append(found if ev.tracked else found._value)
     return out
 
@@ -117,11 +113,14 @@ class _Collapsed:
         self.xp, self.dual, self.tracked = xp, DualCarrier(xp), xp is traced
         self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
+        self.times = _scaled
 
     def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _wanted(ev)
+        if any([node.chooses for node in ev.path]):
+            self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
         for node in ev.path:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
@@ -179,10 +178,10 @@ class _Collapsed:
             if callable(partial):
                 slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                lazy = len(partials) == 1 and not self.tracked and _is_stretched(t, slopes.get(i))
-                t_out = _Scaled(t, slopes[i]) if lazy else _sum(t_out, _scaled(t, slopes.get(i, partial)))
+                lazy = len(partials) == 1 and not self.tracked and self.times is _scaled and _is_stretched(t, slopes.get(i))
+                t_out = _Scaled(t, slopes[i]) if lazy else _sum(t_out, self.times(t, slopes.get(i, partial)))
             if s is not None:
-                s_out = _sum(s_out, _scaled(s, slopes.get(i, partial)))
+                s_out = _sum(s_out, self.times(s, slopes.get(i, partial)))
         for i in slopes:
             for j in slopes:
                 if i > j or ts[i] is None or ts[j] is None:
@@ -192,7 +191,7 @@ class _Collapsed:
                 if type(c) is Dual:
                     q = self.total(ts[i], ts[j])
                     q = q if i == j else q + q
-                    s_out = _sum(s_out, q if c.tangent is one else q * c.tangent)
+                    s_out = _sum(s_out, q if c.tangent is one else self.times(q, c.tangent))
         return t_out, s_out
 
     def crossed(self, op: Op, args: tuple, ts: Sequence[Any], s: Any) -> Any:
@@ -347,7 +346,7 @@ class CollapsedProgram:
         starts = dict(zip(ev.nodes, tangents))
         once = _Collapsed(_Remembering(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._program = Program(tape, [once.outputs(ev, starts, entered.__getitem__, residuals)])
-        del once.xp, once.dual, once.ones  # which hold the recorded numbers; the steps ask for the level and the count alone
+        del once.xp, once.dual, once.ones, once.times  # which hold the recorded numbers; the steps ask for the level and the count alone
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:
@@ -359,7 +358,7 @@ class CollapsedProgram:
     def run(self, ev: Evaluation) -> list[Any]:
         """The sums of the outputs for a graph of this form."""
         values: list[Any] = []
-        written = board.written
+        written = all_threads.written
         for node in ev.path:
             if node.sequence_nr < written:
                 read(node)  # says so where a value was written meanwhile

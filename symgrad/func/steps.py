@@ -17,7 +17,8 @@ from symgrad.engine.saved import read
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, board, mode
+from symgrad.graph.modes import DEFAULT, special, thread
+from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import shared
 from symgrad.program.signature import form_of
@@ -33,9 +34,9 @@ _taping = TapingCarrier()
 
 def unwatched(nodes: Iterable[Node]) -> bool:
     """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
-    if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
+    if all_threads.anomaly is not None or special and (thread.modes.recorder is not DEFAULT or thread.modes.observers):
         return False
-    return not board.hooked or not any([node.flags & HOOKED for node in nodes])
+    return not all_threads.hooked or not any([node.flags & HOOKED for node in nodes])
 
 
 def _constant(x: Any) -> Any:
@@ -103,7 +104,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
 def _plain(node: Node) -> bool:
     """Whether a node's op is one of the tables', with both rules, that looks at no sign or order of its arguments."""
     op = getattr(type(node), "op", None)
-    return isinstance(op, Op) and not op.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
+    return isinstance(op, Op) and not node.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
 
 # Steps

@@ -18,7 +18,8 @@ from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.steps import unwatched
-from symgrad.graph.node import Link, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled",
@@ -34,7 +35,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
-        out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
+        out = pullback(numeric, pairs, wanted=ev.between, ends=frozenset(ev.nodes))  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
@@ -44,11 +45,8 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     roots = [y._node for y in ev.outputs if y._node in ev.between]
-    before = record(ev.tracked)
-    try:
+    with in_mode(grad=ev.tracked):
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
-    finally:
-        record(before)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
 

@@ -16,12 +16,13 @@ import numpy as np
 
 from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, disown, hidden, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, disown, refuse_in_place
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
-from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node, mode
+from symgrad.graph.modes import thread
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.layout import UntypedStorage
 from symgrad.ops.rules import sizes
@@ -35,7 +36,7 @@ METHODS = MethodTable()
 
 def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
     """The array and the node of a tensor that is about to change, if it may."""
-    if mode.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
+    if thread.modes.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
         refuse_in_place(self)
     x, p = self._array(), self._node
     refuse_inference(p)
@@ -49,8 +50,8 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
         node = None
     stamp(old, name)  # which makes views stale
     place, base, moved = self._place, base_of(self), owner(value) is not owner(old)
-    if node is not None and hidden():
-        mode.watcher.moved((self, place))
+    if node is not None:
+        thread.modes.recorder.rebase((self, place))
     self._place = None if place is None and node is None else INTERRUPTED  # until value and node agree again
     self._value = value
     if moved and base is not None:
@@ -59,7 +60,7 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     elif base is not None and node is not None:
         self._view.renew(self)
     elif isinstance(self._view, Base) and not moved:
-        self._view.use(value)
+        self._view.array = value
     if isinstance(place, Leaf):
         place.value = value
     elif node is None and base is None and place is not None and place.flags is not BARRED:
@@ -232,6 +233,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         step = tuple(math.prod(shape[i + 1:]) for i in range(len(shape))) if stride is None else stride
         value = as_strided(wrap(value), shape, step, storage_offset)._value
     flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
-    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and mode.grad else None
+    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and thread.modes.grad else None
     carry_over(x, value)
     return _become(self, value, node, "set_")

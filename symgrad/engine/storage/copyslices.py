@@ -11,7 +11,8 @@ from typing import Any
 from symgrad.engine.hooks import hooks_of, move_retained, unhooked
 from symgrad.engine.storage.views import Base, Stale, View, hidden, recast
 from symgrad.engine.tensor import Tensor, new
-from symgrad.graph.node import BARRED, Node, kept, mode, next_sequence, node_class
+from symgrad.graph.modes import thread
+from symgrad.graph.node import BARRED, Node, next_sequence, node_class
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["INTERRUPTED", "interrupt", "rebase"]
@@ -40,7 +41,7 @@ class _Interrupted(Node):
         return True
 
     def current(self, always: bool = False) -> None:
-        if always or mode.grad:
+        if always or thread.modes.grad:
             raise RuntimeError("a write in place was interrupted before it was recorded, so the value of this tensor and its graph no longer agree: "
                                "compute it again, or use detach()")
 
@@ -69,7 +70,7 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
         node = _copy_slices(meta, node, t, before)
     former = base._place
     if hidden():
-        mode.watcher.moved((t, old), (base, former))
+        thread.modes.recorder.rebase((t, old), (base, former))
     else:
         move_retained(base, former, node)
     base._place = node
@@ -84,8 +85,8 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
 def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     """The node of a base after a view of it was written."""
     view, base = t._value, meta.base
-    old, array, flags = base._node, meta.family.array, piece.flags & kept()
-    flags |= 0 if old is None else old.flags & kept()
+    old, array, flags = base._node, meta.family.array, piece.flags & thread.modes.recorder.flags
+    flags |= 0 if old is None else old.flags & thread.modes.recorder.flags
     units, source = recast(array if before is None else before, old, view.dtype, flags)
     place, beyond = meta.place(view)
     if beyond is not None:
