@@ -294,7 +294,7 @@ class SeriesCarrier(TaylorCarrier):
         firsts = [first_of(x) for x in tensors]
         first = call(*firsts, *parameters) if first is None else first
         return self._weighted(first, [(x, partial(self.base, first, *firsts, *parameters) if callable(partial) else partial)
-                                      for x, partial in zip(tensors, op.partials) if partial and moves(x)])
+                                      for x, partial in zip(tensors, op.partials) if partial and varies(x)])
 
     def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
         """A sum of series with factors of which 0 leaves nothing of an infinite coefficient."""
