@@ -42,17 +42,17 @@ class Attack(ClaimedOp):
 
     @cached_property
     def of_complex(self) -> str:
-        """Why what is true of real numbers says nothing of it: it takes complex numbers, or makes some of real ones; "" where it does not."""
+        """Why references for real numbers do not apply: the op takes complex numbers, or returns some for real ones; "" where they apply."""
         if COMPLEX in self.domains:
             return "it takes complex numbers"
         return "its values are complex" if any(e.cotangent.dtype.kind == "c" for e in self.examples("points")[:1]) else ""
 
     def strategy(self, kind: str) -> Any:
-        """What hypothesis draws examples of a kind from."""
+        """The hypothesis strategy for examples of a kind."""
         return strategy_of(self, kind)
 
     def examples(self, kind: str) -> list[Example]:
-        """The examples of a kind: special ones, which are always there, and as many random ones as the profile says."""
+        """The examples of a kind: the fixed edge examples, then as many random ones as the profile sets."""
         if kind not in self._drawn:
             self._drawn[kind] = [*edge_examples(self, kind), *drawn(self, kind)]
         return self._drawn[kind]

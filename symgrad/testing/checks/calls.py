@@ -1,4 +1,4 @@
-"""How else an op may be called: differentiated by one argument alone, given one tensor twice, arrays of many axes; and what a call leaves behind."""
+"""Helpers for further ways to call an op: one differentiated argument, one tensor as several arguments, many axes; and side effects of a call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from symgrad.testing.subjects.base import Array, is_active
 
 __all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]
 
-MANY = (2, 1, 11, 1, 60)  # five axes, two of one element, more elements than loops over blocks take at once
+MANY = (2, 1, 11, 1, 60)  # five axes, two of size 1, with more elements than one block of a blocked loop
 
 
 def _size(attack: Attack, *arrays: Array) -> Array:
@@ -30,7 +30,7 @@ def _size(attack: Attack, *arrays: Array) -> Array:
 
 
 def each_alone(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where the gradient by one argument, the only one that is differentiated by, is another than among all of them."""
+    """Raise `Wrong` where the gradient by one argument changes if only that argument requires grad."""
     subject = attack.subject
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     if attack.claims.random or not attack.order or not subject.records or len(places) < 2:
@@ -51,7 +51,7 @@ def each_alone(attack: Attack, example: Example) -> None:
 
 
 def one_for_several(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where one tensor, given for several arguments, has another value or gradient than equal ones have."""
+    """Raise `Wrong` where one tensor, passed as several arguments, gives another value or gradient than equal tensors."""
     subject, x = attack.subject, example.xs[0]
     same = [i for i, other in enumerate(example.xs) if other.shape == x.shape and other.dtype == x.dtype
             and all(v in attack.domains[min(i, len(attack.domains) - 1)] for v in np.ravel(x.real).tolist())]
@@ -80,7 +80,7 @@ def one_for_several(attack: Attack, example: Example) -> None:
 
 
 def in_other_shapes(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where an op of elements gives, for the same numbers as a column or in many axes, other ones, or another shape."""
+    """Raise `Wrong` where an elementwise op gives other numbers, or another shape, if the same elements are reshaped."""
     subject = attack.subject
     if attack.claims.random or not attack.elementwise or not example.cotangent.size or any(x.shape != example.cotangent.shape for x in example.xs):
         return
@@ -110,7 +110,7 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
 
 
 class Thing(NamedTuple):
-    """Something that all code shares: what it is, how it is read, how it is put back, and what is done to it before the call."""
+    """Global state: a description, how to read it, how to restore it, and a change made before the call."""
 
     what: str
     read: Callable[[], Any]
@@ -128,12 +128,12 @@ def _things(attack: Attack) -> Iterator[Thing]:
         yield Thing("whether torch records", torch.is_grad_enabled, torch.set_grad_enabled)
     if not attack.claims.random:
         yield Thing("NumPy's generator of random numbers", np.random.get_state, np.random.set_state, np.random.random)
-        yield Thing("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # one number on: it may have been seeded
+        yield Thing("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # the call may seed
 
 
 @contextmanager
 def surroundings_kept(attack: Attack) -> Iterator[None]:
-    """Raise `Wrong` for what all code shares and a call has changed; it is put back."""
+    """Raise `Wrong` if a call has changed global state; the state is restored."""
     things = list(_things(attack))
     kept = [thing.read() for thing in things]
     for thing in things:

@@ -1,4 +1,4 @@
-"""Checks of an op against itself: pullback against pushforward, what every pullback obeys, and the Hessian against its transpose."""
+"""Checks of an op against itself: pullback against pushforward, linearity of the pullback, and symmetry of the Hessian."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ SCALE = 40  # the power of two that a cotangent is scaled by, up or down
 
 
 def product(a: Array | None, b: Array | None, like: Array) -> Array:
-    """The product of two arrays over the real numbers, element by element; None is zero."""
+    """The elementwise product of two arrays over the real numbers; None is zero."""
     if a is None or b is None:
         return np.zeros(like.shape)
     return np.real(np.conj(wide(a)) * wide(b))
 
 
 def per_element(attack: Attack, xs: Arrays, shape: tuple[int, ...]) -> bool:
-    """Whether an identity holds for each element by itself, and not for the sums alone."""
+    """Whether an identity holds for each element, not only for the sums."""
     return attack.elementwise and all(x.shape == shape for x in xs)
 
 
 def joined(terms: Sequence[Array], each: bool) -> tuple[Array, Array]:
-    """The sum of products and of their absolute values: for each element, or over all of them."""
+    """The sum of products and the sum of their absolute values: for each element, or over all elements."""
     if each:
         return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0)
     return np.array(sum(float(t.sum()) for t in terms)), np.array(sum(float(np.abs(t).sum()) for t in terms))
 
 
 def within(sides: list[Sides], xs: Arrays, each: bool) -> list[Sides]:
-    """The sides, with those places left out at which the arguments are not of a moderate size."""
+    """The sides without the places at which the arguments are not of a moderate size."""
     return [s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), s.size, np.inf)) for s in sides]
 
 
@@ -48,13 +48,13 @@ def has_pushforward(attack: Attack) -> str:
 
 @check("adjoint", when=has_pushforward)
 def check_adjoint(attack: Attack, example: Example) -> None:
-    """The pullback is the adjoint of the pushforward: ⟨g, jvp(t)⟩ = ⟨vjp(g), t⟩, for each argument by itself and for all of them.
+    """The pullback is the adjoint of the pushforward: ⟨g, jvp(t)⟩ = ⟨vjp(g), t⟩, for each argument and for all of them.
 
-    The products are real: Re(conj(a) b). They agree to 16 roundings of the sum of the absolute values of their terms, for each element of an op
-    that acts on elements, else of the whole sums; where terms cancel, to what rounding of the inputs makes of them. An argument
-    whose gradient is None counts as zero. Places where one of the sides is not finite, or an argument is beyond 1e±100, are passed over.
+    The products are real: Re(conj(a) b). They agree to 16 roundings of the sum of the absolute values of their terms: for each element of an
+    elementwise op, otherwise for the whole sums; where terms cancel, to the effect of rounding the inputs. An argument whose
+    gradient is None counts as zero. Places where a side is not finite, or an argument is beyond 1e±100, are skipped.
 
-    It does not apply to ops without derivatives and to those without a pushforward. Raises CheckFailure where the two differ.
+    The check does not apply to ops without derivatives or without a pushforward. Raises CheckFailure where the two differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_adjoint
@@ -92,11 +92,11 @@ def check_adjoint(attack: Attack, example: Example) -> None:
 def check_linearity(attack: Attack, example: Example) -> None:
     """The pullback is linear in the cotangent: vjp(2g − 3h) = 2 vjp(g) − 3 vjp(h), vjp(c g) = c vjp(g) for c = 2^40 or 2^-40, and vjp(0) = 0.
 
-    The first is looked at with g and h exchanged, too: |2g − 3h| may be 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|.
-    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it. Places that are not finite are passed over,
-    and those beyond 1e±100.
+    The first identity is also checked with g and h exchanged: |2g − 3h| may equal 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|.
+    Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs. Places that are not finite, or beyond
+    1e±100, are skipped.
 
-    It does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
+    The check does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
 
     >>> import symgrad
     >>> from symgrad.testing import check_linearity
@@ -140,13 +140,13 @@ def has_a_hessian(attack: Attack) -> str:
 
 @check("symmetry", when=has_a_hessian)
 def check_symmetry(attack: Attack, example: Example) -> None:
-    """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; and so is the third derivative.
+    """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; so is the third derivative.
 
-    So it is for every pullback that is the gradient of something: one of two wrong partial derivatives is found without knowing the right ones.
-    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it. Places that are not finite are passed
-    over, and those beyond 1e±50 (1e±30 for the third derivative).
+    This holds for the pullback of every gradient: one wrong partial derivative of two is found without a reference.
+    Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs. Places that are not finite, or beyond
+    1e±50 (1e±30 for the third derivative), are skipped.
 
-    It does not apply where there is no second derivative, and to elementwise ops of one argument, of which there is only one. Raises CheckFailure
+    The check does not apply without a second derivative, nor to elementwise ops of one argument, which have only one. Raises CheckFailure
     where the two differ.
 
     >>> import symgrad

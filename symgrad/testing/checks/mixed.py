@@ -26,14 +26,14 @@ def _recorded(attack: Attack) -> str:
 
 @check("mixed", when=_recorded, most=12)
 def check_mixed(attack: Attack, example: Example) -> None:
-    """One pass goes through the other: ∂⟨t, vjp(g)⟩/∂g is jvp(t), ∂⟨g, jvp(t)⟩/∂x is the second derivative H t, and ∂⟨g, jvp(t)⟩/∂t is vjp(g).
+    """∂⟨t, vjp(g)⟩/∂g is jvp(t), ∂⟨g, jvp(t)⟩/∂x is the second derivative H t, and ∂⟨g, jvp(t)⟩/∂t is vjp(g).
 
-    A rule that takes its cotangent, its tangent or an argument for a constant has right first derivatives, and wrong second ones, if not by
-    itself then in compositions with other ops.
-    Without a pushforward the first is looked at along the cotangent: ⟨g, ∂⟨t, vjp(g)⟩/∂g⟩ = ⟨vjp(g), t⟩.
-    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it; places beyond 1e±50 are passed over.
+    A rule that treats its cotangent, its tangent or an argument as a constant has right first derivatives and wrong second ones, at least in
+    compositions with other ops.
+    Without a pushforward the first identity is checked along the cotangent: ⟨g, ∂⟨t, vjp(g)⟩/∂g⟩ = ⟨vjp(g), t⟩.
+    Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs; places beyond 1e±50 are skipped.
 
-    It does not apply to ops without a second derivative. Raises CheckFailure where the two differ.
+    The check does not apply to ops without a second derivative. Raises CheckFailure where two sides differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_mixed
@@ -69,7 +69,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
 
 
 def _through(subject: Subject, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
-    """The pullback of the pushforward; None where there is no such thing."""
+    """The pullback of the pushforward; None if it is not available."""
     if not subject.forward:
         return None
     try:

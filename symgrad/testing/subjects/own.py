@@ -24,7 +24,7 @@ from symgrad.testing.subjects.naming import owner_of
 __all__ = ["OpSubject", "SymgradSubject"]
 
 
-# Words of the errors that say so.
+# Parts of the messages of errors about missing vmap rules.
 NO_BATCH = ("depends on the data of each", "override the vmap staticmethod")
 
 
@@ -40,7 +40,7 @@ class SymgradSubject(Subject):
         super().__init__(function, claims if owner_of(function) is None else real_unless_claimed(claims), name)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
-        """A tensor on the array's own memory."""
+        """A tensor that shares the array's memory."""
         t = wrap(x if isinstance(x, np.ndarray) else np.asarray(x))
         return t.requires_grad_() if differentiated and is_active(x) else t
 
@@ -54,7 +54,7 @@ class SymgradSubject(Subject):
         return found if isinstance(found, Tensor) else tensor(found)
 
     def array(self, value: Any) -> Array:
-        """The tensor's own memory."""
+        """The tensor's own array."""
         return np.asarray(value._value if isinstance(value, Tensor) else value)
 
     def differentiable(self, value: Any) -> bool:
@@ -69,7 +69,7 @@ class SymgradSubject(Subject):
         return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], create_graph=again, allow_unused=True)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`symgrad.func.jvp`. Raises NotApplicable where a Function on the way has no jvp."""
+        """`symgrad.func.jvp`. Raises NotApplicable if a Function has no jvp."""
         return self._pushed([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
 
     def _pushed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -100,7 +100,7 @@ class SymgradSubject(Subject):
         return [read(x.requires_grad) for x in leaves], [read(t is not None) for t in tangents]
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        """`symgrad.vmap`. Raises NotApplicable where the function looks at its numbers, or a Function has no rule for it."""
+        """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
         return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
@@ -138,7 +138,7 @@ class OpSubject(SymgradSubject):
         self.forward = op.differentiable
 
     def import_path(self) -> tuple[str, str] | None:
-        """A built-in op is known to the registry by name, one of a user's to the module that declares it."""
+        """A built-in op is found in the registry by name, a user's op in the module that declares it."""
         if self.op.name in BUILT_IN:
             return ("symgrad.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
         places = [(module, name) for module, loaded in list(sys.modules.items()) if module != "__main__" and isinstance(loaded, ModuleType)
