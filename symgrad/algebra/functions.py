@@ -1,4 +1,4 @@
-"""How the functions of SymPy become normal forms."""
+"""Rules for the normal forms of SymPy functions."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ HOLDS = {sympy.Lt: (-1,), sympy.Le: (-1, 0), sympy.Gt: (1,), sympy.Ge: (1, 0), s
 
 
 def _holds(forms: Normal, condition: Any) -> bool:
-    """Whether a condition holds in the region at hand; raises Split where that depends."""
+    """Whether a condition holds in the current region; raises Split if that is not decided."""
     if isinstance(condition, (BooleanTrue, BooleanFalse)):
         return bool(condition)
     if isinstance(condition, sympy.And):
@@ -279,7 +279,7 @@ def _holds(forms: Normal, condition: Any) -> bool:
 
 
 def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
-    """Whole parts come out of a floor, and what lies between 0 and 1 goes."""
+    """The floor without whole terms and without a fraction between 0 and 1."""
     if u.den:
         return forms.opaque("floor", sympy.floor(forms.expressed(u)), [u])
     outside, inside = {}, {}

@@ -1,4 +1,4 @@
-"""How gamma, erf and their relatives become normal forms: by their functional equations."""
+"""Rules for the normal forms of gamma, erf and related functions, by their functional equations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from symgrad.algebra.normal import Normal, rule
 from symgrad.algebra.polynomials import ONE, TooLarge, constant
 from symgrad.algebra.tower import Frac
 
-SHIFTS = 40  # steps of a recurrence that are written out
+SHIFTS = 40  # the largest number of steps of a recurrence
 
 
 def _shift(u: Frac) -> tuple[int, Frac]:
-    """A fraction as a whole number and the rest, whose constant term is from 0 to below 1."""
+    """A fraction as an integer plus a rest whose constant term is in [0, 1)."""
     if u.den:
         return 0, u
     c = Fraction(u.num.get(ONE, 0))

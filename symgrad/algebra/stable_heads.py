@@ -1,6 +1,6 @@
-"""Heads: names for functions whose elementary formula loses digits in floats, and `elementary`, which writes the formulas back.
+"""Heads: named functions whose elementary formulas lose digits in floats; `elementary` expands them.
 
-Each head is a SymPy Function of one definition. It differentiates into forms that keep their digits too, and evaluates to any number of digits.
+Each head is a SymPy Function with one definition. Its derivatives are stable forms, too, and it evaluates to any number of digits.
 `expm1`, `log1p` and `hypot` are those of `sympy.codegen.cfunctions`, which SymPy's printers know.
 
 >>> import sympy
@@ -47,7 +47,7 @@ class Head(sympy.Function):
 
     @classmethod
     def number(cls, *xs: Any) -> Any:
-        """The value at mpmath's numbers, with as many digits as mpmath works with."""
+        """The value at mpmath's numbers, at mpmath's working precision."""
         symbols = [sympy.Dummy() for _ in xs]
         with mpmath.extradps(15):
             out = sympy.lambdify(symbols, cls.definition(*symbols), "mpmath")(*xs)
@@ -132,7 +132,7 @@ class logaddexp(Head):
 
     @staticmethod
     def number(u: Any, v: Any) -> Any:
-        """The larger, and what the other adds to it."""
+        """The larger argument plus log(1 + exp(-|u - v|))."""
         return max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v)))
 
 
@@ -155,7 +155,7 @@ class smaller(Head):
 
 
 class step(Head):
-    """0, 1/2 at 0, or 1: the derivative of a maximum; its own is 0."""
+    """0, 1/2 at 0, or 1: the derivative of a maximum; its own derivative is 0."""
 
     nargs = 1
     definition = staticmethod(lambda u: sympy.Heaviside(u, sympy.S.Half))
@@ -173,7 +173,7 @@ class whole(Head):
 
 
 def with_kinks(expr: Any) -> Any:
-    """An expression whose kinks differentiate by the conventions of this library: ties are shared, steps have the derivative 0."""
+    """An expression whose kinks differentiate by the conventions of symgrad: ties share the gradient, steps have the derivative 0."""
     out = expr.replace(sympy.ceiling, lambda u: -whole(-u)).replace(sympy.floor, whole).replace(sympy.Mod, lambda a, b: a - b * whole(a / b))
     out = out.replace(sympy.Heaviside, lambda u, middle=sympy.S.Half: step(u) if middle == sympy.S.Half else sympy.Heaviside(u, middle))
     for kind, head in ((sympy.Max, larger), (sympy.Min, smaller)):
@@ -182,7 +182,7 @@ def with_kinks(expr: Any) -> Any:
 
 
 def partial(expr: Any, symbol: Any) -> Any:
-    """The derivative of an expression of real symbols, at a kink by the conventions of this library.
+    """The derivative of an expression of real symbols, at a kink by the conventions of symgrad.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
@@ -198,7 +198,7 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
 
 
 def elementary(expr: Any) -> Any:
-    """An expression with the definition of every head in its place.
+    """An expression with every head replaced by its definition.
 
     >>> import sympy
     >>> elementary(hypot(sympy.Symbol("x"), 1))

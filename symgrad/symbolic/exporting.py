@@ -1,7 +1,7 @@
 """Ops from formulas for other frameworks: torch functions with derivatives of every order, and functions for JAX.
 
-The generated code is compiled a second time with the functions of the other framework in place of NumPy's. Its derivatives are not taken
-by that framework: each is the next form of the formula, so that it keeps the same digits there.
+The generated code is compiled a second time with the functions of the other framework in place of NumPy's. That framework does not
+differentiate it: each derivative is the next form of the formula, and so is stable there, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["jax_function", "torch_function"]
 
 
 class _Quiet:
-    """What stands for NumPy's error state where there is none."""
+    """A context that replaces NumPy's error state in frameworks without one."""
 
     def __enter__(self) -> None: ...
 
@@ -27,7 +27,7 @@ class _Quiet:
 
 
 def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
-    """The functions of generated code that both frameworks write alike, over a namespace of elementary ones."""
+    """The functions of generated code that are the same in both frameworks, over a namespace of elementary ones."""
     def sech(x: Any) -> Any:
         z = xp.exp(-xp.abs(x))
         return 2 * z / (1 + z * z)
@@ -51,7 +51,7 @@ def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
     def cbrt(x: Any) -> Any:
         root = xp.sign(x) * xp.abs(x) ** (1 / 3)
         safe = where(root == 0, 0 * root + 1, root)
-        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one step of Newton's
+        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one Newton step
 
     def horner(u: Any, coefficients: tuple[float, ...]) -> Any:
         out = 0 * u + coefficients[-1]
@@ -127,7 +127,7 @@ def _jax() -> Any:
 
 
 def _compiled(code: Code, names: dict[str, Any]) -> Callable[..., Any]:
-    """The generated function with other functions under its names."""
+    """The generated function compiled with other functions."""
     return code.bound(names)
 
 
@@ -223,7 +223,7 @@ def jax_function(formula: Formula) -> Callable[..., Any]:
 
 
 def _partial(formula: Formula, k: Order, given: dict[int, Any], apply: Callable[..., Any]) -> Any:
-    """A derivative at values: a whole number where it is one, an argument itself, or the function of that derivative."""
+    """A derivative at values: an integer if it is one, an argument, or the function of that derivative."""
     exact = formula.exact(k)
     if exact.is_Integer:
         return int(exact)

@@ -18,7 +18,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number_text(number: Any) -> str:
-    """A number as a person would write it: a fraction where that is short, else a decimal."""
+    """A readable number: a short fraction, else a decimal."""
     if number.is_Rational and (number.q == 1 or max(abs(number.p), number.q) < 10_000):
         return str(number)
     return repr(float(number)) if number.is_Rational else str(number)
@@ -34,7 +34,7 @@ def multiple(form: Form, number: Any) -> Form:
 
 
 def ordered(form: Form) -> list[tuple[Form, Any]]:
-    """The terms of a sum with their numbers, beginning with one that is not negative if there is one."""
+    """The terms of a sum with their numbers, starting with a nonnegative one if possible."""
     pairs = list(zip(form.args, form.value))
     first = next((n for n, (_, number) in enumerate(pairs) if not number < 0), 0)
     return [pairs[first], *pairs[:first], *pairs[first + 1:]]
@@ -63,7 +63,7 @@ class Text:
         return text + exponent.translate(SUPERSCRIPTS).replace("-T", "⁻ᵀ").replace("⁻T", "⁻ᵀ").replace("T", "ᵀ")
 
     def called(self, name: str, inner: str) -> str:
-        """A function of something."""
+        """A function applied to an argument."""
         return f"{name}({inner})"
 
     def name(self, name: str) -> str:
@@ -122,7 +122,7 @@ class Text:
         return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
 
     def _run(self, form: Form, count: int) -> str:
-        """The same matrix several times over."""
+        """A power of a matrix."""
         if count == 1 or abs(form.rank) == 1:
             return self.join([self.show(form, PRODUCT + 1)] * count)
         if form.kind == "transpose":
@@ -160,7 +160,7 @@ class Text:
         return text, ATOM if len(form.args) == 1 and not below else PRODUCT
 
     def _scalar(self, form: Form, power: Any) -> str:
-        """A power, which is positive, of a scalar."""
+        """A positive power of a scalar."""
         if form.kind == "square" and (2 * power).is_Integer:
             return self.norm(self.show(form.args[0]), int(2 * power), abs(form.args[0].rank))
         if power == sympy.Rational(1, 2):
@@ -170,11 +170,11 @@ class Text:
         return self.rational_power(self.show(form, ATOM), power)
 
     def rational_power(self, base: str, power: Any) -> str:
-        """A power that is no whole number."""
+        """A power with a fractional exponent."""
         return f"{base}^({power})"
 
     def parts(self, form: Form) -> tuple[Any, list[str], list[str]]:
-        """A sign, and what stands above and below the line."""
+        """The sign, numerator and denominator."""
         number, powers = form.value
         above = [self._scalar(f, p) for f, p in zip(form.args, powers) if p > 0]
         below = [self._scalar(f, -p) for f, p in zip(form.args, powers) if p < 0]

@@ -14,7 +14,7 @@ __all__ = ["NumPy"]
 
 
 class NumPy:
-    """NumPy source; vectors are arrays of one axis. `size` says how the length of an axis is written."""
+    """NumPy source; vectors are arrays of one axis. `size` gives the source of the length of an axis."""
 
     def __init__(self, size: Callable[[Any], str]):
         self.size = size
