@@ -1,4 +1,4 @@
-"""Modules that compute a loss."""
+"""Loss modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELos
 
 
 class _Loss(Module):
-    """A loss, and how its terms become one number: "mean", "sum" or "none"."""
+    """A loss, and its reduction: "mean", "sum" or "none"."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()

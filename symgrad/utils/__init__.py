@@ -1,4 +1,4 @@
-"""What stands around networks, with torch's names: data in batches, checkpoints, and pictures and numbers for TensorBoard."""
+"""Utilities with torch's names: data loading, checkpoints, and TensorBoard."""
 
 from symgrad.utils import checkpoint, data, tensorboard
 
