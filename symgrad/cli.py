@@ -23,8 +23,8 @@ from symgrad.checking import CrossReport, Report, check_named, examples_of
 from symgrad.checking.foreign import cross_check, is_foreign
 from symgrad.checking.foreign.domains import parse_domains
 from symgrad.checking.foreign.frameworks import FRAMEWORKS
-from symgrad.checking.report import REFUTED
 from symgrad.parsing import Formula, ParseError, parse, parse_values
+from symgrad.reports.verdicts import REFUTED
 
 __all__ = ["main"]
 

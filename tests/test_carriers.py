@@ -13,7 +13,7 @@ from symgrad.op import REGISTRY, elementwise
 
 OBJECTS = {"symbolic": symbolic, "precise": precise}
 ENTRANCE = {  # what a carrier offers to those who call it, and rules never see
-    "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "shown_number", "LARGEST", "LN2", "LN10"},
+    "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "shown_number", "LARGEST"},
     "precise": {"Digits", "lift_value", "context", "set_digits", "GUARD"},
 }
 ELEMENTWISE = [(op, parameters) for op in REGISTRY.values() if op.kind == "elementwise" for parameters in examples(op)]

@@ -1,6 +1,7 @@
 """The plugin of pytest: a marked op, or one named on the command line, is a test for each check."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -315,6 +316,51 @@ def test_a_run_without_ops_imports_nothing(pytester) -> None:
     environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": "", "PYTHONPATH": str(Path(symgrad.__file__).parent / "testing" / "entry")}
     found = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert found.returncode == 0 and "1 passed" in found.stdout, found.stdout + found.stderr
+
+
+WARNS = """
+import pytest
+import symgrad
+
+symgrad.tensor(0.0).log()  # while tests are collected
+
+@pytest.fixture
+def infinite():
+    yield symgrad.tensor(0.0).log()
+    symgrad.tensor(-1.0).sqrt()
+
+def test_infinite(infinite):
+    x = symgrad.tensor([0.0, -1.0], requires_grad=True)
+    x.log().sum().backward()
+    symgrad.tensor([1e308, 1e308]).cumsum(0).exp()
+
+@pytest.mark.filterwarnings("error")
+def test_marked(infinite):
+    assert symgrad.tensor(0.0).log().isinf()
+
+def test_warnings_of_others_stay_errors():
+    import numpy
+    with pytest.raises(RuntimeWarning):
+        numpy.log(numpy.zeros(1))
+"""
+
+
+@pytest.mark.parametrize("arguments, settings", [((), "filterwarnings = error"), (("-W", "error"), "")])
+def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytester, monkeypatch, arguments, settings) -> None:
+    package = Path(symgrad.__file__).parent
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (package.parent, package / "testing" / "entry"))))
+    pytester.makepyfile(test_warns=WARNS)
+    pytester.makeini("[pytest]\n" + settings)
+    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+    found.assert_outcomes(passed=3)
+    found.stdout.no_fnmatch_line("*RuntimeWarning*")
+
+
+def test_results_that_are_not_finite_do_not_warn_in_a_program() -> None:
+    text = ("from symgrad import tensor; tensor([0.0, -1.0], requires_grad=True).log().sum().backward(); "
+            "tensor([1e308, 1e308]).cumsum(0); tensor([1e308, 1e308]).cumprod(0)")
+    found = subprocess.run([sys.executable, "-W", "error", "-c", text], capture_output=True, text=True)
+    assert found.returncode == 0 and not found.stderr, found.stderr
 
 
 def test_it_can_be_left_out(pytester, run) -> None:

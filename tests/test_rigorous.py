@@ -16,7 +16,7 @@ from symgrad.checking.rigorous import carrier, enclosures
 from symgrad.op import REGISTRY
 
 ENTRANCE = {"Balls", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
-IMPORTED = {"annotations", "builtins", "contextlib", "np", "Any", "Iterator", "Cells", "fold"}
+IMPORTED = {"annotations", "builtins", "contextlib", "np", "sys", "Any", "Iterator", "Cells", "fold"}
 ELEMENTWISE = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()
                if op.kind == "elementwise" and of_numbers(op) for parameters in examples(op)]
 SHAPED = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REGISTRY.values()

@@ -18,10 +18,10 @@ from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of, simpler, weight
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
 
-__all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Comparison", "Identity"]
+__all__ = ["Comparison", "Identity"]
 
-PROVED, VERIFIED, REFUTED, NOT_CHECKABLE = "proved", "verified", "refuted", "not checkable"
 WORKING = (75, 150, 300, 600)  # digits, in turn: more of them if cancellation has left too few
 AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
@@ -29,7 +29,7 @@ SHRINKING = 120  # tries to simplify a refuting point
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(Verdict):
     """The result of `identical`; true if the two are proved or verified to be the same function.
 
     `points` counts the points of comparison, and `digits` is the smallest number of digits that agreed (infinite: exactly equal).
@@ -47,9 +47,6 @@ class Identity:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     index: tuple[int, ...] | None = None
-
-    def __bool__(self) -> bool:
-        return self.verdict in (PROVED, VERIFIED)
 
     def __str__(self) -> str:
         lines = [f"{self.verdict}: {self.reason}"]

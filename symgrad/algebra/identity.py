@@ -10,7 +10,8 @@ from typing import Any
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from symgrad.algebra.comparison import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Comparison, Identity
+from symgrad.algebra.comparison import Comparison, Identity
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 
 __all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Identity", "identical"]
 

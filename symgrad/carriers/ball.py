@@ -9,60 +9,16 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from flint import acb, arb, ctx
 
-from symgrad.carriers.cells import (
-    Cells,
-    add,
-    astype,
-    batch,
-    broadcast_to,
-    cat,
-    centred,
-    copy,
-    cumprod,
-    cumsum,
-    diag,
-    diagonal_place,
-    div,
-    dot,
-    einsum,
-    eye_like,
-    flip,
-    fold,
-    getitem,
-    matmul,
-    mm,
-    mul,
-    mv,
-    neg,
-    ones_like,
-    permute,
-    place,
-    put,
-    reshape,
-    roll,
-    stack,
-    strided,
-    strided_add,
-    strided_put,
-    sub,
-    sum,
-    sum_to_size,
-    trace,
-    tril,
-    triu,
-    unbatch,
-    unfold,
-    view,
-    zeros_like,
-)
-from symgrad.carriers.cells import product as prod
-from symgrad.carriers.structure import diagonal
+from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import Cells, fold, logsumexp
+from symgrad.carriers.cells import each as _each
 
 
 class Undecided(ArithmeticError):
@@ -101,14 +57,6 @@ def _number(x: Any) -> Any:
         x = float(x)
         return arb(x) if builtins.abs(x) != float("inf") else arb.pos_inf() if x > 0 else arb.neg_inf()
     return arb(int(x)) if isinstance(x, int) else x
-
-
-
-
-
-def _each(function: Any, arity: int = 1) -> Any:
-    return np.frompyfunc(function, arity, 1)
-
 
 def _method(name: str) -> Any:
     return _each(lambda x: getattr(x, name)())
@@ -216,12 +164,8 @@ def _softplus(x: Any) -> Any:
     return x.exp().log1p() if _negative(x) else x + (-x).exp().log1p()
 
 
-def _hypot(a: Any, b: Any) -> Any:
-    return (_square(a) + _square(b)).sqrt()
-
-
 def _direction(a: Any, b: Any) -> Any:
-    length = _hypot(a, b)
+    length = (_square(a) + _square(b)).sqrt()
     if length.is_zero():
         return arb(0)
     out = a / length
@@ -243,14 +187,6 @@ def _larger(a: Any, b: Any) -> Any:
 def _smaller(a: Any, b: Any) -> Any:
     less = _less(b, a)
     return a.min(b) if less is MAYBE else b if less else a
-
-
-def _floored(a: Any, b: Any) -> Any:
-    return (a / b).floor()
-
-
-def _fmod(a: Any, b: Any) -> Any:
-    return a - b * _ends(_toward_zero)(a / b)
 
 
 def _toward_zero(x: Any) -> Any:
@@ -293,8 +229,10 @@ pow = _each(_power, 2)
 class Balls(Cells):
     """Balls; a float that meets them keeps its exact value."""
 
+    carrier, complex_parts = sys.modules[__name__], (lambda x: x.real, lambda x: x.imag)
     number = staticmethod(_number)
-    folds = {np.add: lambda row: builtins.sum(row[1:], row[0]) if row else arb(0),
+    folds = {np.add: lambda row: builtins.sum(row[1:], row[0]) if row else arb(0), np.logaddexp: _log_sum_exp,
+             np.maximum: lambda row: _every(_larger, row[1:], row[0]), np.minimum: lambda row: _every(_smaller, row[1:], row[0]),
              np.logical_and: lambda row: _every(_and, row, True), np.logical_or: lambda row: _every(_or, row, False)}
     ufuncs = {np.power: pow}
 
@@ -317,17 +255,14 @@ sinh, cosh, tanh, asinh, acosh, atanh = map(_method, ("sinh", "cosh", "tanh", "a
 sign, floor, ceil = map(_method, ("sgn", "floor", "ceil"))
 round, trunc = _each(_ends(_nearest)), _each(_ends(_toward_zero))
 exp2 = _each(lambda x: (x * arb(2).log()).exp() if not x.is_exact() or not isinstance(x, arb) or not x.is_integer() else arb(2) ** x)
-log2, log10 = _each(lambda x: x.log() / arb(2).log()), _each(lambda x: x.log() / arb(10).log())
-square, reciprocal = _each(_square), _each(lambda x: 1 / x)
-sech, sech_square = _each(_sech), _each(lambda x: _sech(x) ** 2)
-sigmoid, logsigmoid = _each(_sigmoid), _each(lambda x: -_softplus(-x))
-relu, one_minus_square = _each(lambda x: _larger(x, arb(0))), _each(lambda x: (1 - x) * (1 + x))
+square = _each(_square)
+sech, sigmoid = _each(_sech), _each(_sigmoid)
 
 atan2 = _each(lambda a, b: arb.atan2(a, b), 2)
-hypot, direction = _each(_hypot, 2), _each(_direction, 2)
+direction = _each(_direction, 2)
 logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
 maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
-remainder, fmod, floor_divide = _each(lambda a, b: a - b * _floored(a, b), 2), _each(_fmod, 2), _each(_floored, 2)
+remainder = _each(lambda a, b: a - b * (a / b).floor(), 2)
 conj = _each(lambda x: x.conjugate() if isinstance(x, acb) else x)
 where = _each(_choice, 3)
 eq, ne = _each(_equal, 2), _each(lambda a, b: _not(_equal(a, b)), 2)
@@ -337,54 +272,12 @@ logical_and, logical_or, logical_not = _each(_and, 2), _each(_or, 2), _each(lamb
 isfinite = _each(lambda x: True if x.is_finite() else MAYBE)
 isnan = isinf = _each(lambda x: False if x.is_finite() else MAYBE)
 
-_indicators = _each(lambda condition: arb(0.5, 0.5) if condition is MAYBE else arb(int(condition)))
 _softpluses = _each(lambda x, beta: _softplus(beta * x) / beta, 2)
-_real_part, _imaginary_part = _each(lambda x: x.real), _each(lambda x: x.imag)
 sinc_derivative = _each(_sinc_derivative, 2)
-
-
-def indicator(condition: Any, like: Any) -> Any:
-    return _indicators(condition)
 
 
 def softplus(x: Any, beta: float = 1.0) -> Any:
     return _softpluses(x, beta)
-
-
-def exp2_derivative(x: Any, order: int) -> Any:
-    return exp2(x) * arb(2).log() ** int(order)
-
-
-def log_derivative(x: Any, base: int) -> Any:
-    return reciprocal(x * arb(int(base)).log())
-
-
-def sigmoid_slope(y: Any, x: Any) -> Any:
-    return sech_square(x / 2) / 4
-
-
-def view_as_real(x: Any) -> Any:
-    return stack([_real_part(x), _imaginary_part(x)], x.ndim)
-
-
-def view_as_complex(x: Any) -> Any:
-    return x[..., 0] + x[..., 1] * acb(0, 1)
-
-
-def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return fold(lambda row: _every(_larger, row[1:], row[0]), x, dim, keepdim)
-
-
-def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return fold(lambda row: _every(_smaller, row[1:], row[0]), x, dim, keepdim)
-
-
-def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
 
 
 def _position(row: Any, before: Any) -> Any:
@@ -404,22 +297,5 @@ def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return fold(lambda row: _position(row, lambda a, b: _less(b, a)), x, dim, keepdim)
 
 
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return fold(_log_sum_exp, x, dim, keepdim)
-
-
 def softmax(x: Any, dim: Any) -> Any:
     return exp(x - logsumexp(x, dim, True))
-
-
-def log_softmax(x: Any, dim: Any) -> Any:
-    return x - logsumexp(x, dim, True)
-
-
-def reference(g: Any, y: Any, dim: Any) -> Any:
-    """0: what is added and taken away again only widens a ball."""
-    return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))
-
-
-def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return sqrt(sum(square(abs(x)), dim, keepdim))

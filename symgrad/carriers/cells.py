@@ -12,43 +12,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
-from symgrad.carriers.structure import (
-    add,
-    batch,
-    broadcast_to,
-    cat,
-    copy,
-    cumprod,
-    cumsum,
-    diag,
-    diagonal_place,
-    div,
-    eye_like,
-    flip,
-    getitem,
-    mul,
-    neg,
-    ones_like,
-    permute,
-    place,
-    put,
-    reshape,
-    roll,
-    stack,
-    strided,
-    strided_add,
-    strided_put,
-    sub,
-    sum,
-    sum_to_size,
-    trace,
-    unbatch,
-    unfold,
-    view,
-    zeros_like,
-)
-from symgrad.carriers.structure import prod as product
+from symgrad.carriers.batched import Batched, raw
+from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
+from symgrad.carriers.structure import stack, sum, zeros_like
+
+# ruff: noqa: F405  names of structure are among these
+__all__ = [
+    "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "diag", "diagonal",
+    "diagonal_place", "div", "dot", "einsum", "exp2_derivative", "eye_like", "flip", "floor_divide", "fmod", "getitem", "hypot", "indicator",
+    "log10", "log2", "log_derivative", "log_softmax", "logsigmoid", "logsumexp", "matmul", "mm", "mul", "mv", "neg", "norm", "one_minus_square",
+    "ones_like", "permute", "place", "pow", "prod", "put", "reciprocal", "reference", "relu", "reshape", "roll", "rsqrt", "sech_square",
+    "sigmoid", "sigmoid_slope", "softplus", "square", "stack", "strided", "strided_add", "strided_put", "sub", "sum", "sum_to_size", "trace",
+    "tril", "triu", "trunc", "unbatch", "unfold", "view", "view_as_complex", "view_as_real", "zeros_like",
+]
 
 FILLS = {np.zeros_like: 0, np.ones_like: 1}
 
@@ -57,9 +33,12 @@ class Cells(np.ndarray):
     """An array of objects, of any number of dimensions, closed under the operations of a carrier.
 
     A subclass says how a number becomes an element (`number`), what reduces a list of elements in place of a ufunc (`folds`),
-    and which elementwise function stands in for a ufunc (`ufuncs`).
+    which elementwise function stands in for a ufunc (`ufuncs`), and which functions give the real and the imaginary part (`complex_parts`).
+    `carrier` is the module of the functions on these cells.
     """
 
+    carrier: ClassVar[Any]
+    complex_parts: ClassVar[tuple[Any, Any]]
     folds: ClassVar[dict[Any, Callable[[list], Any]]] = {}
     ufuncs: ClassVar[dict[Any, Any]] = {}
 
@@ -126,6 +105,11 @@ class Cells(np.ndarray):
         super().__setitem__(index, value if value.ndim else value.item())
 
 
+def each(function: Any, arity: int = 1) -> Any:
+    """A function of elements as a function of cells."""
+    return np.frompyfunc(function, arity, 1)
+
+
 def fold(function: Callable[[list], Any], x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Cells in which `function` has reduced the list of elements along `dim` (an axis, several, or None for all)."""
     dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
@@ -183,3 +167,62 @@ def _masked(x: Any, mask: Any) -> Any:
 def astype(x: Any, dtype: Any) -> Any:
     """The values themselves: elements here have no machine type."""
     return x
+
+
+# Reductions, by what a class folds a list of elements with
+
+
+def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.maximum.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.minimum.reduce(x, axis=dim, keepdims=keepdim)
+
+
+def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return np.logaddexp.reduce(x, axis=dim, keepdims=keepdim)
+
+
+# Functions by others of the same carrier, which states its own where one of these would lose digits, widen a ball or read badly
+
+
+def _derived(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of the protocol that a formula (xp, x, ...) is in the carrier that `x` belongs to."""
+    return lambda x, *args: formula(raw(x).carrier, x, *args)
+
+
+indicator = _derived(lambda xp, condition, like: xp.where(condition, 1, 0))
+square, reciprocal = _derived(lambda xp, x: x * x), _derived(lambda xp, x: 1 / x)
+rsqrt = _derived(lambda xp, x: xp.reciprocal(xp.sqrt(x)))
+log2, log10 = (_derived(lambda xp, x, base=base: xp.log(x) / xp.log(xp.lift_value(base))) for base in (2, 10))
+exp2_derivative = _derived(lambda xp, x, order: xp.exp2(x) * xp.log(xp.lift_value(2)) ** int(order))
+log_derivative = _derived(lambda xp, x, base: xp.reciprocal(x * xp.log(xp.lift_value(int(base)))))
+sech_square = _derived(lambda xp, x: xp.square(xp.sech(x)))
+sigmoid = _derived(lambda xp, x: xp.reciprocal(1 + xp.exp(-x)))
+sigmoid_slope = _derived(lambda xp, y, x: xp.sech_square(x / 2) / 4)
+softplus = _derived(lambda xp, x, beta=1.0: xp.log1p(xp.exp(x * beta)) / beta)
+logsigmoid = _derived(lambda xp, x: -xp.softplus(-x))
+relu = _derived(lambda xp, x: xp.maximum(x, 0))
+one_minus_square = _derived(lambda xp, x: (1 - x) * (1 + x))
+trunc = _derived(lambda xp, x: xp.sign(x) * xp.floor(xp.abs(x)))
+hypot = _derived(lambda xp, a, b: xp.sqrt(xp.square(a) + xp.square(b)))
+floor_divide = _derived(lambda xp, a, b: xp.floor(a / b))
+fmod = _derived(lambda xp, a, b: a - b * xp.trunc(a / b))
+log_softmax = _derived(lambda xp, x, dim: x - xp.logsumexp(x, dim, True))
+norm = _derived(lambda xp, x, dim=None, keepdim=False: xp.sqrt(sum(xp.square(xp.abs(x)), dim, keepdim)))
+view_as_real = _derived(lambda xp, x: stack([each(part)(x) for part in raw(x).complex_parts], x.ndim))
+view_as_complex = _derived(lambda xp, x: x[..., 0] + x[..., 1] * 1j)
+
+
+def reference(g: Any, y: Any, dim: Any) -> Any:
+    """0: where no digits are lost, there is nothing to measure from."""
+    return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))

@@ -59,44 +59,8 @@ from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scattered, take
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
-from symgrad.carriers.structure import (
-    add,
-    batch,
-    cat,
-    copy,
-    cumprod,
-    cumsum,
-    diag,
-    diagonal_place,
-    div,
-    dot,
-    einsum,
-    eye_like,
-    flip,
-    indicator,
-    is_basic,
-    matmul,
-    mm,
-    mul,
-    mv,
-    neg,
-    ones_like,
-    permute,
-    pow,
-    prod,
-    reshape,
-    roll,
-    stack,
-    strided_add,
-    sub,
-    sum,
-    sum_to_size,
-    trace,
-    tril,
-    triu,
-    unbatch,
-    zeros_like,
-)
+from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
+from symgrad.carriers.structure import indicator, is_basic, zeros_like
 from symgrad.indices import ordered
 
 pi = math.pi

@@ -7,60 +7,16 @@ Functions whose parts cancel are computed with more, so that about ten digits fe
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import Any
 
 import mpmath
 import numpy as np
 
 from symgrad.carriers import reducing
-from symgrad.carriers.cells import (
-    Cells,
-    add,
-    astype,
-    batch,
-    broadcast_to,
-    cat,
-    centred,
-    copy,
-    cumprod,
-    cumsum,
-    diag,
-    diagonal_place,
-    div,
-    dot,
-    einsum,
-    eye_like,
-    flip,
-    fold,
-    getitem,
-    matmul,
-    mm,
-    mul,
-    mv,
-    neg,
-    ones_like,
-    permute,
-    place,
-    put,
-    reshape,
-    roll,
-    stack,
-    strided,
-    strided_add,
-    strided_put,
-    sub,
-    sum,
-    sum_to_size,
-    trace,
-    tril,
-    triu,
-    unbatch,
-    unfold,
-    view,
-    zeros_like,
-)
-from symgrad.carriers.cells import product as prod
-from symgrad.carriers.structure import diagonal
+from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import Cells, amax, sum
+from symgrad.carriers.cells import each as _each
 
 GUARD = 30
 _HUGE = 100_000  # bits
@@ -157,18 +113,26 @@ def _smaller(a: Any, b: Any) -> Any:
     return a if a <= b or a != a else b
 
 
-def _each(function: Any, arity: int = 1) -> Any:
-    return np.frompyfunc(function, arity, 1)
-
-
 pow = _each(_real(_bounded(_power)), 2)
+
+
+@_guarded
+def _log_sum_exp(row: Any) -> Any:
+    """The largest, and the logarithm of one plus what the others are of it."""
+    largest = max(row)
+    if not context.isfinite(largest):
+        return largest
+    rest = list(row)
+    rest.remove(largest)
+    return largest + context.log1p(context.fsum(_exponential(x - largest) for x in rest))
 
 
 class Digits(Cells):
     """Many-digit floats; a float that meets them keeps its exact value."""
 
+    carrier, complex_parts = sys.modules[__name__], (context.re, context.im)
     number = staticmethod(_number)
-    folds = {np.add: context.fsum, np.multiply: context.fprod,
+    folds = {np.add: context.fsum, np.multiply: context.fprod, np.maximum: max, np.minimum: min, np.logaddexp: _log_sum_exp,
              np.logical_and: lambda row: builtins.all(map(bool, row)), np.logical_or: lambda row: builtins.any(map(bool, row))}
     ufuncs = {np.true_divide: _each(_divide, 2), np.power: pow}
 
@@ -185,24 +149,15 @@ expm1 = _each(_bounded(context.expm1))
 log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
     _each(_real(f)) for f in (context.log, context.log10, context.sqrt, context.asin, context.acos, context.acosh, context.atanh, context.log1p))
 floor, ceil, round = _each(context.floor), _each(context.ceil), _each(context.nint)
-trunc = _each(lambda x: context.sign(x) * context.floor(builtins.abs(x)))
 exp2 = _each(_bounded(lambda x: context.power(2, x)))
 log2 = _each(_real(_guarded(lambda x: context.log(x) / context.ln2)))
-rsqrt = _each(_real(lambda x: _divide(context.one, context.sqrt(x))))
-square = _each(lambda x: x * x)
-reciprocal = _each(lambda x: _divide(context.one, x))
-sech_square = _each(_bounded(lambda x: _sech(x) ** 2))
-sigmoid = _each(_bounded(lambda x: 1 / (1 + _exponential(-x))))
-logsigmoid = _each(_bounded(lambda x: -context.log1p(_exponential(-x))))
-relu = _each(lambda x: _larger(x, context.zero))
-one_minus_square = _each(lambda x: (1 - x) * (1 + x))
 
 atan2, hypot = _each(context.atan2, 2), _each(context.hypot, 2)
 direction = _each(lambda a, b: a / (context.hypot(a, b) or context.one), 2)
 remainder = _each(_real(lambda a, b: a % b), 2)
 fmod = _each(_real(lambda a, b: context.sign(a) * (builtins.abs(a) % builtins.abs(b))), 2)
 floor_divide = _each(_real(lambda a, b: context.floor(_divide(a, b))), 2)
-conj, _real_part, _imaginary_part = _each(context.conj), _each(context.re), _each(context.im)
+conj = _each(context.conj)
 maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
 where = _each(lambda condition, a, b: a if condition else b, 3)
 eq, ne, lt = _each(lambda a, b: a == b, 2), _each(lambda a, b: a != b, 2), _each(lambda a, b: a < b, 2)
@@ -210,26 +165,6 @@ le, gt, ge = _each(lambda a, b: a <= b, 2), _each(lambda a, b: a > b, 2), _each(
 logical_and, logical_or = _each(lambda a, b: bool(a) and bool(b), 2), _each(lambda a, b: bool(a) or bool(b), 2)
 logical_not = _each(lambda a: not a)
 isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)
-
-_indicators = _each(lambda condition: context.one if condition else context.zero)
-_softplus = _each(_bounded(lambda x, beta: context.log1p(_exponential(beta * x)) / beta), 2)
-
-
-def exp2_derivative(x: Any, order: int) -> Any:
-    return exp2(x) * context.ln2**order
-
-
-def log_derivative(x: Any, base: int) -> Any:
-    return reciprocal(x * context.log(base))
-
-
-def indicator(condition: Any, like: Any) -> Any:
-    return _indicators(condition)
-
-
-def softplus(x: Any, beta: float = 1.0) -> Any:
-    return _softplus(x, beta)
-
 
 @_guarded
 def _sinc_derivative(x: Any, order: Any) -> Any:
@@ -255,46 +190,7 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 sinc_derivative = _each(_sinc_derivative, 2)
 
 
-@_guarded
-def _log_sum_exp(row: Any) -> Any:
-    """The largest, and the logarithm of one plus what the others are of it."""
-    largest = max(row)
-    if not context.isfinite(largest):
-        return largest
-    rest = list(row)
-    rest.remove(largest)
-    return largest + context.log1p(context.fsum(_exponential(x - largest) for x in rest))
-
-
 logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
-
-
-def view_as_real(x: Any) -> Any:
-    return stack([_real_part(x), _imaginary_part(x)], x.ndim)
-
-
-def view_as_complex(x: Any) -> Any:
-    return x[..., 0] + x[..., 1] * context.mpc(0, 1)
-
-
-def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return fold(max, x, dim, keepdim)
-
-
-def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return fold(min, x, dim, keepdim)
-
-
-def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return fold(_log_sum_exp, x, dim, keepdim)
 
 
 def softmax(x: Any, dim: Any) -> Any:
@@ -302,16 +198,8 @@ def softmax(x: Any, dim: Any) -> Any:
     return out / sum(out, dim, True)
 
 
-def log_softmax(x: Any, dim: Any) -> Any:
-    return x - logsumexp(x, dim, True)
-
-
 def reference(g: Any, y: Any, dim: Any) -> Any:
     return Digits.lift(reducing.reference(g.view(np.ndarray), y.view(np.ndarray), dim))
-
-
-def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return sqrt(sum(square(abs(x)), dim, keepdim))
 
 
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
@@ -320,7 +208,3 @@ def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return Digits.lift(np.argmin(x.view(np.ndarray), axis=dim, keepdims=keepdim))
-
-
-def sigmoid_slope(y: Any, x: Any) -> Any:
-    return sech_square(x / 2) / 4

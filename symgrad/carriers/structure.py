@@ -11,6 +11,13 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, batch, unbatch
 
+__all__ = [
+    "add", "batch", "broadcast_to", "cat", "copy", "cumprod", "cumsum", "diag", "diagonal", "diagonal_place", "div", "dot", "einsum", "eye_like",
+    "flip", "getitem", "indicator", "matmul", "mm", "mul", "mv", "neg", "ones_like", "permute", "place", "pow", "prod", "put", "reshape", "roll",
+    "stack", "strided", "strided_add", "strided_put", "sub", "sum", "sum_to_size", "trace", "tril", "triu", "unbatch", "unfold", "view",
+    "zeros_like",
+]
+
 Axes = int | tuple[int, ...] | None
 float64 = np.dtype(np.float64)
 
@@ -35,10 +42,14 @@ def prod(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
 
 
 def cumsum(x: Any, dim: int) -> Any:
+    if type(x) is np.ndarray and x.ndim:
+        return x.cumsum(dim)  # a warning of overflow names this module, and is filtered; one of np.cumsum names NumPy's
     return np.cumsum(x, axis=dim) if x.ndim else x + 0
 
 
 def cumprod(x: Any, dim: int) -> Any:
+    if type(x) is np.ndarray and x.ndim:
+        return x.cumprod(dim)
     return np.cumprod(x, axis=dim) if x.ndim else x + 0
 
 

@@ -4,61 +4,17 @@ from __future__ import annotations
 
 import builtins
 import operator
+import sys
 from functools import cache
 from typing import Any
 
 import numpy as np
 import sympy
 
-from symgrad.carriers.cells import (
-    Cells,
-    add,
-    astype,
-    batch,
-    broadcast_to,
-    cat,
-    centred,
-    copy,
-    cumprod,
-    cumsum,
-    diag,
-    diagonal_place,
-    div,
-    dot,
-    einsum,
-    eye_like,
-    flip,
-    getitem,
-    matmul,
-    mm,
-    mul,
-    mv,
-    neg,
-    ones_like,
-    permute,
-    place,
-    put,
-    reshape,
-    roll,
-    stack,
-    strided,
-    strided_add,
-    strided_put,
-    sub,
-    sum,
-    sum_to_size,
-    trace,
-    tril,
-    triu,
-    unbatch,
-    unfold,
-    view,
-    zeros_like,
-)
-from symgrad.carriers.cells import product as prod
-from symgrad.carriers.structure import diagonal
+from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import Cells, square, sum
+from symgrad.carriers.cells import each as _each
 
-LN2, LN10 = sympy.log(2), sympy.log(10)
 LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
 
 
@@ -88,10 +44,12 @@ def _truth(x: Any) -> Any:
 class Expressions(Cells):
     """SymPy expressions, with numbers as a person would write them."""
 
+    carrier, complex_parts = sys.modules[__name__], (sympy.re, sympy.im)
     number = staticmethod(shown_number)
     folds = {
         np.add: lambda row: sympy.Add(*row), np.multiply: lambda row: sympy.Mul(*row),
         np.maximum: lambda row: sympy.Max(*row), np.minimum: lambda row: sympy.Min(*row),
+        np.logaddexp: lambda row: sympy.log(sympy.Add(*map(sympy.exp, row))),
         np.logical_and: lambda row: sympy.And(*map(_truth, row)), np.logical_or: lambda row: sympy.Or(*map(_truth, row)),
     }
 
@@ -112,10 +70,6 @@ def conjugate(x: Any) -> Any:
     return _conjugates(x)
 
 
-def _each(function: Any, arity: int = 1) -> Any:
-    return np.frompyfunc(function, arity, 1)
-
-
 abs, sign = _each(sympy.Abs), _each(sympy.sign)
 exp, log, sqrt = _each(sympy.exp), _each(sympy.log), _each(sympy.sqrt)
 sin, cos, tan, asin, acos, atan = map(_each, (sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan))
@@ -123,27 +77,14 @@ sinh, cosh, tanh, asinh, acosh, atanh = map(_each, (sympy.sinh, sympy.cosh, symp
 floor, ceil = _each(sympy.floor), _each(sympy.ceiling)
 exp2 = _each(lambda x: 2**x)
 expm1 = _each(lambda x: sympy.exp(x) - 1)
-log2 = _each(lambda x: sympy.log(x) / LN2)
-log10 = _each(lambda x: sympy.log(x) / LN10)
 log1p = _each(lambda x: sympy.log(1 + x))
-rsqrt = _each(lambda x: 1 / sympy.sqrt(x))
-square = _each(lambda x: x**2)
-reciprocal = _each(lambda x: 1 / x)
 sech = _each(lambda x: 1 / sympy.cosh(x))
-sech_square = _each(lambda x: 1 / sympy.cosh(x) ** 2)
-sigmoid = _each(lambda x: 1 / (1 + sympy.exp(-x)))
-logsigmoid = _each(lambda x: -sympy.log(1 + sympy.exp(-x)))
-relu = _each(lambda x: sympy.Max(x, 0))
 one_minus_square = _each(lambda x: 1 - x**2)
-trunc = _each(lambda x: sympy.sign(x) * sympy.floor(sympy.Abs(x)))
 # Half is rounded up, and taken back where that made an odd integer of a half.
 round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy.Eq(sympy.Mod(x + sympy.Rational(1, 2), 2), 1)))
 
 pow = _each(operator.pow, 2)
 atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
-fmod = _each(lambda a, b: a - b * sympy.sign(a / b) * sympy.floor(sympy.Abs(a / b)), 2)
-floor_divide = _each(lambda a, b: sympy.floor(a / b), 2)
-hypot = _each(lambda a, b: sympy.sqrt(a**2 + b**2), 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
@@ -156,12 +97,6 @@ isfinite = _each(lambda x: sympy.true)
 isnan = isinf = _each(lambda x: sympy.false)
 
 conj = _conjugates = _each(sympy.conjugate)
-_real_part, _imaginary_part = _each(sympy.re), _each(sympy.im)
-_softplus = _each(lambda x, beta: sympy.log(1 + sympy.exp(beta * x)) / beta, 2)
-
-
-def softplus(x: Any, beta: float = 1.0) -> Any:
-    return _softplus(x, beta)
 
 
 @cache
@@ -208,61 +143,11 @@ def _indicator(condition: Any) -> Any:
 
 
 where = _each(_choice, 3)
-_indicators = _each(_indicator)
-
-
-def exp2_derivative(x: Any, order: int) -> Any:
-    return exp2(x) * LN2**order
-
-
-def log_derivative(x: Any, base: int) -> Any:
-    return reciprocal(x * sympy.log(base))
-
-
-def indicator(condition: Any, like: Any) -> Any:
-    return _indicators(condition)
-
-
-def view_as_real(x: Any) -> Any:
-    return stack([_real_part(x), _imaginary_part(x)], x.ndim)
-
-
-def view_as_complex(x: Any) -> Any:
-    return x[..., 0] + x[..., 1] * sympy.I
-
-
-def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.maximum.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.minimum.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return log(sum(exp(x), dim, keepdim))
 
 
 def softmax(x: Any, dim: Any) -> Any:
     out = exp(x)
     return out / sum(out, dim, True)
-
-
-def log_softmax(x: Any, dim: Any) -> Any:
-    return x - logsumexp(x, dim, True)
-
-
-def reference(g: Any, y: Any, dim: Any) -> Any:
-    """0: beside a formula no digits are lost."""
-    return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
@@ -275,7 +160,3 @@ def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     raise TypeError("argmin: which element is smallest depends on the numbers, so it has no expression; use amin for the value")
-
-
-def sigmoid_slope(y: Any, x: Any) -> Any:
-    return sech_square(x / 2) / 4

@@ -130,7 +130,8 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     from symgrad.checking.checker import Checker
     from symgrad.checking.problem import NotCheckable, Problem
     from symgrad.checking.progress import progress_bar
-    from symgrad.checking.report import NOT_CHECKABLE, Report
+    from symgrad.checking.report import Report
+    from symgrad.reports.verdicts import NOT_CHECKABLE
 
     name = getattr(function, "__name__", type(function).__name__)
     try:

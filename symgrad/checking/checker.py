@@ -16,12 +16,13 @@ from symgrad.checking.exact import FULL, Entry, Exact, agreement
 from symgrad.checking.heads import Undecided, Undefined
 from symgrad.checking.kinks import note
 from symgrad.checking.problem import NotCheckable, Problem, Run, silence
-from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Counterexample, Report
+from symgrad.checking.report import Counterexample, Report
 from symgrad.checking.rigorous import carrier, enclosures
 from symgrad.checking.sampling import Point, as_point, direction, flat, random_points, special_points
 from symgrad.checking.shrink import shrunk
 from symgrad.checking.suspect import suspect
 from symgrad.checking.template import NoFormula
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 
 __all__ = ["Checker"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.checking.report import plain
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side", "given", "kinks", "note"]
 
@@ -82,7 +83,7 @@ class Kink:
 
 
 @dataclass
-class KinkReport(Shown):
+class KinkReport(Verdict, Shown):
     """The answer of `symgrad.kinks`; print it, or show it in a notebook.
 
     `verdict` is "inside" where the returned gradient is in the Clarke subdifferential of the whole function at the point, "outside" where

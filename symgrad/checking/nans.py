@@ -12,6 +12,7 @@ import numpy as np
 
 from symgrad.checking.report import plain
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["NanCause", "NanReport", "explain_nan"]
 
@@ -43,7 +44,7 @@ class NanCause:
 
 
 @dataclass
-class NanReport(Shown):
+class NanReport(Verdict, Shown):
     """The answer of `symgrad.explain_nan`; print it, or show it in a notebook.
 
     `verdict` is "finite" or "not finite", `order` the lowest order at which it is not: 0 for the value, 1 for the gradient, 2 for a

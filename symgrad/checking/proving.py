@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.checking.progress import progress_bar
-from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, plain, text
+from symgrad.checking.report import plain, text
 from symgrad.checking.shown import Shown
 from symgrad.op import REGISTRY, Op
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
 
 __all__ = ["Proof", "Statement", "prove"]
 
@@ -48,7 +49,7 @@ class Statement:
 
 
 @dataclass
-class Proof(Shown):
+class Proof(Verdict, Shown):
     """The answer of `symgrad.prove`: the verdict of an op, which is the weakest of its statements; print it, or show it in a notebook."""
 
     op: str
@@ -63,14 +64,6 @@ class Proof(Shown):
     def verdict(self) -> str:
         """One of "proved", "verified", "refuted" and "not checkable"."""
         return min((s.verdict for s in self.statements), key=STRENGTH.index, default=NOT_CHECKABLE)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every statement is proved or verified."""
-        return self.verdict in (PROVED, VERIFIED)
-
-    def __bool__(self) -> bool:
-        return self.ok
 
     def __repr__(self) -> str:
         return f"<Proof {self.op}: {self.verdict}>"

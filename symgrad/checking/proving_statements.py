@@ -17,7 +17,7 @@ from symgrad.checking.proving_cases import Case, Key
 from symgrad.checking.proving_numbers import Found, Numbers
 from symgrad.checking.proving_regions import Region, regions
 from symgrad.checking.recorder import Recorder
-from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 
 __all__ = ["statements"]
 

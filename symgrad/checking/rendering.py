@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from symgrad.checking.accuracy import label
-from symgrad.checking.report import NOT_CHECKABLE, PROVED, REFUTED, Report
+from symgrad.checking.report import Report
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED
 
 __all__ = ["Code", "Formula", "Line", "Outlined", "Parts", "Table", "as_html", "as_markdown", "as_rich", "as_text", "outline"]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
-__all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Counterexample", "Points", "Report"]
+__all__ = ["Counterexample", "Points", "Report"]
 
-PROVED, VERIFIED, REFUTED, NOT_CHECKABLE = "proved", "verified", "refuted", "not checkable"
 SCHEMA = 1
 
 
@@ -55,7 +55,7 @@ class Counterexample:
 
 
 @dataclass
-class Report(Shown):
+class Report(Verdict, Shown):
     """The answer of `symgrad.check`; print it, or show it in a notebook.
 
     `verdict` is one of "proved", "verified", "refuted" and "not checkable", and `reason` says why. `value`, `gradient` (by input),
@@ -85,11 +85,6 @@ class Report(Shown):
     counterexample: Counterexample | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether the derivatives are proved or verified."""
-        return self.verdict in (PROVED, VERIFIED)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""

@@ -12,6 +12,7 @@ from symgrad.checking.accuracy import BOUNDS
 from symgrad.checking.rendering import Formula, Line, Table
 from symgrad.checking.report import plain, text
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["ALL", "AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
 
@@ -125,7 +126,7 @@ class Sample:
 
 
 @dataclass
-class AccuracyReport(Shown):
+class AccuracyReport(Verdict, Shown):
     """The answer of `symgrad.accuracy`; print it, show it in a notebook, or draw it with `plot`.
 
     `worst` has the largest error of each order in each region, `above` the part of the evenly drawn numbers of an order whose error is above
@@ -152,9 +153,9 @@ class AccuracyReport(Shown):
     seconds: float = 0.0
 
     @property
-    def ok(self) -> bool:
-        """Whether every error is within its bound, or within the bound times the condition of the point."""
-        return all(w.verdict in ("accurate", "ill-conditioned") for w in self.worst)
+    def verdict(self) -> str:
+        """ "accurate" where every error is within its bound, or within the bound times the condition of the point, else "imprecise"."""
+        return "accurate" if all(w.verdict in ("accurate", "ill-conditioned") for w in self.worst) else "imprecise"
 
     def of_order(self, order: int) -> Worst | None:
         """The largest error of an order, None where there was nothing to compare."""

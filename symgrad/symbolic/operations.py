@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sympy
@@ -15,6 +16,7 @@ from symgrad.algebra.stable_numbers import Unknown
 from symgrad.checking.proving import Proof, prove
 from symgrad.domains import Domain
 from symgrad.op import Op
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
 from symgrad.symbolic.arguments import domains_of, read_formula
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import Formula, Order, argument_names, recorded, signed
@@ -33,7 +35,8 @@ class Line(NamedTuple):
     points: int
 
 
-class Report(NamedTuple):
+@dataclass(frozen=True)
+class Report(Verdict):
     """The checks made with an op from a formula; as text, one line for each derivative."""
 
     name: str
@@ -43,7 +46,7 @@ class Report(NamedTuple):
     def verdict(self) -> str:
         """The weakest of the verdicts: "proved", "verified" or "not checkable"."""
         words = [line.identity.verdict for line in self.lines if line.identity is not None]
-        return max(words, key=("proved", "verified", "not checkable").index, default="not checkable")
+        return max(words, key=(PROVED, VERIFIED, NOT_CHECKABLE).index, default=NOT_CHECKABLE)
 
     @property
     def worst(self) -> float:
@@ -212,7 +215,7 @@ def _report(formula: Formula, check: bool) -> Report:
         form, found = formula.form(k), None
         if check:
             found = identical(elementary(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
-            if found.verdict == "refuted":
+            if found.verdict == REFUTED:
                 raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
         lines.append(Line(k, form.stable, found, *form.measure))
     return Report(formula.name, tuple(lines))

@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.checking.rendering import Code, Formula, Line, Table
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
@@ -230,7 +231,7 @@ class CheckFailure(AssertionError):
 
 
 @dataclass
-class Result(Shown):
+class Result(Verdict, Shown):
     """The result of one check: "passed", "failed" or "not applicable" with the reason; the number of examples, and the seconds it took.
 
     It is true unless the check failed.
@@ -246,9 +247,6 @@ class Result(Shown):
     examples: int = 0
     seconds: float = 0.0
     failure: Failure | None = None
-
-    def __bool__(self) -> bool:
-        return self.verdict != "failed"
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
@@ -271,8 +269,8 @@ class Result(Shown):
 
 
 @dataclass
-class OpReport(Shown):
-    """The results of all checks of an op. It is true if none failed."""
+class OpReport(Verdict, Shown):
+    """The results of all checks of an op. It is true if at least one check passed and none failed."""
 
     op: str
     profile: str
@@ -290,9 +288,6 @@ class OpReport(Shown):
         """ "passed" or "failed"; "not checkable" where no check applies."""
         words = {r.verdict for r in self.results}
         return "failed" if "failed" in words else "passed" if "passed" in words else "not checkable"
-
-    def __bool__(self) -> bool:
-        return all(self.results)
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""

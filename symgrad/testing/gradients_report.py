@@ -9,6 +9,7 @@ from typing import Any
 
 from symgrad.checking.rendering import Line
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["EXACT", "NUMERICAL", "GradientAttack", "GradientMismatch"]
 
@@ -47,7 +48,7 @@ class GradientMismatch:
 
 
 @dataclass
-class GradientAttack(Shown):
+class GradientAttack(Verdict, Shown):
     """The result of the search besides the finite differences at the given inputs.
 
     `attacked` counts the points where derivatives were compared (the given one among them), `exact` those where the reference has
@@ -69,6 +70,11 @@ class GradientAttack(Shown):
     seconds: float = 0.0
 
     @property
+    def verdict(self) -> str:
+        """ "failed" where a derivative is wrong, else "passed"."""
+        return "failed" if self.failure else "passed"
+
+    @property
     def truth(self) -> str:
         """The references that the derivatives were compared with."""
         parts = [f"{EXACT} ({self.exact} points)"] * (self.exact > 0) + [f"{NUMERICAL} ({self.attacked - self.exact})"] * (self.attacked > self.exact)
@@ -76,7 +82,7 @@ class GradientAttack(Shown):
 
     def outline(self) -> Iterator[Any]:
         """The parts of the report, in order."""
-        yield Line(f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {'failed' if self.failure else 'passed'}")
+        yield Line(f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {self.verdict}")
         yield Line("central differences at the given inputs, within atol and rtol")
         if self.reason:
             yield Line(f"not attacked at other inputs: {self.reason}")
@@ -91,4 +97,4 @@ class GradientAttack(Shown):
             yield Line(str(self.failure))
 
     def __repr__(self) -> str:
-        return f"<GradientAttack: {'failed' if self.failure else 'passed'} at {self.attacked} points>"
+        return f"<GradientAttack: {self.verdict} at {self.attacked} points>"

@@ -34,7 +34,7 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
             tell(name, k, len(wanted))
             report.results.append(run(CHECKS[name], attack))
     report.exact = getattr(attack.truth, "exact", "")
-    if raise_exception and not report:
+    if raise_exception and report.failures:
         raise CheckFailure(*report.failures)
     return report
 

@@ -19,11 +19,11 @@ from symgrad.checking.foreign.report import Agreement, CrossReport, Finding, at,
 from symgrad.checking.foreign.truth import DifferenceTruth, Truth, Truths
 from symgrad.checking.heads import Undecided, Undefined
 from symgrad.checking.problem import NotCheckable
-from symgrad.checking.report import NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.checking.sampling import as_point
 from symgrad.checking.shrink import shrunk, simplicity
 from symgrad.checking.template import NoFormula
 from symgrad.domains import Domain
+from symgrad.reports.verdicts import NOT_CHECKABLE, REFUTED, VERIFIED
 
 __all__ = ["CrossChecker"]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.report import PROVED, VERIFIED, Points, plain, text
+from symgrad.checking.report import Points, plain, text
 from symgrad.checking.shown import Shown
+from symgrad.reports.verdicts import Verdict
 
 __all__ = ["Agreement", "CrossReport", "Finding", "at", "pair", "size"]
 
@@ -76,7 +77,7 @@ class Agreement:
 
 
 @dataclass
-class CrossReport(Shown):
+class CrossReport(Verdict, Shown):
     """The answer of `symgrad.check` about a function that is compared with a formula; print it, or show it in a notebook.
 
     `verdict` is "verified", "refuted" or "not checkable", and `reason` says why. `against` says what it was compared with; `agreements`
@@ -99,11 +100,6 @@ class CrossReport(Shown):
     counterexample: Finding | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether everything that was asked for agrees."""
-        return self.verdict in (PROVED, VERIFIED)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""

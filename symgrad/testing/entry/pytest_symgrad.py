@@ -5,6 +5,7 @@ This module is installed at the top level, since a module below `symgrad` would 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -58,6 +59,28 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> Any:
     except Exception:  # a module may hold anything
         return None
     return _plugin(collector.config).marked(collector, name, thing) if marked else None
+
+
+def _ignore_non_finite() -> None:
+    """Add the filter of warnings that `import symgrad` adds: overflow, and division by zero, give inf or NaN and no warning.
+
+    pytest replaces the filters for the collection and for each test, and neither an ini option nor `-W` precedes those that the user gives.
+    """
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_collection() -> Any:
+    """Apply the filter while test modules are imported."""
+    _ignore_non_finite()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_protocol() -> Any:
+    """Apply the filter to a test and its fixtures."""
+    _ignore_non_finite()
+    return (yield)
 
 
 class _Listener:

@@ -1,0 +1,1 @@
+"""What the reports of the library have in common."""
