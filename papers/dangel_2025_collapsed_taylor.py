@@ -9,7 +9,7 @@ import symgrad
 from symgrad import func
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual
-from symgrad.tensor import wrap
+from symgrad.engine.tensor import wrap
 
 WIDTH = 20
 passed = []  # how many vectors each call of the probe was given

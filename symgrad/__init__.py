@@ -6,13 +6,7 @@ from typing import Any
 
 import numpy as _numpy
 
-from symgrad import arrays, autograd, cuda, inplace, random, reshaping
-from symgrad import copying as _copying
-from symgrad import counting as _counting
-from symgrad import creation as _creation
-from symgrad import expressions as _expressions
-from symgrad import filling as _filling
-from symgrad import surface as _surface
+from symgrad import autograd, cuda
 from symgrad.autograd import (
     enable_grad,
     inference_mode,
@@ -23,8 +17,12 @@ from symgrad.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from symgrad.checking import check, example
-from symgrad.creation import (
+from symgrad.checks import check, example
+from symgrad.engine.tensor import Size, Tensor
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.factories import creation as _creation
+from symgrad.factories import generators as random
+from symgrad.factories.creation import (
     arange,
     as_tensor,
     asarray,
@@ -49,35 +47,7 @@ from symgrad.creation import (
     zeros,
     zeros_like,
 )
-from symgrad.devices import FORMATS as _FORMATS
-from symgrad.devices import LAYOUTS as _LAYOUTS
-from symgrad.devices import device, get_default_device, layout, memory_format, set_default_device
-from symgrad.dtypes import ALIASES, DTYPES, can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
-from symgrad.dtypes import DType as dtype
-from symgrad.extending import elementwise, linear, multilinear, primitive
-from symgrad.legacy import TYPES as _TYPES
-from symgrad.legacy import set_default_tensor_type
-from symgrad.lift import FUNCTIONS
-from symgrad.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
-from symgrad.printing import get_printoptions, set_printoptions
-from symgrad.questions import (
-    allclose,
-    broadcast_shapes,
-    broadcast_tensors,
-    equal,
-    is_complex,
-    is_conj,
-    is_floating_point,
-    is_inference,
-    is_nonzero,
-    is_same_size,
-    is_storage,
-    is_tensor,
-    numel,
-    result_type,
-    typename,
-)
-from symgrad.random import (
+from symgrad.factories.generators import (
     Generator,
     bernoulli,
     default_generator,
@@ -97,8 +67,41 @@ from symgrad.random import (
     seed,
     set_rng_state,
 )
-from symgrad.serialization import load, save
-from symgrad.tensor import Size, Tensor
+from symgrad.formulas import expressions as _expressions
+from symgrad.methods import copying as _copying
+from symgrad.methods import counting as _counting
+from symgrad.methods import filling as _filling
+from symgrad.methods import inplace, reshaping
+from symgrad.methods import layout as _surface
+from symgrad.methods import numpy_protocol as arrays
+from symgrad.methods.extending import elementwise, linear, multilinear, primitive
+from symgrad.methods.legacy import TYPES as _TYPES
+from symgrad.methods.legacy import set_default_tensor_type
+from symgrad.methods.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
+from symgrad.methods.predicates import (
+    allclose,
+    broadcast_shapes,
+    broadcast_tensors,
+    equal,
+    is_complex,
+    is_conj,
+    is_floating_point,
+    is_inference,
+    is_nonzero,
+    is_same_size,
+    is_storage,
+    is_tensor,
+    numel,
+    result_type,
+    typename,
+)
+from symgrad.methods.printing import get_printoptions, set_printoptions
+from symgrad.types.devices import FORMATS as _FORMATS
+from symgrad.types.devices import LAYOUTS as _LAYOUTS
+from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
+from symgrad.types.dtypes import ALIASES, DTYPES, can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from symgrad.types.dtypes import DType as dtype
+from symgrad.utils.serialization import load, save
 
 __version__ = "0.1.0"
 
@@ -119,23 +122,23 @@ globals().update(_TYPES)
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
 _LAZY = ("func", "nn", "optim", "testing", "utils")
 _LATER = {
-    "Report": "checking.report",
+    "Report": "reports.report",
     "accuracy": "scanning",
-    "explain_nan": "checking.nans",
+    "explain_nan": "diagnose.nans",
     "from_sympy": "symbolic.conversion",
     "identical": "algebra.identity",
-    "kinks": "checking.kinks",
-    "matrix_expr": "symbolic.matrices",
-    "matrix_gradient": "symbolic.matrices",
-    "matrix_hessian": "symbolic.matrices",
+    "kinks": "diagnose.kinks.kink",
+    "matrix_expr": "matrixcalc",
+    "matrix_gradient": "matrixcalc",
+    "matrix_hessian": "matrixcalc",
     "op_from_sympy": "symbolic.operations",
-    "prove": "checking.proving",
-    "to_c": "symbolic.sources",
-    "to_jax": "symbolic.sources",
-    "to_latex": "symbolic.printers",
-    "to_python": "symbolic.sources",
+    "prove": "proofs.prove",
+    "to_c": "codegen.sources",
+    "to_jax": "codegen.sources",
+    "to_latex": "codegen.printers",
+    "to_python": "codegen.sources",
     "to_sympy": "symbolic.tracing",
-    "to_torch": "symbolic.sources",
+    "to_torch": "codegen.sources",
     "vmap": "func",
 }
 
@@ -150,9 +153,9 @@ def _matrix_expr(self: Tensor) -> Any:
     """The compact formula of a tensor computed from named arrays, or of the gradient of one, such as Aᵀ(A x − b).
 
     It is in the notation of vectors and matrices, or with indices where that cannot say it, and was compared with the elementwise truth. See
-    `symgrad.symbolic.matrices`.
+    `symgrad.matrixcalc`.
     """
-    from symgrad.symbolic.matrices import matrix_expr
+    from symgrad.matrixcalc import matrix_expr
 
     return matrix_expr(self)
 

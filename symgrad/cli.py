@@ -19,12 +19,12 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.checking import CrossReport, Report, check_named, examples_of
-from symgrad.checking.foreign import cross_check, is_foreign
-from symgrad.checking.foreign.domains import parse_domains
-from symgrad.checking.foreign.frameworks import FRAMEWORKS
-from symgrad.parsing import Formula, ParseError, parse, parse_values
+from symgrad.checks import CrossReport, Report, check_named, examples_of
+from symgrad.checks.cross import cross_check, is_foreign
+from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
+from symgrad.frameworks.frameworks import FRAMEWORKS
 from symgrad.reports.verdicts import REFUTED
+from symgrad.sampling.domain_reader import parse_domains
 
 __all__ = ["main"]
 
@@ -241,7 +241,7 @@ def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[C
 
 def _described(module: ModuleType, path: Path, formula: str) -> list[Callable[..., Any]]:
     """The one function whose arguments have the names in a formula."""
-    from symgrad.checking.foreign.reading import names_of  # imports SymPy, which takes a third of a second
+    from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
 
     names = names_of(formula) or ()
     functions = _functions(module)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.devices import device as _device
-from symgrad.devices import missing
-from symgrad.legacy import CUDA_TYPES
+from symgrad.methods.legacy import CUDA_TYPES
+from symgrad.types.devices import device as _device
+from symgrad.types.devices import missing
 
 has_half, has_magma = False, False
 

@@ -1,4 +1,4 @@
-"""The stub files `symgrad/__init__.pyi` and `symgrad/tensor.pyi`: what editors and type checkers know of the lifted functions.
+"""The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi`: what editors and type checkers know of the lifted functions.
 
 `python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they are not what the registry
 gives now. A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
@@ -18,10 +18,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import symgrad
-import symgrad.tensor  # noqa: F401  the module, which the package hides behind the function of that name
-from symgrad.dtypes import DType
-from symgrad.lift import NUMPY_WORDS, public_signature
-from symgrad.op import Op
+import symgrad.engine.tensor  # noqa: F401  the module, which the package hides behind the function of that name
+from symgrad.engine.traced import NUMPY_WORDS, public_signature
+from symgrad.graph.op import Op
+from symgrad.types.dtypes import DType
 
 __all__ = ["main", "stub_files"]
 
@@ -64,10 +64,10 @@ import numpy as np
 
 '''
 TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.devices import device as Device
-from symgrad.dtypes import DType
-from symgrad.graph import Leaf, Node
-from symgrad.hooks import Hook, RemovableHandle
-from symgrad.surface import UntypedStorage
+from symgrad.types.dtypes import DType
+from symgrad.graph.node import Leaf, Node
+from symgrad.engine.hooks import Hook, RemovableHandle
+from symgrad.methods.layout import UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
 Integers = int | Sequence[int]
@@ -170,7 +170,7 @@ def _class(cls: type) -> Iterator[str]:
 
 
 def _tensor_stub() -> str:
-    module = sys.modules["symgrad.tensor"]
+    module = sys.modules["symgrad.engine.tensor"]
     lines: list[str] = []
     for name, member in vars(module).items():
         if getattr(member, "__module__", None) != module.__name__ or name.startswith("_"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from symgrad.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, Domain, Interval
-from symgrad.op import REGISTRY, Op
-from symgrad.recording import core
+from symgrad.engine.recording import core
+from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
+from symgrad.types.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, Domain, Interval
 
 __all__ = ["ALL_CASES", "CASES", "OF_PARTS", "ULP", "attack_on", "attacks_with_numbers", "claims_of_case", "name_of"]
 

@@ -14,8 +14,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 @pytest.fixture(autouse=True)
 def _leave_no_ops_behind():
     """Ops that a test declares are gone after it."""
-    from symgrad import extending
-    from symgrad.op import REGISTRY
+    from symgrad.graph.op import REGISTRY
+    from symgrad.methods import extending
 
     yield
     for name in set(REGISTRY) - extending.BUILT_IN:

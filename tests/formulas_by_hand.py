@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy
 
-from symgrad.extending import _forget
+from symgrad.methods.extending import _forget
 from symgrad.symbolic.operations import op_from_sympy
 
 SIZE = 100_000

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import symgrad
 from symgrad import dot, exp, log, logsumexp, norm, outer, sigmoid, sin, softplus, sqrt, tanh, trace
 from symgrad import sum as total
+from symgrad.matrixcalc import det, inv, logdet, solve
 from symgrad.nn.functional import binary_cross_entropy_with_logits
-from symgrad.symbolic.matrices import det, inv, logdet, solve
 
 
 class Identity(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 
 import symgrad
 from symgrad import diag, dot, exp, logsumexp, norm, outer, sigmoid, sin, softmax, softplus, square, tanh, trace
-from symgrad.symbolic.matrices import inv, logdet, solve
+from symgrad.matrixcalc import inv, logdet, solve
 
 AXES = {"A": "mn", "B": "nn", "S": "nn", "x": "n", "y": "n", "b": "m", "c": ""}
 FUNCTIONS = (exp, sin, tanh, sigmoid, softplus, square)

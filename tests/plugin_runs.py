@@ -6,7 +6,7 @@ import pytest
 
 import symgrad
 import symgrad.scanning
-import symgrad.testing.plugin
+import symgrad.testing.plugin.plugin
 from symgrad.testing import check_op
 
 MARKED = """

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from symgrad.domains import COMPLEX, REAL
+from symgrad.types.domains import COMPLEX, REAL
 
 # No two of them have a whole ratio, and none is a whole number or half of one: there steps and kinks are.
 SIZES = (1e-300, 1e-100, 1e-20, 1e-8, 1.3e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e100, 1e300)

@@ -13,7 +13,7 @@ import symgrad
 from symgrad import autograd
 from symgrad.autograd.anomaly import NonFiniteGradient
 from symgrad.autograd.causes import RECORDS
-from symgrad.graph import board, mode
+from symgrad.graph.node import board, mode
 
 pytestmark = [pytest.mark.filterwarnings("ignore:Error detected in"), pytest.mark.filterwarnings(r"ignore:\s*Previous calculation"),
               pytest.mark.filterwarnings("ignore::RuntimeWarning")]

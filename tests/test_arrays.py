@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.arrays import FUNCTIONS_OF_NUMPY
+from symgrad.methods.numpy_protocol import FUNCTIONS_OF_NUMPY
 
 A = np.array([[1.5, -2.0, 0.25], [3.0, 0.5, -1.0]])
 B = np.array([[0.5, 1.0, -1.5], [2.0, 2.5, 0.75]])

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad
 from symgrad.autograd import functional, gradcheck, gradgradcheck
-from symgrad.autograd.gradcheck import GradcheckError
+from symgrad.testing.gradcheck.gradcheck import GradcheckError
 
 
 def leaf():

@@ -9,7 +9,7 @@ import sympy
 from points import arrays, domain, examples, numbers, of_numbers
 
 from symgrad.carriers import PROTOCOL, numeric, precise, symbolic
-from symgrad.op import REGISTRY, elementwise
+from symgrad.graph.op import REGISTRY, elementwise
 
 OBJECTS = {"symbolic": symbolic, "precise": precise}
 ENTRANCE = {  # what a carrier offers to those who call it, and rules never see

@@ -10,12 +10,13 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad import extending
-from symgrad.checking import exact, proof
-from symgrad.checking.accuracy import ulps
-from symgrad.checking.problem import Problem
-from symgrad.checking.shrink import shrunk
-from symgrad.op import REGISTRY
+from symgrad.frameworks.problem import Problem
+from symgrad.graph.op import REGISTRY
+from symgrad.methods import extending
+from symgrad.proofs import proof
+from symgrad.reference import exact
+from symgrad.reference.accuracy import ulps
+from symgrad.sampling.shrink import shrunk
 
 WRONG = {
     "scaled by 1 + 1e-6": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6)),

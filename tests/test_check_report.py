@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import symgrad
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 
 # What a report looks like
 

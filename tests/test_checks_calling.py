@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import extending
 from symgrad.autograd import Function
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods import extending
 from symgrad.testing import CheckFailure, check_determinism, check_errors, check_pickling, check_threads
 from symgrad.testing.checks.calling import by_name
 

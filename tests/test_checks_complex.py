@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_complex
 
 QUICK = {"elementwise": True, "framework": "numpy", "shrink": False, "complex": True}

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad
 from symgrad.autograd import Function
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_adjoint, check_linearity, check_symmetry
 from symgrad.testing.checks.comparing import Sides, agree, moderate, moved, same_bits
 from symgrad.testing.failure import Wrong

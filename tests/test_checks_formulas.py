@@ -7,7 +7,7 @@ import pytest
 from failing import failure_of
 
 import symgrad
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 from symgrad.testing import check_formulas
 
 

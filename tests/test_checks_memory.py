@@ -5,7 +5,7 @@ import pytest
 
 import symgrad
 from symgrad.autograd import Function
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_aliasing, check_layouts, check_mutation
 from symgrad.testing.checks.memory import laid_out
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import extending, func
+from symgrad import func
 from symgrad.autograd import Function
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods import extending
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.checks.differences import check_differences, extrapolated

@@ -5,7 +5,7 @@ import pytest
 
 import symgrad
 from symgrad.autograd import Function
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_batching, check_broadcasting, check_empty, check_scalars, check_structure
 from symgrad.testing.checks.shapes import names_a_dtype, summed
 
@@ -60,7 +60,7 @@ def test_an_op_of_ours_with_too_many_cotangents():
         with pytest.raises(CheckFailure, match="2 cotangents for 1 arguments"):
             check_structure(made, elementwise=True, **QUICK)
     finally:
-        symgrad.extending._forget("with_one_too_many")
+        symgrad.methods.extending._forget("with_one_too_many")
 
 
 def test_sums_of_products_stay_in_bfloat16():

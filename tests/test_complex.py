@@ -7,8 +7,8 @@ import sympy
 import symgrad
 from symgrad import autograd
 from symgrad.carriers import numeric, precise, symbolic
-from symgrad.domains import COMPLEX
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.types.domains import COMPLEX
 
 OPS = {op.name: op for op in REGISTRY.values() if COMPLEX in op.domain}
 REAL_INPUT = {"complex": 2, "polar_parts": 2, "view_as_complex": 1}

@@ -12,16 +12,17 @@ from sympy import Rational, oo, pi
 from test_compositions import POINTS, check, formula, trees
 
 import symgrad
-from symgrad import autograd, func, parsing, tensor
+from symgrad import autograd, func, tensor
 from symgrad.algebra.identity import identical
-from symgrad.domains import POSITIVE
-from symgrad.expressions import assignments
-from symgrad.lift import core
-from symgrad.op import REGISTRY
+from symgrad.engine.traced import core
+from symgrad.formulas import parsing
+from symgrad.formulas.expressions import assignments
+from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import Unknown, known_names, plan
 from symgrad.symbolic.conversion import from_sympy
 from symgrad.symbolic.programs import written
 from symgrad.symbolic.tracing import to_sympy
+from symgrad.types.domains import POSITIVE
 
 X, Y, Z = sympy.symbols("x y z")
 R, S = sympy.symbols("r s", real=True)

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.checking.foreign.domains import domain_of
-from symgrad.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.sampling.domain_reader import domain_of
 from symgrad.testing import drawing, edges
 from symgrad.testing.attack import Attack
 from symgrad.testing.claimed import special_points
@@ -25,6 +24,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import KINDS, Draft
 from symgrad.testing.failure import NotApplicable
+from symgrad.types.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 
 OPS = ["sin", "log", "pow", "tan", "maximum", "add_quotient", "where", "mm", "amax", "cat", "clamp_number"]
 ON_ELEMENTS = [name for name in OPS if REGISTRY[name].kind == "elementwise"]

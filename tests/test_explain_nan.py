@@ -11,7 +11,7 @@ from rich.console import Console
 import symgrad
 from symgrad import func
 from symgrad.autograd import Function
-from symgrad.checking.nans import explain_nan
+from symgrad.diagnose.nans import explain_nan
 
 inf, nan, where = math.inf, math.nan, symgrad.where
 

@@ -12,7 +12,7 @@ import sympy
 
 import symgrad
 from symgrad import autograd
-from symgrad.expressions import formula, names
+from symgrad.formulas.expressions import formula, names
 
 x, y, z = sympy.symbols("x y z", real=True)
 POINT = {"x": 0.7, "y": 1.3}
@@ -101,7 +101,7 @@ def test_a_formula_is_remembered_as_long_as_its_node():
     assert out.expr is out.expr and formula(out) is formula(out)
     out.backward()
     assert formula(a.grad) is formula(a.grad)
-    from symgrad.expressions import _formulas
+    from symgrad.formulas.expressions import _formulas
 
     before = len(_formulas[False])
     del out

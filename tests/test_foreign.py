@@ -10,7 +10,7 @@ import sympy
 from rich.console import Console
 
 import symgrad
-from symgrad.checking.foreign import cross_check
+from symgrad.checks.cross import cross_check
 
 
 def sine(x):

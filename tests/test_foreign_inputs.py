@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.checking.foreign import cross_check, is_foreign
-from symgrad.checking.foreign.calling import call_of
-from symgrad.checking.foreign.differences import differences
-from symgrad.checking.foreign.domains import domain_of, domains_of, parse_domains, simple_number, written
-from symgrad.checking.foreign.drawing import drawn, loci, room_in, special
-from symgrad.checking.foreign.frameworks import framework_of
-from symgrad.checking.foreign.reading import expressions_of, parsed
-from symgrad.checking.foreign.truth import ExpressionTruth
-from symgrad.checking.heads import Undefined
-from symgrad.domains import NONZERO, POSITIVE, REAL, Domain, Interval
-from symgrad.parsing import ParseError
+from symgrad.checks.cross import cross_check, is_foreign
+from symgrad.checks.cross_reading import expressions_of, parsed
+from symgrad.formulas.parsing import ParseError
+from symgrad.frameworks.calling import call_of
+from symgrad.frameworks.differences import differences
+from symgrad.frameworks.frameworks import framework_of
+from symgrad.reference.cross_truth import ExpressionTruth
+from symgrad.reference.heads import Undefined
+from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
+from symgrad.sampling.drawing import drawn, loci, room_in, special
+from symgrad.types.domains import NONZERO, POSITIVE, REAL, Domain, Interval
 
 
 def sine(x):

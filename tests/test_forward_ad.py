@@ -9,7 +9,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import forward_ad as fw
-from symgrad.graph import mode
+from symgrad.graph.node import mode
 
 
 def x():

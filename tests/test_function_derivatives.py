@@ -14,7 +14,7 @@ from functions import LEFT, Box, Named, Slots, cubed, derivatives, function_of, 
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import grad
-from symgrad.graph import Node
+from symgrad.graph.node import Node
 
 
 def nested(ctx, x):

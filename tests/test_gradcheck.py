@@ -6,7 +6,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import gradcheck, gradgradcheck
-from symgrad.autograd.gradcheck import GradcheckError
+from symgrad.testing.gradcheck.gradcheck import GradcheckError
 
 X = [[1.0, 2.0], [3.0, 4.0]]
 Z = [1 + 2j, 2 - 1j]

@@ -12,7 +12,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import gradcheck, gradgradcheck
-from symgrad.autograd.gradcheck import GradcheckError, GradcheckResult
+from symgrad.testing.gradcheck.gradcheck import GradcheckError, GradcheckResult
 
 X = [[1.0, 2.0], [3.0, 4.0]]
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import autograd, graph, tensor
-from symgrad.graph import Node, upstream
-from symgrad.op import REGISTRY, elementwise
-from symgrad.recording import core
+from symgrad import autograd, tensor
+from symgrad.engine.recording import core
+from symgrad.graph import node as graph
+from symgrad.graph.node import Node, upstream
+from symgrad.graph.op import REGISTRY, elementwise
 
 LONG = 100_000
 

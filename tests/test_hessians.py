@@ -13,9 +13,9 @@ from points import arrays, examples, of_numbers
 import symgrad
 from symgrad import func
 from symgrad.autograd import functional
-from symgrad.extending import BUILT_IN
-from symgrad.op import REGISTRY
-from symgrad.recording import core
+from symgrad.engine.recording import core
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import BUILT_IN
 
 CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map(REGISTRY.__getitem__, sorted(BUILT_IN))
          if op.kind != "composite" and op.differentiable and of_numbers(op) for parameters in examples(op)]

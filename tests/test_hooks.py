@@ -13,7 +13,7 @@ from sides import begins, compare, programs, recorded
 import symgrad
 from symgrad import tensor
 from symgrad.autograd import grad
-from symgrad.hooks import DETOURS, NOTHING
+from symgrad.engine.hooks import DETOURS, NOTHING
 
 RECORDED = recorded(programs_tensor_hooks)
 

@@ -18,7 +18,7 @@ from symgrad.algebra.balls import Arithmetic, Ball, Gaussian
 from symgrad.algebra.evaluating import Program
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
-from symgrad.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
+from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 
 x, y = sympy.symbols("x y", real=True)
 p = sympy.Symbol("p", positive=True)
@@ -308,11 +308,11 @@ def test_what_has_no_numbers_is_not_checkable_and_says_why():
 
 @pytest.mark.parametrize("bad", ["x**2", b"x", "0"])
 def test_strings_are_never_evaluated(bad):
-    with pytest.raises(TypeError, match="symgrad.parsing"):
+    with pytest.raises(TypeError, match="symgrad.formulas.parsing"):
         identical(bad, x)
-    with pytest.raises(TypeError, match="symgrad.parsing"):
+    with pytest.raises(TypeError, match="symgrad.formulas.parsing"):
         identical(x, bad)
-    with pytest.raises(TypeError, match="symgrad.parsing"):
+    with pytest.raises(TypeError, match="symgrad.formulas.parsing"):
         identical(np.array([bad], dtype=object), x)
 
 

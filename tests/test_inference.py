@@ -12,7 +12,7 @@ import pytest
 from sides import programs, recorded, run
 
 import symgrad
-from symgrad.graph import INFERENCE, board, mode
+from symgrad.graph.node import INFERENCE, board, mode
 
 RECORDED = recorded(programs_inference)
 

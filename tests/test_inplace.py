@@ -11,9 +11,9 @@ from points import array, domain
 
 import symgrad
 from symgrad import no_grad, tensor
-from symgrad.inplace import OTHERS
-from symgrad.op import REGISTRY
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.inplace import OTHERS
 
 RNG = np.random.default_rng(0)
 SHAPE = (3, 4)

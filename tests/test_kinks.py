@@ -10,9 +10,9 @@ from rich.console import Console
 
 import symgrad
 from symgrad.autograd import Function
-from symgrad.checking.kinks import Kink, KinkReport, Side, kinks, note
-from symgrad.checking.kinks_reading import hull_distance
-from symgrad.checking.problem import Problem
+from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side, kinks, note
+from symgrad.diagnose.kinks.reading import hull_distance
+from symgrad.frameworks.problem import Problem
 
 where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
 

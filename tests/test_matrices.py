@@ -9,7 +9,7 @@ from matrix_programs import Program, leaves
 
 import symgrad
 from symgrad import autograd, func
-from symgrad.symbolic.matrices import (
+from symgrad.matrixcalc import (
     Disagreement,
     NoCompactForm,
     confirming,
@@ -22,7 +22,7 @@ from symgrad.symbolic.matrices import (
     matrix_hessian,
     solve,
 )
-from symgrad.symbolic.matrices.terms import Factor, Index, Sum, Symbol, Term
+from symgrad.matrixcalc.terms import Factor, Index, Sum, Symbol, Term
 
 
 def named(name, *shape, seed=0):

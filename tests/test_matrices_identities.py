@@ -9,7 +9,7 @@ import sympy
 from matrix_identities import COOKBOOK, DOCUMENTATION, IDENTITIES
 
 import symgrad
-from symgrad.symbolic.matrices import matrix_gradient, matrix_hessian
+from symgrad.matrixcalc import matrix_gradient, matrix_hessian
 
 DIGITS = 50
 CASES = [pytest.param(i, id=i.name) for i in IDENTITIES]

@@ -15,11 +15,11 @@ from sympy import Abs, Max, Piecewise, Symbol, cos, cosh, exp, floor, log, sign,
 
 import symgrad
 from symgrad import autograd, func
-from symgrad.domains import POSITIVE, REAL
-from symgrad.extending import _forget
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import _forget
 from symgrad.symbolic.formula import Formula
 from symgrad.symbolic.operations import op_from_sympy
+from symgrad.types.domains import POSITIVE, REAL
 
 x, y = sympy.symbols("x y", real=True)
 p, q = sympy.symbols("p q", positive=True)

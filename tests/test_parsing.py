@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.parsing import MAX_LENGTH, ParseError, parse, parse_values
+from symgrad.formulas.parsing import MAX_LENGTH, ParseError, parse, parse_values
 
 NUMBERS = {
     "1+2*3": 7.0, "(1+2)*3": 9.0, "-2**2": -4.0, "2**-1": 0.5, "2**3**2": 512.0, "2^3": 8.0, "6/3/2": 1.0, "1-2-3": -4.0, "--3": 3.0, "+-3": -3.0,

@@ -14,13 +14,13 @@ from test_compositions import POINTS, formula, trees, value
 
 import symgrad
 from symgrad import func, tensor
-from symgrad.lift import core
-from symgrad.op import REGISTRY
-from symgrad.symbolic.lines import lines
-from symgrad.symbolic.printers import to_latex
+from symgrad.codegen.lines import lines
+from symgrad.codegen.printers import to_latex
+from symgrad.codegen.sources import _Printer, to_c, to_jax, to_python, to_torch
+from symgrad.codegen.targets import JAX, NUMPY, TORCH, C
+from symgrad.engine.traced import core
+from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.programs import Place, Program, Step
-from symgrad.symbolic.sources import _Printer, to_c, to_jax, to_python, to_torch
-from symgrad.symbolic.targets import JAX, NUMPY, TORCH, C
 
 X, Y, Z = sympy.symbols("x y z")
 def named(value):

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.printing import text
+from symgrad.methods.printing import text
 
 RECORD = Path(__file__).parent / "data" / "printing.json"
 CASES = json.loads(RECORD.read_text())["cases"]
@@ -52,7 +52,7 @@ def test_prints_what_pytorch_prints(case: dict) -> None:
 
 def test_the_record_is_varied() -> None:
     assert len(CASES) >= 150 and len({case["text"] for case in CASES}) > 140
-    assert {case["dtype"] for case in CASES} == set(symgrad.dtypes.DTYPES)
+    assert {case["dtype"] for case in CASES} == set(symgrad.types.dtypes.DTYPES)
     everything = "".join(case["text"] for case in CASES)
     for mark in ("...", "e+", "e-", "nan", "inf", "-0.", "size=", "dtype=", "requires_grad=True", "grad_fn=<ExpBackward0>", "\n\n", "[]", "1.+"):
         assert mark in everything, mark

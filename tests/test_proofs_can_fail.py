@@ -7,10 +7,10 @@ from mutants.mutant import differentiable_ops, mutated
 from points import examples
 
 import symgrad
-from symgrad.checking import proving_statements
-from symgrad.checking.proving_cases import cases
-from symgrad.checking.proving_numbers import Found
-from symgrad.op import REGISTRY, elementwise
+from symgrad.graph.op import REGISTRY, elementwise
+from symgrad.proofs import statements as proving_statements
+from symgrad.proofs.cases import cases
+from symgrad.proofs.numbers import Found
 
 FACTOR = 1 + 1e-6
 POINTS = 20

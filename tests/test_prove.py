@@ -6,13 +6,13 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad import op as constructors
-from symgrad.checking import proving_statements
-from symgrad.checking.proving import Proof, prove
-from symgrad.checking.proving_numbers import Found
-from symgrad.checking.recorder import Box
-from symgrad.domains import COMPLEX
-from symgrad.op import REGISTRY
+from symgrad.graph import op as constructors
+from symgrad.graph.op import REGISTRY
+from symgrad.proofs import statements as proving_statements
+from symgrad.proofs.numbers import Found
+from symgrad.proofs.prove import Proof, prove
+from symgrad.reference.recorder import Box
+from symgrad.types.domains import COMPLEX
 
 
 def made(constructor, name, *rules, **rest):
@@ -37,7 +37,7 @@ def transposed(xp, a):
 WRONG = {
     "a millionth off": (lambda: made("elementwise", "off", lambda xp, x: xp.tanh(x), lambda xp, y, x: xp.sech_square(x) * (1 + 1e-6)), 1, "vjp by x"),
     "a millionth off in the tail": (lambda: made(
-        "elementwise", "tail", lambda xp, x: xp.log(x), lambda xp, y, x: 1 / x + 1e-30 * x, domain=symgrad.domains.POSITIVE), 1, "vjp by x"),
+        "elementwise", "tail", lambda xp, x: xp.log(x), lambda xp, y, x: 1 / x + 1e-30 * x, domain=symgrad.types.domains.POSITIVE), 1, "vjp by x"),
     "the sign": (lambda: made("elementwise", "sign_of", lambda xp, x: xp.cos(x), lambda xp, y, x: xp.sin(x)), 1, "vjp by x"),
     "swapped arguments": (lambda: made(
         "elementwise", "swapped", lambda xp, a, b: a / b, lambda xp, y, a, b: -y / b, lambda xp, y, a, b: 1 / b), 1, "vjp by b"),

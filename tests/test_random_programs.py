@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad import func
-from symgrad.checking.exact import AGREED, DIGITS, Exact, agreement
-from symgrad.checking.problem import Run
-from symgrad.checking.sampling import direction
-from symgrad.op import REGISTRY
+from symgrad.frameworks.problem import Run
+from symgrad.graph.op import REGISTRY
+from symgrad.reference.exact import AGREED, DIGITS, Exact, agreement
+from symgrad.sampling.points import direction
 from symgrad.testing.strategies import Program, programs
 from symgrad.testing.strategies.programs import Operand, Step
 from symgrad.testing.strategies.programs_fitting import FITS, GUARDS, default_ops, fits, guard_for

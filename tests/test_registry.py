@@ -6,10 +6,10 @@ import pytest
 from claims import ALL_CASES, CASES, OF_PARTS, attack_on, attacks_with_numbers, name_of
 
 import symgrad
-from symgrad.domains import COMPLEX
-from symgrad.extending import BUILT_IN
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import BUILT_IN
 from symgrad.testing import check_op
+from symgrad.types.domains import COMPLEX
 
 PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]

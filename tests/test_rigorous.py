@@ -11,9 +11,9 @@ from points import arrays, examples, of_numbers, points
 
 import symgrad
 from symgrad.carriers import PROTOCOL, ball, precise
-from symgrad.checking.problem import Problem
-from symgrad.checking.rigorous import carrier, enclosures
-from symgrad.op import REGISTRY
+from symgrad.frameworks.problem import Problem
+from symgrad.graph.op import REGISTRY
+from symgrad.reference.rigorous import carrier, enclosures
 
 ENTRANCE = {"Balls", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
 IMPORTED = {"annotations", "builtins", "contextlib", "np", "sys", "Any", "Iterator", "Cells", "fold"}
@@ -186,7 +186,7 @@ def test_enclosures_hold_value_gradient_hessian_and_third_derivatives():
 
 
 def enclosures_of(run, order):
-    from symgrad.checking.rigorous import _balls
+    from symgrad.reference.rigorous import _balls
 
     return list(_balls(ball, run, order))
 

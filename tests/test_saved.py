@@ -17,12 +17,13 @@ from points import arrays, examples
 
 import symgrad
 import symgrad.nn.functional
-from symgrad import tensor, versions
-from symgrad.domains import COMPLEX
-from symgrad.op import REGISTRY
-from symgrad.recording import core
-from symgrad.saved import read_by, saved_by
-from symgrad.tensor import Tensor
+from symgrad import tensor
+from symgrad.engine.recording import core
+from symgrad.engine.saved import read_by, saved_by
+from symgrad.engine.storage import versions
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.op import REGISTRY
+from symgrad.types.domains import COMPLEX
 
 HERE = Path(__file__).parent
 RECORDED = json.loads((HERE / "data" / "saved.json").read_text())

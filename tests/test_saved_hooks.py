@@ -12,7 +12,7 @@ from sides import programs, recorded, run
 
 import symgrad
 from symgrad.autograd import graph
-from symgrad.graph import board, mode
+from symgrad.graph.node import board, mode
 
 RECORDED = recorded(programs_hooks)
 

@@ -9,11 +9,11 @@ import sympy
 
 import symgrad
 from symgrad import log
-from symgrad.domains import POSITIVE
+from symgrad.sampling.floats import Floats
 from symgrad.scanning import accuracy
-from symgrad.scanning.floats import Floats
 from symgrad.scanning.subject import Subject
 from symgrad.scanning.truth import Truth
+from symgrad.types.domains import POSITIVE
 
 
 def naive_softplus(x):

@@ -16,8 +16,8 @@ from hypothesis.extra import numpy as hnp
 
 import symgrad
 from symgrad import nn
-from symgrad.lift import lift
-from symgrad.op import REGISTRY
+from symgrad.engine.traced import lift
+from symgrad.graph.op import REGISTRY
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8", "uint8", "bool")
 

@@ -22,10 +22,10 @@ from failing import (
 )
 
 import symgrad
-from symgrad.domains import POSITIVE, Domain, Interval
 from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value, shrinking
 from symgrad.testing.failure import shown
 from symgrad.testing.snippets import Code
+from symgrad.types.domains import POSITIVE, Domain, Interval
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +102,7 @@ def test_a_value_is_written_so_that_it_comes_back_to_the_last_bit(value):
     if isinstance(value, (np.ndarray, np.generic)):
         assert type(back) is type(value) and back.dtype == value.dtype and back.shape == value.shape and back.tobytes() == value.tobytes()
     elif isinstance(value, Domain):
-        from symgrad.checking.foreign.domains import domain_of
+        from symgrad.sampling.domain_reader import domain_of
 
         assert [getattr(domain_of(back), f) for f in ("intervals", "excluded", "integer")] == [value.intervals, value.excluded, value.integer]
     elif isinstance(value, (float, complex)):

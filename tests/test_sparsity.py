@@ -10,12 +10,12 @@ from symgrad.autograd import Function
 from symgrad.carriers import PROTOCOL
 from symgrad.carriers.dependence import dependence
 from symgrad.carriers.sets import Dense
-from symgrad.domains import COMPLEX
-from symgrad.extending import BUILT_IN
+from symgrad.engine.traced import core
 from symgrad.func import patterns
 from symgrad.func.sparsity import plan_hessian, plan_jacobian
-from symgrad.lift import core
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import BUILT_IN
+from symgrad.types.domains import COMPLEX
 
 # What people know
 
@@ -214,9 +214,9 @@ def test_a_function_may_use_what_it_was_not_given(monkeypatch):
 def test_ops_of_your_own_are_taken_at_their_word(monkeypatch, declare):
     straight = declare("straight_through", lambda xp, x: xp.round(x), 1)
     bent = declare("bent", lambda xp, x, y: xp.round(x) + 0 * y, lambda xp, y, a, b: b * a, None)
-    total = symgrad.extending.primitive("own_total", lambda xp, x: xp.sum(x * 0), vjp=lambda xp, g, y, x: g * x * xp.sum(x),
+    total = symgrad.methods.extending.primitive("own_total", lambda xp, x: xp.sum(x * 0), vjp=lambda xp, g, y, x: g * x * xp.sum(x),
                                         jvp=lambda xp, t, y, x: xp.sum(t * x) * xp.sum(x))
-    twice = symgrad.extending.linear("own_roll", lambda xp, x: x, lambda xp, g, shape: xp.roll(g, 1, None))
+    twice = symgrad.methods.extending.linear("own_roll", lambda xp, x: x, lambda xp, g, shape: xp.roll(g, 1, None))
     for f in (lambda x: (straight(x) ** 2).sum(), lambda x: (straight(x) * x[0]).sum(), lambda x: bent(x, x.flip(0)).sum(),
               lambda x: total(x[:4]) + (x**2).sum(), lambda x: (twice(x[:5]) * x[5:10]).sum()):
         for local in (False, True):

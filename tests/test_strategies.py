@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.checking.foreign.domains import domain_of
-from symgrad.domains import BOOLEAN, INTEGER, NONZERO, POSITIVE, REAL, UNIT_CLOSED, UNIT_OPEN, Domain, Interval
-from symgrad.dtypes import numpy_dtype
+from symgrad.sampling.domain_reader import domain_of
 from symgrad.testing import strategies
 from symgrad.testing.strategies.numbers_floats import grid_of
 from symgrad.testing.strategies.numbers_table import edge_numbers, table
+from symgrad.types.domains import BOOLEAN, INTEGER, NONZERO, POSITIVE, REAL, UNIT_CLOSED, UNIT_OPEN, Domain, Interval
+from symgrad.types.dtypes import numpy_dtype
 
 DTYPES = ["float64", "float32", "float16", "bfloat16"]
 TAN = Domain("TAN", (Interval(),), tuple((k + 0.5) * math.pi for k in range(-20, 20)))

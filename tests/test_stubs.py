@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from symgrad import stubs
-from symgrad.lift import FUNCTIONS
+from symgrad.engine.traced import FUNCTIONS
 
 ROOT = Path(__file__).parents[1]
 

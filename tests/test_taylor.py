@@ -9,10 +9,10 @@ import sympy
 
 import symgrad
 from symgrad import autograd, tensor
+from symgrad.engine.tensor import wrap
 from symgrad.func import grad, jvp, vmap
 from symgrad.func.taylor import derivatives, directional_derivatives, jet
 from symgrad.nn import functional as F
-from symgrad.tensor import wrap
 
 x, HALF = sympy.Symbol("x", real=True), sympy.Rational(1, 2)
 

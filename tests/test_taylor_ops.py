@@ -5,11 +5,11 @@ import pytest
 from points import arrays, examples
 
 from symgrad import autograd, tensor
-from symgrad.domains import COMPLEX
-from symgrad.extending import BUILT_IN
+from symgrad.engine.traced import core
 from symgrad.func.taylor import jet
-from symgrad.lift import core
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import BUILT_IN
+from symgrad.types.domains import COMPLEX
 
 CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map(REGISTRY.__getitem__, sorted(BUILT_IN))
          if op.kind != "composite" and COMPLEX not in op.domain and op.differentiable and op.name not in ("batch", "unbatch")

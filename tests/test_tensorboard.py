@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.graph import mode
+from symgrad.graph.node import mode
 from symgrad.utils.tensorboard import SummaryWriter
 from symgrad.utils.tensorboard.graphs import formula
 from symgrad.utils.tensorboard.tracing import trace

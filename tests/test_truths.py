@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
 from symgrad.testing.truths_quotients import moved, spread, terms

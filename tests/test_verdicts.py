@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad.op import REGISTRY, elementwise
+from symgrad.graph.op import REGISTRY, elementwise
 from symgrad.testing import check_op
 
 X = sympy.Symbol("x", real=True)
@@ -16,7 +16,7 @@ X = sympy.Symbol("x", real=True)
 @pytest.fixture
 def wrong_op():
     op = elementwise("wrong_square", lambda xp, x: x * x, lambda xp, y, x: 3 * x, doc="A wrong derivative.")
-    from symgrad.lift import lift
+    from symgrad.engine.traced import lift
 
     yield lift(op)
     del REGISTRY["wrong_square"]

@@ -8,11 +8,11 @@ from points import arrays, differentiable, examples, random_like
 
 import symgrad
 from symgrad import autograd
-from symgrad.domains import COMPLEX
-from symgrad.extending import BUILT_IN
+from symgrad.engine.traced import core
 from symgrad.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
-from symgrad.lift import core
-from symgrad.op import REGISTRY
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import BUILT_IN
+from symgrad.types.domains import COMPLEX
 
 EPSILON = np.finfo(np.float64).eps
 ROUNDINGS = 16  # allowed in a sum, in units of the sum of the absolute values of its terms

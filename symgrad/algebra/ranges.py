@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.balls import Exact, Gaussian
-from symgrad.domains import Domain
+from symgrad.types.domains import Domain
 
 __all__ = ["Piece", "Range", "points_in", "ranges_of", "simpler", "weight"]
 

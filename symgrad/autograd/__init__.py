@@ -9,9 +9,9 @@ from symgrad.autograd import modes as grad_mode
 from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
-from symgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from symgrad.autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from symgrad.autograd.variables import Variable, variable
+from symgrad.testing.gradcheck.gradcheck import gradcheck, gradgradcheck
 
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled, whole
-from symgrad.graph import Node, board, mode, observe, observe_all, upstream
-from symgrad.hooks import DETOURS, NOTHING, ZERO, Detour
-from symgrad.tensor import Tensor
-from symgrad.versions import PACKAGE, user_frame
+from symgrad.engine.hooks import DETOURS, NOTHING, ZERO, Detour
+from symgrad.engine.storage.versions import PACKAGE, user_frame
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.node import Node, board, mode, observe, observe_all, upstream
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
            "set_detect_anomaly"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import TRACKED, Node, make_node, next_sequence
-from symgrad.op import Op
+from symgrad.graph.node import TRACKED, Node, make_node, next_sequence
+from symgrad.graph.op import Op
 
 __all__ = ["STOP", "Bundle", "Output", "Refused", "Values", "refusal"]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.graph import Leaf, Link, Node
-from symgrad.op import Op
+from symgrad.graph.node import Leaf, Link, Node
+from symgrad.graph.op import Op
 
 __all__ = ["RECORDS", "Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "whole"]
 

@@ -15,15 +15,15 @@ from symgrad.autograd.saving import Packed, packed
 from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
-from symgrad.graph import FREED, NAMED, Leaf, Node, mode, watch
-from symgrad.hooks import RemovableHandle, detour_of
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.passes import _fitted as fitted
-from symgrad.recording import convert
-from symgrad.saved import changed
-from symgrad.tensor import Tensor, new, wrap
-from symgrad.versions import first_write_after
+from symgrad.engine.hooks import RemovableHandle, detour_of
+from symgrad.engine.passes import _fitted as fitted
+from symgrad.engine.recording import convert
+from symgrad.engine.saved import changed
+from symgrad.engine.storage.versions import first_write_after
+from symgrad.engine.tensor import Tensor, new, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import FREED, NAMED, Leaf, Node, mode, watch
+from symgrad.graph.op import Op
 
 __all__ = ["FunctionCtx", "FunctionNode", "Saved"]
 

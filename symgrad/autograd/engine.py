@@ -13,14 +13,14 @@ import numpy as np
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of, new_level
-from symgrad.graph import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
-from symgrad.hooks import DETOURS, Pullback, running
-from symgrad.lift import traced
-from symgrad.passes import pullback
-from symgrad.saved import traced_args
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.versions import stamp
-from symgrad.views import Unheard
+from symgrad.engine.hooks import DETOURS, Pullback, running
+from symgrad.engine.passes import pullback
+from symgrad.engine.saved import traced_args
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.storage.views import Unheard
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
 
 __all__ = ["backward", "grad", "one", "run"]
 

@@ -12,12 +12,12 @@ import numpy as np
 from symgrad.autograd.bundles import Bundle, Refused, Values
 from symgrad.autograd.shadow import Linking
 from symgrad.carriers import numeric
-from symgrad.graph import Leaf, Link, Node, record, upstream
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.passes import arguments, call_rule, pushforward
-from symgrad.saved import read_traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.engine.passes import arguments, call_rule, pushforward
+from symgrad.engine.saved import read_traced
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import Leaf, Link, Node, record, upstream
+from symgrad.graph.op import Op
 
 __all__ = ["agrees", "cotangents_in", "declares_another", "forward_in", "op_of"]
 

@@ -15,12 +15,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.graph import GRADIENT, NAMED, TANGENT, TRACKED, Node, make_node, mode, next_sequence, upstream, watch
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.passes import pushforward
-from symgrad.saved import read, read_traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.engine.passes import pushforward
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import GRADIENT, NAMED, TANGENT, TRACKED, Node, make_node, mode, next_sequence, upstream, watch
+from symgrad.graph.op import Op
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
            "unpack_dual"]

@@ -17,10 +17,10 @@ from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.carriers.batched import batches
-from symgrad.graph import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
-from symgrad.tensor import Tensor, wrap
-from symgrad.versions import stamp
-from symgrad.views import CUSTOM, KIN, MANY, adopt, base_of, rebase, refuse_in_place
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.storage.views import CUSTOM, KIN, MANY, adopt, base_of, rebase, refuse_in_place
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.node import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 

@@ -13,9 +13,9 @@ from symgrad.autograd.forward_ad import push
 from symgrad.autograd.modes import enable_grad, set_grad_enabled
 from symgrad.autograd.vectorized import columns, rows
 from symgrad.carriers import numeric
-from symgrad.graph import GRADIENT, Link, Node
-from symgrad.lift import traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import GRADIENT, Link, Node
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from symgrad import graph
 from symgrad.autograd.saving import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from symgrad.graph import GRADIENT
-from symgrad.hooks import RemovableHandle, detour_of, running
-from symgrad.tensor import Tensor
-from symgrad.versions import stamp
+from symgrad.engine.hooks import RemovableHandle, detour_of, running
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.tensor import Tensor
+from symgrad.graph import node as graph
+from symgrad.graph.node import GRADIENT
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

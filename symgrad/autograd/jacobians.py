@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import make_dual, push
-from symgrad.tensor import Size, Tensor, wrap
+from symgrad.engine.tensor import Size, Tensor, wrap
 
 __all__ = ["Array", "Forward", "Problem", "basis", "numerical", "pulled", "random_vector"]
 

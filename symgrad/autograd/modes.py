@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from symgrad.graph import GRADIENT, INFERENCE, Leaf, Node, board, mode, observed, plainly, record
-from symgrad.op import Op
-from symgrad.saved import _needed
-from symgrad.tensor import Tensor
-from symgrad.versions import version
-from symgrad.views import requires_grad_
-from symgrad.writing import InferenceError
+from symgrad.engine.saved import _needed
+from symgrad.engine.storage.versions import version
+from symgrad.engine.storage.views import requires_grad_
+from symgrad.engine.storage.writes import InferenceError
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.node import GRADIENT, INFERENCE, Leaf, Node, board, mode, observed, plainly, record
+from symgrad.graph.op import Op
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.devices import device
-from symgrad.graph import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, mode, next_sequence, observe, record, released
-from symgrad.op import Op
-from symgrad.saved import _needed, changed
-from symgrad.tensor import Tensor, wrap
-from symgrad.versions import Alias, first_write_after, owner, version
+from symgrad.engine.saved import _needed, changed
+from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, mode, next_sequence, observe, record, released
+from symgrad.graph.op import Op
+from symgrad.types.devices import device
 
 __all__ = ["Packed", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensors_hooks"]
 

@@ -22,12 +22,12 @@ import numpy as np
 from symgrad.autograd.bundles import REFUSAL, STOP, refusal
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.graph import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
-from symgrad.op import REGISTRY, Op
-from symgrad.saved import verify
-from symgrad.tensor import Tensor, wrap
-from symgrad.versions import first_write_after
-from symgrad.views import KIN, base_of
+from symgrad.engine.saved import verify
+from symgrad.engine.storage.versions import first_write_after
+from symgrad.engine.storage.views import KIN, base_of
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Linking", "Shadow", "Span", "suspect"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, as_value, wrap
 
 __all__ = ["Variable", "variable"]
 

@@ -10,8 +10,8 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import set_grad_enabled
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, new_level
-from symgrad.lift import traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
 
 __all__ = ["columns", "rows"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from symgrad.carriers.batched import batches, levels_of
-from symgrad.lift import traced
-from symgrad.tensor import Tensor
-from symgrad.trees import flatten
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.types.trees import flatten
 
 __all__ = ["VmapInfo", "apply_to_batch"]
 

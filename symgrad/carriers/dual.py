@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.carriers import PROTOCOL
 from symgrad.carriers.batched import fills
 from symgrad.carriers.standing import Standing
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Dual", "DualCarrier"]
 

@@ -61,7 +61,7 @@ from symgrad.carriers.batching import scattered, take
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
-from symgrad.indices import ordered
+from symgrad.types.indices import ordered
 
 pi = math.pi
 

@@ -10,7 +10,7 @@ from numpy import exp, isfinite, log1p, sqrt, where
 
 from symgrad.carriers.batched import raw
 from symgrad.carriers.structure import zeros_like
-from symgrad.indices import ordered
+from symgrad.types.indices import ordered
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
 

@@ -38,7 +38,7 @@ from symgrad.carriers.coefficients import (
     total,
     value,
 )
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["SeriesCarrier"]
 

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, new_level
+from symgrad.engine.passes import pushforward
+from symgrad.engine.saved import read_traced
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.func.forms import form_of
 from symgrad.func.transforms import finished
-from symgrad.graph import record
-from symgrad.lift import traced
-from symgrad.passes import pushforward
-from symgrad.saved import read_traced
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import flatten
+from symgrad.graph.node import record
+from symgrad.program.signature import form_of
+from symgrad.types.trees import flatten
 
 __all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
 

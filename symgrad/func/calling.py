@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from symgrad.lift import traced
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
 
 __all__ = ["functional_call", "stack_module_state"]
 

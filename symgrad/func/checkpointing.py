@@ -9,11 +9,11 @@ from typing import Any
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import push
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
-from symgrad.graph import GRADIENT, SHADOW, Node, mode, next_sequence, upstream
-from symgrad.tensor import Tensor, wrap
-from symgrad.trees import flatten, tree_map
+from symgrad.graph.node import GRADIENT, SHADOW, Node, mode, next_sequence, upstream
+from symgrad.types.trees import flatten, tree_map
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "cut"]
 

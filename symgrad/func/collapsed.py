@@ -16,15 +16,15 @@ from symgrad.autograd.bundles import Output
 from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, levels_of, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.carriers.tape import Tape, Taped, TapingCarrier
+from symgrad.engine.recording import NUMBERS
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.second import second
-from symgrad.graph import Link, Node, board, record
-from symgrad.lift import traced
-from symgrad.op import REGISTRY, Op
-from symgrad.recording import NUMBERS
-from symgrad.saved import read, read_traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import Link, Node, board, record
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.program.tape import Tape, Taped, TapingCarrier
 
 __all__ = ["CollapsedProgram", "collapsed", "is_linear"]
 

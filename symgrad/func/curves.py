@@ -17,15 +17,15 @@ from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.series import SeriesCarrier
+from symgrad.engine.passes import pushforward
+from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import CurveSteps, Walk, steps_of, walked
-from symgrad.graph import Node, board, mode
-from symgrad.lift import traced
-from symgrad.passes import pushforward
-from symgrad.recording import NUMBERS, core
-from symgrad.saved import read, read_traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import Node, board, mode
 
 __all__ = ["Curve", "curve"]
 

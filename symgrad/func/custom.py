@@ -13,7 +13,8 @@ import numpy as np
 
 from symgrad.autograd.bundles import STOP
 from symgrad.carriers.batched import batches
-from symgrad.dtypes import dtype_of
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import (
     Rule,
@@ -31,10 +32,9 @@ from symgrad.func.rules import (
     transposed,
     unwritten,
 )
-from symgrad.graph import GRADIENT, SHADOW, Released, mode, next_sequence
-from symgrad.recording import core
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import Spec, _branches, flatten, names, tree_map
+from symgrad.graph.node import GRADIENT, SHADOW, Released, mode, next_sequence
+from symgrad.types.dtypes import dtype_of
+from symgrad.types.trees import Spec, _branches, flatten, names, tree_map
 
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient"]
 

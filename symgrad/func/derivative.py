@@ -23,14 +23,14 @@ from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
-from symgrad.graph import Node, board, mode
-from symgrad.lift import traced
-from symgrad.passes import pullback_along, pushforward
-from symgrad.saved import read, read_traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import Node, board, mode
 
 __all__ = ["Derivative", "Program", "gradient"]
 

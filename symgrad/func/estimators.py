@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers.batched import Batched, new_level
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.factories.generators import Generator, default_generator
 from symgrad.func.collapsed import collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, scalar
 from symgrad.func.second import products as compressed
 from symgrad.func.second import second
 from symgrad.func.transforms import finished, spread
-from symgrad.graph import record
-from symgrad.lift import traced
-from symgrad.random import Generator, default_generator
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import record
 
 __all__ = ["Eigenvalues", "Estimate", "extreme_eigenvalues", "hessian_diag", "hessian_operator", "hessian_trace"]
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
-from symgrad.graph import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import LEAVES, Spec, flatten, names
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record
+from symgrad.graph.op import Op
+from symgrad.types.trees import LEAVES, Spec, flatten, names
 
 __all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "scalar"]
 

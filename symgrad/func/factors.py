@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.collapsed import is_linear
 from symgrad.func.evaluation import Evaluation, Input, between_nodes, evaluate, scalar
 from symgrad.func.plans import Plans
 from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transforms import jacobian_blocks, pushed
-from symgrad.graph import Node
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import Node
 
 if TYPE_CHECKING:
     from symgrad.func.linear import SymmetricOperator

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import levels_of
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, evaluate, scalar
 from symgrad.func.plans import Plans
 from symgrad.func.second import Program, overseen, products, second
 from symgrad.func.transforms import _tangents, joined, spread, unit_chunks
-from symgrad.tensor import Tensor, wrap
-from symgrad.trees import transpose
+from symgrad.types.trees import transpose
 
 __all__ = ["hessian", "hvp", "vhp"]
 

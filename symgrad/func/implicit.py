@@ -20,13 +20,13 @@ from symgrad.autograd.bundles import Refused
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import push
 from symgrad.carriers.batched import Batched, batch, batches, new_level, unbatch
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import cut
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, closed, gate, inside, recording, rule_op, standing, transposed, unwritten
-from symgrad.graph import TRACKED, mode, next_sequence
-from symgrad.lift import traced
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import flatten, tree_map
+from symgrad.graph.node import TRACKED, mode, next_sequence
+from symgrad.types.trees import flatten, tree_map
 
 __all__ = ["implicit_argmin", "implicit_fixed_point", "implicit_root"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
+from symgrad.engine.tensor import wrap
 from symgrad.func.evaluation import Evaluation, evaluate, named
 from symgrad.func.transforms import jacobian_blocks, pushed
-from symgrad.tensor import wrap
-from symgrad.trees import transpose
+from symgrad.types.trees import transpose
 
 __all__ = ["jacobian"]
 

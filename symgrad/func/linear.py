@@ -14,11 +14,11 @@ from scipy.sparse.linalg import LinearOperator
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import products as compressed
 from symgrad.func.second import second
 from symgrad.func.transforms import pulled, pushed
-from symgrad.tensor import Tensor, wrap
 
 __all__ = ["Factors", "FactoredHessian", "HessianOperator", "Kronecker", "Matrix", "Passes", "Picked", "SymmetricOperator"]
 

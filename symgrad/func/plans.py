@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.forms import form_of, has_form
 from symgrad.func.second import Program, products
-from symgrad.tensor import Tensor
+from symgrad.program.signature import form_of, has_form
 
 __all__ = ["Known", "Plans"]
 

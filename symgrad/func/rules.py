@@ -21,15 +21,15 @@ from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.engine.passes import pushforward
+from symgrad.engine.saved import changed, read_traced
+from symgrad.engine.storage.versions import first_write_after
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.factories.generators import default_generator
 from symgrad.func.evaluation import Input, _repeated, following
-from symgrad.graph import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, record, watch, watched
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.passes import pushforward
-from symgrad.random import default_generator
-from symgrad.saved import changed, read_traced
-from symgrad.tensor import Tensor, wrap
-from symgrad.versions import first_write_after
+from symgrad.graph.node import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, record, watch, watched
+from symgrad.graph.op import Op
 
 __all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
            "restored", "rule_op", "standing", "transposed", "unwritten"]

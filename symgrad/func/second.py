@@ -12,16 +12,16 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.carriers.tape import Tape, TapingCarrier
+from symgrad.engine.hooks import DETOURS
+from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.recording import NUMBERS
+from symgrad.engine.saved import read, read_by, read_traced
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph import Node, board, record
-from symgrad.hooks import DETOURS
-from symgrad.op import REGISTRY
-from symgrad.passes import pullback_along, pushforward
-from symgrad.recording import NUMBERS
-from symgrad.saved import read, read_by, read_traced
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import Node, board, record
+from symgrad.graph.op import REGISTRY
+from symgrad.program.tape import Tape, TapingCarrier
 
 __all__ = ["Program", "overseen", "products", "second", "watched"]
 

@@ -19,11 +19,11 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dependence import DIRECT, dependence, mixed, reduced
 from symgrad.carriers.sets import Dense, Dependence, Inputs, flat, smooth, stretched, union
+from symgrad.engine.tensor import wrap
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
-from symgrad.graph import FREED, Link, Node
-from symgrad.op import REGISTRY, Op
-from symgrad.tensor import wrap
+from symgrad.graph.node import FREED, Link, Node
+from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
@@ -146,7 +146,7 @@ def _median(x: Dependence, index: Any) -> Dependence:
 
 
 READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # whose derivative is shared among equal elements
-KNOWN = ("symgrad.op", "symgrad.ops.", "symgrad.func.evaluation")  # where ops are declared whose forward says what their rules depend on
+KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # where ops are declared whose forward says what their rules depend on
 
 
 _readers: dict[Op, Callable[..., Any] | None] = {}
@@ -368,7 +368,7 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
 
 def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
     """The derivative of the root by the value of every node."""
-    from symgrad.passes import pullback
+    from symgrad.engine.passes import pullback
 
     between = frozenset(_upstream(root, dict.fromkeys(nodes))) | {*nodes}
     found = pullback(numeric, [(root, np.ones(root.value.shape))], keep=between)

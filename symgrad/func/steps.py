@@ -11,17 +11,17 @@ import numpy as np
 from symgrad.autograd.engine import one
 from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
-from symgrad.carriers.tape import Tape, Taped, TapingCarrier, _step, _taped
+from symgrad.engine.hooks import DETOURS
+from symgrad.engine.passes import arguments, call_rule, pullback_along
+from symgrad.engine.recording import NUMBERS
+from symgrad.engine.saved import read
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.forms import form_of
-from symgrad.graph import GRADIENT, TRACKED, Node, board, mode
-from symgrad.hooks import DETOURS
-from symgrad.lift import traced
-from symgrad.op import REGISTRY, Op
-from symgrad.passes import arguments, call_rule, pullback_along
-from symgrad.recording import NUMBERS
-from symgrad.saved import read
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.node import GRADIENT, TRACKED, Node, board, mode
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.program.signature import form_of
+from symgrad.program.tape import Tape, Taped, TapingCarrier, _step, _taped
 
 __all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unwatched", "walked"]
 

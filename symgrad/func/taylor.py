@@ -20,15 +20,15 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series
 from symgrad.carriers.series import SeriesCarrier
+from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.curves import curve
 from symgrad.func.evaluation import Evaluation, evaluate, named
-from symgrad.graph import Link, Node, board
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.recording import NUMBERS, core
-from symgrad.saved import read, read_traced
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import LEAF
+from symgrad.graph.node import Link, Node, board
+from symgrad.graph.op import Op
+from symgrad.types.trees import LEAF
 
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 

@@ -11,15 +11,15 @@ import numpy as np
 from symgrad.autograd.engine import _own, one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
+from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
 from symgrad.func.steps import unwatched
-from symgrad.graph import Link, record
-from symgrad.lift import traced
-from symgrad.passes import pullback_along, pushforward
-from symgrad.saved import read, read_traced
-from symgrad.tensor import Tensor, as_value, wrap
-from symgrad.trees import Spec, flatten, transpose
+from symgrad.graph.node import Link, record
+from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled", "pushed", "spread",
            "unit_chunks", "vjp"]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import batches, levels_of, new_level
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
 from symgrad.func.evaluation import named
-from symgrad.lift import traced
-from symgrad.tensor import Tensor, wrap
-from symgrad.trees import LEAF, NOTHING, Spec, flatten, names
+from symgrad.types.trees import LEAF, NOTHING, Spec, flatten, names
 
 __all__ = ["vmap"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from symgrad.hooks import RemovableHandle
+from symgrad.engine.hooks import RemovableHandle
 from symgrad.nn.watching import Watch
 
 __all__ = ["Called"]

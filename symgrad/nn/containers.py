@@ -7,9 +7,9 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from symgrad.engine.tensor import Tensor
 from symgrad.nn.module import Module
 from symgrad.nn.parameter import Parameter
-from symgrad.tensor import Tensor
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import raw
-from symgrad.lift import traced
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.graph.op import REGISTRY
 from symgrad.nn.likelihood import cross_entropy, nll_loss
 from symgrad.nn.reductions import legacy, reduced, same_size, valid
-from symgrad.op import REGISTRY
-from symgrad.recording import core
-from symgrad.tensor import Tensor
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "l1_loss", "linear", "log_softmax", "logsigmoid", "mse_loss",
            "nll_loss", "relu", "relu_", "sigmoid", "softmax", "softplus", "tanh"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symgrad.creation import empty
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn import init
 from symgrad.nn.module import Module
 from symgrad.nn.parameter import Parameter
-from symgrad.tensor import Tensor
 
 __all__ = ["Flatten", "Identity", "Linear", "LogSigmoid", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Softplus", "Tanh"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
-from symgrad.lift import traced
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.op import REGISTRY
 from symgrad.nn.reductions import legacy, valid
-from symgrad.op import REGISTRY
-from symgrad.recording import core
-from symgrad.tensor import Tensor, wrap
 
 __all__ = ["cross_entropy", "nll_loss"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
 from symgrad.nn.module import Module
 from symgrad.nn.reductions import legacy
-from symgrad.tensor import Tensor
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
 

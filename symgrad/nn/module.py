@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 from symgrad.autograd import no_grad
-from symgrad.creation import tensor
-from symgrad.dtypes import DTYPES
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.methods.predicates import typename
 from symgrad.nn.calling import Called
 from symgrad.nn.parameter import Buffer, Parameter
 from symgrad.nn.state import Stateful
-from symgrad.questions import typename
-from symgrad.tensor import Tensor
+from symgrad.types.dtypes import DTYPES
 
 __all__ = ["Module", "clear"]
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from symgrad.autograd import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
-from symgrad.lift import FUNCTIONS
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS
 from symgrad.nn.module import Module
-from symgrad.tensor import Tensor
 
 __all__ = ["DataParallel", "gather", "scatter"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.creation import empty
-from symgrad.graph import Leaf
-from symgrad.printing import text
-from symgrad.tensor import Tensor, new
+from symgrad.engine.tensor import Tensor, new
+from symgrad.factories.creation import empty
+from symgrad.graph.node import Leaf
+from symgrad.methods.printing import text
 
 __all__ = ["Buffer", "Parameter"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
 
 __all__ = ["legacy", "reduced", "same_size", "valid"]
 

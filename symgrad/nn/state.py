@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from symgrad.autograd import no_grad
+from symgrad.engine.tensor import Tensor
 from symgrad.nn.parameter import Parameter
-from symgrad.tensor import Tensor
 
 __all__ = ["IncompatibleKeys", "Stateful"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from symgrad.autograd import no_grad
-from symgrad.creation import tensor
-from symgrad.lift import FUNCTIONS
-from symgrad.questions import typename
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.factories.creation import tensor
+from symgrad.methods.predicates import typename
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
 

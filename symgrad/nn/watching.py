@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.autograd import Function, is_grad_enabled
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
 
 __all__ = ["Watch"]
 

@@ -1,7 +1,7 @@
 """Arithmetic, powers, comparisons and choices, elementwise with broadcasting."""
 
-from symgrad.domains import BOOLEAN, NONZERO, POSITIVE, REAL
-from symgrad.op import composite, elementwise, linear, primitive
+from symgrad.graph.op import composite, elementwise, linear, primitive
+from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL
 
 
 def _times_alpha(xp, input, other, *, alpha=1):

@@ -2,9 +2,9 @@
 
 import warnings
 
-from symgrad.indices import plain, repeated
-from symgrad.op import composite, linear
+from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis, sizes
+from symgrad.types.indices import plain, repeated
 
 
 def _repeats(xp, input, *repeats):

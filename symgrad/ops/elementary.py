@@ -1,8 +1,8 @@
 """Elementary functions of one or two real variables (DLMF chapter 4), each partial in the form that keeps its digits."""
 
-from symgrad.domains import POSITIVE, REAL, UNIT_OPEN, Domain, Interval
-from symgrad.op import composite, elementwise
+from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import is_complex, real_product
+from symgrad.types.domains import POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))

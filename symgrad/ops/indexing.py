@@ -1,8 +1,8 @@
 """Reading and writing through an index: two linear ops, each the transpose of the other; and the views of slices and diagonals."""
 
-from symgrad.indices import diagonal, plain, windows
-from symgrad.op import composite, linear
+from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis
+from symgrad.types.indices import diagonal, plain, windows
 
 # What an index of integers, slices and None gives is a view, named after the last of them as torch names it.
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",

@@ -1,6 +1,6 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
-from symgrad.op import composite, linear, multilinear, primitive
+from symgrad.graph.op import composite, linear, multilinear, primitive
 
 
 def _matrices(name, *ranks):

@@ -3,10 +3,10 @@
 import math
 import warnings
 
-from symgrad.domains import NONZERO, REAL
-from symgrad.indices import largest
-from symgrad.op import composite, elementwise, linear, multilinear, primitive
+from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.rules import axis
+from symgrad.types.domains import NONZERO, REAL
+from symgrad.types.indices import largest
 
 elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
             lambda xp, y, a, b, c, value: value * c, lambda xp, y, a, b, c, value: value * b, public=False, node_name="Addcmul", integers=True,

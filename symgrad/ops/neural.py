@@ -2,9 +2,9 @@
 
 import math
 
-from symgrad.domains import REAL, Domain, Interval
-from symgrad.op import composite, elementwise, linear, multilinear, primitive
+from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.rules import axes, is_complex
+from symgrad.types.domains import REAL, Domain, Interval
 
 elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, saved=("result",), inverse=lambda xp, y: y,
             special=((0.0,), (-0.0,)),

@@ -1,7 +1,7 @@
 """The parts of complex numbers. Over the real numbers these ops are linear: the transpose of taking parts apart is putting them together."""
 
-from symgrad.domains import COMPLEX, NONZERO
-from symgrad.op import composite, elementwise, linear, primitive
+from symgrad.graph.op import composite, elementwise, linear, primitive
+from symgrad.types.domains import COMPLEX, NONZERO
 
 
 def _complex_only(xp, input):

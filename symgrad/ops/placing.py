@@ -1,8 +1,8 @@
 """Copies with elements replaced, or added to: linear in the input and in what is put in, whose cotangent is read where it was put."""
 
-from symgrad.indices import along, diagonal_positions, inside, integers, masked, plain, slices
-from symgrad.op import composite, linear
+from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis
+from symgrad.types.indices import along, diagonal_positions, inside, integers, masked, plain, slices
 
 EVERY = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of 3 by 2 places that names none of 3 by 4 twice
 TWICE = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)

@@ -2,9 +2,9 @@
 
 import math
 
-from symgrad import return_types
-from symgrad.op import composite, linear, primitive
+from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, count, is_complex, numbered, real_product, spread, unsqueezed
+from symgrad.types import return_types
 
 
 def _axes(xp, input, dim=None, keepdim=False):

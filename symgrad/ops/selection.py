@@ -2,10 +2,10 @@
 
 import math
 
-from symgrad import return_types
-from symgrad.indices import along, first_outside, inside, integers, masked, most_frequent, order, plain, positions, running, single, slices
-from symgrad.op import composite, linear, primitive
+from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axis
+from symgrad.types import return_types
+from symgrad.types.indices import along, first_outside, inside, integers, masked, most_frequent, order, plain, positions, running, single, slices
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 

@@ -2,9 +2,9 @@
 
 import math
 
-from symgrad.devices import IMAGES
-from symgrad.op import composite, linear, primitive
+from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, sizes
+from symgrad.types.devices import IMAGES
 
 
 def _target(name, shape, size):

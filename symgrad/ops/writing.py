@@ -1,7 +1,7 @@
 """What writing in place does to a graph: an old value with a piece of it replaced, and the piece read again."""
 
-from symgrad.geometry import Geometry
-from symgrad.op import linear
+from symgrad.graph.op import linear
+from symgrad.types.strides import Geometry
 
 _diagonal = Geometry((3,), 12, (5,), 0)
 

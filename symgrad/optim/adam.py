@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes import DTYPES, get_default_dtype
+from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer, ways
-from symgrad.tensor import Tensor
+from symgrad.types.dtypes import DTYPES, get_default_dtype
 
 __all__ = ["Adam", "AdamW"]
 

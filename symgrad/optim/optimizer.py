@@ -18,11 +18,11 @@ import numpy as np
 
 from symgrad.autograd import enable_grad
 from symgrad.carriers import numeric
-from symgrad.hooks import RemovableHandle
-from symgrad.lift import traced
-from symgrad.questions import typename
-from symgrad.tensor import Tensor, wrap
-from symgrad.versions import stamp
+from symgrad.engine.hooks import RemovableHandle
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.methods.predicates import typename
 
 __all__ = ["Group", "Optimizer", "ways"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer, ways
-from symgrad.tensor import Tensor
 
 __all__ = ["SGD"]
 

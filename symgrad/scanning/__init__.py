@@ -25,7 +25,7 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
 
     `fn` is a function written with symgrad's, torch's or NumPy's names, or the name of an op; with a formula also one of torch, JAX, HIPS autograd
     or plain floats, or a tuple (function, gradient, Hessian). `domain` is a pair (low, high), a list of pairs, a
-    SymPy set, a `symgrad.domains.Domain`, or a mapping from arguments to these; the op's own, or all real numbers, without it. `points` are as
+    SymPy set, a `symgrad.types.domains.Domain`, or a mapping from arguments to these; the op's own, or all real numbers, without it. `points` are as
     many as are drawn in a region (64, if there is time), `seconds` is the time that the scan may take, `dtype` that of the arguments (float64),
     `progress` True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 

@@ -9,15 +9,15 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.stable import rewritten, suggestions
-from symgrad.checking.accuracy import BOUNDS
-from symgrad.checking.proof import OutOfTime, limited
-from symgrad.domains import Domain
-from symgrad.lift import FUNCTIONS, lift
-from symgrad.op import REGISTRY
-from symgrad.recording import core
-from symgrad.scanning.floats import Floats
+from symgrad.engine.recording import core
+from symgrad.engine.traced import FUNCTIONS, lift
+from symgrad.graph.op import REGISTRY
+from symgrad.proofs.proof import OutOfTime, limited
+from symgrad.reference.accuracy import BOUNDS
+from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import ALL, Better
 from symgrad.scanning.subject import Index, Subject
+from symgrad.types.domains import Domain
 
 __all__ = ["better_forms", "function_of", "with_assumptions"]
 

@@ -16,14 +16,14 @@ from symgrad.autograd.anomaly import set_detect_anomaly
 from symgrad.autograd.causes import RECORDS, Local
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.checking.problem import silence
-from symgrad.graph import Leaf, Link, Node
-from symgrad.passes import replay
-from symgrad.scanning.floats import Floats
+from symgrad.engine.passes import replay
+from symgrad.engine.tensor import wrap
+from symgrad.frameworks.problem import silence
+from symgrad.graph.node import Leaf, Link, Node
+from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Loss, Worst, ulp_text
 from symgrad.scanning.subject import Index, Subject
 from symgrad.scanning.truth import LEVELS
-from symgrad.tensor import wrap
 
 __all__ = ["Blame"]
 
@@ -190,7 +190,7 @@ class Blame:
         """What the node computes from the arguments, where that is short."""
         import sympy
 
-        from symgrad.expressions import expr
+        from symgrad.formulas.expressions import expr
 
         try:
             found = expr(wrap(node.value, node))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.foreign.adapters import adapter_for
-from symgrad.checking.foreign.calling import Call, Parameter
-from symgrad.checking.foreign.frameworks import framework_of
-from symgrad.checking.problem import silence
+from symgrad.frameworks.adapters import adapter_for
+from symgrad.frameworks.calling import Call, Parameter
+from symgrad.frameworks.frameworks import framework_of
+from symgrad.frameworks.problem import silence
 from symgrad.scanning.subject import Index, Subject, indices
 
 __all__ = ["Foreign", "Values"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.accuracy import BOUNDS
-from symgrad.scanning.floats import Floats
+from symgrad.reference.accuracy import BOUNDS
+from symgrad.sampling.floats import Floats
 from symgrad.scanning.regions import bounds
 from symgrad.scanning.report import ALL, AccuracyReport
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.domains import REAL, Domain, Interval
-from symgrad.scanning.floats import Floats
+from symgrad.sampling.floats import Floats
+from symgrad.types.domains import REAL, Domain, Interval
 
 __all__ = ["Region", "as_domain", "bounds", "domains_of", "inside", "ordinary", "regions_beside", "regions_of"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.accuracy import BOUNDS
-from symgrad.checking.rendering import Formula, Line, Table
-from symgrad.checking.report import plain, text
-from symgrad.checking.shown import Shown
+from symgrad.reference.accuracy import BOUNDS
+from symgrad.reports.rendering import Formula, Line, Table
+from symgrad.reports.report import plain, text
+from symgrad.reports.shown import Shown
 from symgrad.reports.verdicts import Verdict
 
 __all__ = ["ALL", "AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]

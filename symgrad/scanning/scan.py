@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checking.foreign import is_foreign
-from symgrad.checking.progress import progress_bar
-from symgrad.domains import Domain
-from symgrad.dtypes import DType
-from symgrad.expressions import expr
-from symgrad.expressions import formula as formula_of
-from symgrad.graph import upstream
+from symgrad.checks.cross import is_foreign
+from symgrad.formulas.expressions import expr
+from symgrad.formulas.expressions import formula as formula_of
+from symgrad.graph.node import upstream
+from symgrad.reports.progress import progress_bar
+from symgrad.sampling.floats import Floats
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
-from symgrad.scanning.floats import Floats
 from symgrad.scanning.outside import Foreign, Values
 from symgrad.scanning.regions import domains_of, ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import Index, Subject
 from symgrad.scanning.truth import ByFormula, Exact
+from symgrad.types.domains import Domain
+from symgrad.types.dtypes import DType
 
 __all__ = ["scanned"]
 
@@ -150,7 +150,7 @@ def _truth(subject: Subject, formula: Any) -> tuple[Exact, str]:
     if formula is None:
         return subject, "the same rules"
     if isinstance(formula, str):
-        from symgrad.parsing import parse
+        from symgrad.formulas.parsing import parse
 
         read = parse(formula)
         unknown = [name for name in read.names if name not in subject.names]

@@ -9,13 +9,13 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.checking.accuracy import label
-from symgrad.domains import Domain
-from symgrad.scanning.floats import Floats
+from symgrad.reference.accuracy import label
+from symgrad.sampling.floats import Floats
 from symgrad.scanning.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
 from symgrad.scanning.truth import LEVELS, Exact, Truth, condition
+from symgrad.types.domains import Domain
 
 __all__ = ["Scanner"]
 

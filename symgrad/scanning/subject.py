@@ -11,15 +11,15 @@ import numpy as np
 from symgrad.autograd import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.checking.exact import shifted
-from symgrad.checking.problem import silence
-from symgrad.checking.recorder import Recorder
-from symgrad.creation import tensor
-from symgrad.domains import REAL, Domain
-from symgrad.graph import Leaf, Link, mode, upstream
-from symgrad.op import REGISTRY, Op
-from symgrad.recording import core
-from symgrad.tensor import Tensor
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.frameworks.problem import silence
+from symgrad.graph.node import Leaf, Link, mode, upstream
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.reference.exact import shifted
+from symgrad.reference.recorder import Recorder
+from symgrad.types.domains import REAL, Domain
 
 __all__ = ["Index", "Recording", "Subject", "Unsuitable", "indices"]
 
@@ -149,7 +149,7 @@ class Subject:
 
     def _of_op(self, op: Op) -> None:
         if op.kind == "composite" and op.arity == 1 and op.public:
-            from symgrad.lift import FUNCTIONS, lift
+            from symgrad.engine.traced import FUNCTIONS, lift
 
             self.function = FUNCTIONS.get(op.name) or lift(op)
         elif op.kind == "elementwise" and op.arity:

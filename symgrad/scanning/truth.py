@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import mpmath
 import numpy as np
 
-from symgrad.scanning.floats import Floats
+from symgrad.sampling.floats import Floats
 from symgrad.scanning.subject import Index, indices
 
 __all__ = ["LEVELS", "ByFormula", "Exact", "Truth", "condition"]

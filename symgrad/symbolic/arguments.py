@@ -9,10 +9,10 @@ from typing import Any
 
 import sympy
 
-from symgrad.creation import tensor
-from symgrad.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
-from symgrad.expressions import expr as expression
-from symgrad.parsing import parse
+from symgrad.factories.creation import tensor
+from symgrad.formulas.expressions import expr as expression
+from symgrad.formulas.parsing import parse
+from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
 
 __all__ = ["domains_of", "read_formula"]
 
@@ -110,4 +110,4 @@ def _domain(name: str, given: Any) -> Domain:
         found = tuple(Interval(float(p.start), float(p.end), bool(p.left_open), bool(p.right_open)) for p in parts)
         if all(i.low < i.high and not math.isnan(i.low) for i in found):
             return Domain(str(given), found)
-    raise TypeError(f"{name}: a domain is a symgrad.domains.Domain, a SymPy interval or a pair (low, high), not {given!r}")
+    raise TypeError(f"{name}: a domain is a symgrad.types.domains.Domain, a SymPy interval or a pair (low, high), not {given!r}")

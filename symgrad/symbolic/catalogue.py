@@ -19,8 +19,8 @@ from sympy.logic.boolalg import Boolean
 from symgrad.algebra import stable_heads
 from symgrad.algebra.stable import rewritten_to_differentiate
 from symgrad.carriers import symbolic
-from symgrad.extending import BUILT_IN
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.methods.extending import BUILT_IN
 
 __all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
 

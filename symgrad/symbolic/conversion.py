@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad import expressions  # noqa: F401  gives Tensors their formulas
-from symgrad.creation import as_tensor, tensor
-from symgrad.dtypes import dtype_of, get_default_dtype
-from symgrad.expressions import Reads
-from symgrad.graph import NAMED, Leaf
-from symgrad.lift import traced
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.factories.creation import as_tensor, tensor
+from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
+from symgrad.formulas.expressions import Reads
+from symgrad.graph.node import NAMED, Leaf
 from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
 from symgrad.symbolic.parameters import formulas_of, parameters_of
 from symgrad.symbolic.programs import Program, Step, Writer, places
-from symgrad.tensor import Tensor
+from symgrad.types.dtypes import dtype_of, get_default_dtype
 
 __all__ = ["Formula", "from_sympy", "number_of"]
 

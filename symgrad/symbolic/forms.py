@@ -21,9 +21,9 @@ from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_heads import larger, smaller, step, whole
 from symgrad.algebra.stable_numbers import context, truth, value
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
-from symgrad.domains import Domain
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.support import Patch, horner
+from symgrad.types.domains import Domain
 
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
 

@@ -28,15 +28,15 @@ from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dual import Dual, _pushed
 from symgrad.carriers.series import Series
-from symgrad.carriers.tape import Taped
-from symgrad.checking.recorder import Box
-from symgrad.domains import REAL, Domain, Interval
-from symgrad.op import Op, _elementwise_jvp, _elementwise_vjp
-from symgrad.recording import core
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.op import Op, _elementwise_jvp, _elementwise_vjp
+from symgrad.program.tape import Taped
+from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, derived
 from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.reading import walked
-from symgrad.tensor import Tensor
+from symgrad.types.domains import REAL, Domain, Interval
 
 __all__ = ["Formula", "Order", "argument_names", "ratio_code", "recorded", "signed"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad import creation
-from symgrad.expressions import Reads, hold
-from symgrad.making import finished
+from symgrad.engine.tensor import Tensor, as_value
+from symgrad.factories import creation
+from symgrad.factories.factory import finished
+from symgrad.formulas.expressions import Reads, hold
 from symgrad.symbolic.conversion import Formula, number_of
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, owner_of, parameters_of, sanitised
-from symgrad.tensor import Tensor, as_value
 
 __all__ = ["tensor_of"]
 

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from symgrad import extending
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.stable_heads import elementary
 from symgrad.algebra.stable_numbers import Unknown
-from symgrad.checking.proving import Proof, prove
-from symgrad.domains import Domain
-from symgrad.op import Op
+from symgrad.graph.op import Op
+from symgrad.methods import extending
+from symgrad.proofs.prove import Proof, prove
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
 from symgrad.symbolic.arguments import domains_of, read_formula
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import Formula, Order, argument_names, recorded, signed
+from symgrad.types.domains import Domain
 
 __all__ = ["FormulaOp", "Report", "op_from_sympy"]
 
@@ -155,7 +155,7 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         name: an identifier that no other op has.
         expr: a SymPy expression; a Python function of SymPy symbols; or text such as "x/(1 + abs(x))", which is parsed and never executed.
         arguments: the symbols, or their names, in the order of the arguments; by default sorted by name.
-        domain: the domain of the arguments: a `symgrad.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
+        domain: the domain of the arguments: a `symgrad.types.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
             one for each. Without it, the assumptions of the symbols.
         doc: one sentence about the op.
         check: whether to prove that the code computes the formula, and to refuse the op otherwise.

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad import parsing
 from symgrad.autograd import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
-from symgrad.checking import examples_of
-from symgrad.checking.problem import silence
-from symgrad.creation import tensor
-from symgrad.domains import Domain
-from symgrad.expressions import formula, names
-from symgrad.graph import mode
-from symgrad.lift import traced
+from symgrad.checks import examples_of
+from symgrad.engine.tensor import Tensor, as_value
+from symgrad.engine.traced import traced
+from symgrad.factories.creation import tensor
+from symgrad.formulas import parsing
+from symgrad.formulas.expressions import formula, names
+from symgrad.frameworks.problem import silence
+from symgrad.graph.node import mode
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
-from symgrad.tensor import Tensor, as_value
-from symgrad.trees import Spec, flatten
+from symgrad.types.domains import Domain
+from symgrad.types.trees import Spec, flatten
 
 __all__ = ["Trace", "to_sympy", "trace"]
 
@@ -263,7 +263,7 @@ def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
     or `4` for arrays, whose elements are named x_0_0, x_0_1 and so on; a dict of shapes for a dict. `at` gives the values for the call
     (by name or in order; their shapes are then known), `domain` bounds for them by name: pairs of numbers, SymPy sets or domains. Arguments
     with a default that is no float keep it. If the function branches, as in `if x > 0`, the formula is a Piecewise with the conditions
-    that held. A Tensor gives its own formula; text is parsed by `symgrad.parsing` and never evaluated.
+    that held. A Tensor gives its own formula; text is parsed by `symgrad.formulas.parsing` and never evaluated.
 
     Raises ValueError for a function without a single formula (it is random, keeps a state or computes with `float(x)`), TypeError for arguments it
     does not take, ParseError for text that is no formula, and what the function raises.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from symgrad.domains import COMPLEX
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
@@ -14,6 +13,7 @@ from symgrad.testing.profiles import Profile
 from symgrad.testing.truths import ElementTruth, Truth
 from symgrad.testing.truths_arrays import ArrayTruth
 from symgrad.testing.truths_reading import reader_of
+from symgrad.types.domains import COMPLEX
 
 __all__ = ["Attack"]
 

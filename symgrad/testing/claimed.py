@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.foreign.domains import SIMPLE, domains_of, simple_number
-from symgrad.domains import BOOLEAN, COMPLEX, REAL, Domain
+from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.examples import ORDINARY
 from symgrad.testing.failure import NotApplicable, kind, raised_at, shown
@@ -20,6 +19,7 @@ from symgrad.testing.subjects import Subject, subject_of
 from symgrad.testing.subjects.base import is_active
 from symgrad.testing.subjects.naming import argument_names
 from symgrad.testing.tolerances import allowed
+from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain
 
 __all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
 from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_cuts
@@ -27,6 +26,7 @@ from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_table import table
 from symgrad.testing.strategies.tangents import readable
 from symgrad.testing.subjects.base import is_active
+from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 
 __all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "strategy_of"]
 

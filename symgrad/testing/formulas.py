@@ -9,8 +9,8 @@ from typing import Any
 
 import sympy
 
-from symgrad.checking.foreign.reading import names_of
-from symgrad.parsing import parse
+from symgrad.checks.cross_reading import names_of
+from symgrad.formulas.parsing import parse
 
 __all__ = ["is_function", "is_scalar", "names_in", "plain_text"]
 

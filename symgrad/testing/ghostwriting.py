@@ -13,14 +13,14 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import symbolic
-from symgrad.checking.foreign.domains import NAMED, domain_of, domains_of, parse_domains, written
-from symgrad.checking.foreign.frameworks import framework_of
-from symgrad.domains import Domain
-from symgrad.op import Op
-from symgrad.parsing import ParseError, parse
+from symgrad.formulas.parsing import ParseError, parse
+from symgrad.frameworks.frameworks import framework_of
+from symgrad.graph.op import Op
+from symgrad.sampling.domain_reader import NAMED, domain_of, domains_of, parse_domains, written
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.plugin_modules import NotThere, module_named, split, thing_named
+from symgrad.testing.plugin.modules import NotThere, module_named, split, thing_named
+from symgrad.types.domains import Domain
 
 __all__ = ["ghostwrite", "write"]
 

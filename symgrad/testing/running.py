@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from symgrad.checking.progress import progress_bar
+from symgrad.reports.progress import progress_bar
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.failure import CheckFailure, OpReport

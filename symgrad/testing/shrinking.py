@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.algebra.limits import OutOfTime, limited
-from symgrad.domains import Domain
 from symgrad.testing.attack import Attack
 from symgrad.testing.attempt import Check, attempt
 from symgrad.testing.drawing import outside, quiet
@@ -19,6 +18,7 @@ from symgrad.testing.failure import Failure, NotApplicable, Wrong
 from symgrad.testing.snippets import pytest_command, snippet
 from symgrad.testing.subjects.base import is_active
 from symgrad.testing.truths_symbolic import difference
+from symgrad.types.domains import Domain
 
 __all__ = ["simplest"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
-from symgrad.dtypes import get_default_dtype, set_default_dtype
+from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["silence"]
 

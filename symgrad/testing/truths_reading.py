@@ -17,13 +17,13 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
-from symgrad.checking.foreign.reading import expressions_of
-from symgrad.checking.heads import Undefined, evaluator
-from symgrad.checking.recorder import Box, Recorder
-from symgrad.creation import tensor
-from symgrad.graph import mode
-from symgrad.parsing import OPERATIONS, _functions, parse
-from symgrad.tensor import Tensor
+from symgrad.checks.cross_reading import expressions_of
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.formulas.parsing import OPERATIONS, _functions, parse
+from symgrad.graph.node import mode
+from symgrad.reference.heads import Undefined, evaluator
+from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.formulas import is_function, plain_text
 

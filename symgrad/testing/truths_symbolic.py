@@ -9,10 +9,10 @@ import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import symbolic
-from symgrad.checking.foreign.reading import parsed
-from symgrad.checking.heads import derivative
-from symgrad.checking.proof import size_of
-from symgrad.checking.recorder import Box, Recorder
+from symgrad.checks.cross_reading import parsed
+from symgrad.proofs.proof import size_of
+from symgrad.reference.heads import derivative
+from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
 from symgrad.testing.formulas import is_function, plain_text
@@ -67,7 +67,7 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     Order 0 compares the forward rule with a claimed formula; the others start from the partial derivatives of the op.
 
     >>> from symgrad.testing.attack import Attack
-    >>> from symgrad.op import REGISTRY
+    >>> from symgrad.graph.op import REGISTRY
     >>> difference(Attack(REGISTRY["sin"], formula="sin(input)*2"), Wrong("", order=1, wrt=(0,)))
     -cos(input)
     """

@@ -10,9 +10,9 @@ from claims import attack_on
 
 import symgrad
 from symgrad.carriers import symbolic
-from symgrad.checking.proving_cases import Case, cases
-from symgrad.checking.recorder import Recorder
-from symgrad.op import Op
+from symgrad.graph.op import Op
+from symgrad.proofs.cases import Case, cases
+from symgrad.reference.recorder import Recorder
 
 from .mutant import Mutant
 

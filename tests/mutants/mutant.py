@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from claims import CASES
 
-from symgrad.op import Op
+from symgrad.graph.op import Op
 
 __all__ = ["Mutant", "differentiable_ops", "mutated"]
 

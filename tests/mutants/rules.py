@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.graph import node_class
-from symgrad.lift import traced
-from symgrad.op import Op
-from symgrad.recording import FACTORS
-from symgrad.tensor import Tensor
+from symgrad.engine.recording import FACTORS
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.graph.node import node_class
+from symgrad.graph.op import Op
 
 from .mutant import Mutant, mutated
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import symgrad.ops
-from symgrad.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op
 
 from .mutant import Mutant, differentiable_ops, mutated
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import symgrad
-from symgrad.checking.foreign import cross_check
-from symgrad.checking.foreign.frameworks import framework_of
+from symgrad.checks.cross import cross_check
+from symgrad.frameworks.frameworks import framework_of
 
 SIGMOID, LOGSIGMOID = "1/(1 + exp(-x))", "-log(1 + exp(-x))"
 

@@ -27,7 +27,7 @@ if importlib.util.find_spec("matplotlib"):
         assert "digits are lost" in figure.axes[0].get_title(loc="left")
 
     def test_the_axis_keeps_the_order_of_the_floats(report):
-        from symgrad.scanning.floats import Floats
+        from symgrad.sampling.floats import Floats
         from symgrad.scanning.plotting import _Axis
 
         axis = _Axis(Floats("float64"))

@@ -9,9 +9,9 @@ import numpy as np
 
 import symgrad
 from symgrad import tensor
-from symgrad.lift import core
-from symgrad.op import REGISTRY
-from symgrad.symbolic.sources import to_c
+from symgrad.codegen.sources import to_c
+from symgrad.engine.traced import core
+from symgrad.graph.op import REGISTRY
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -11,9 +11,9 @@ import torch
 
 import symgrad
 from symgrad import func, tensor
-from symgrad.lift import core
-from symgrad.op import REGISTRY
-from symgrad.symbolic.sources import to_jax, to_torch
+from symgrad.codegen.sources import to_jax, to_torch
+from symgrad.engine.traced import core
+from symgrad.graph.op import REGISTRY
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import symgrad
-from symgrad import extending
 from symgrad.autograd import Function
-from symgrad.op import Op
+from symgrad.graph.op import Op
+from symgrad.methods import extending
 
 __all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "one_where", "right", "rules_of", "stopped", "unregistered", "wrong"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.extending import BUILT_IN
-from symgrad.lift import FUNCTIONS, traced
+from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import same_bits

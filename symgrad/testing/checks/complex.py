@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from symgrad.domains import COMPLEX
-from symgrad.extending import BUILT_IN
+from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
 from symgrad.testing.checks.comparing import Sides, agree, wide
@@ -15,6 +14,7 @@ from symgrad.testing.checks.consistency import joined, per_element, product
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, is_active
+from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.checking.foreign.drawing import room_in
+from symgrad.sampling.drawing import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
 from symgrad.testing.examples import Example

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.checking.proving import prove
+from symgrad.proofs.prove import prove
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare

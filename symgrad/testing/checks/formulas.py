@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.creation import tensor
+from symgrad.factories.creation import tensor
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.examples import Example

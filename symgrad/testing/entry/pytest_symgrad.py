@@ -35,7 +35,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """List the checks, if the option is given."""
     if not config.getoption("symgrad_list"):
         return None
-    from symgrad.testing.plugin import listed
+    from symgrad.testing.plugin.plugin import listed
 
     print(listed())
     return 0
@@ -103,7 +103,7 @@ def _plugin(config: pytest.Config) -> Any:
     """The plugin, made when it is first needed."""
     found = config.pluginmanager.get_plugin("symgrad-plugin")
     if found is None:
-        from symgrad.testing.plugin import Plugin
+        from symgrad.testing.plugin.plugin import Plugin
 
         found = Plugin(config)
         config.pluginmanager.register(found, "symgrad-plugin")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.domains import BOOLEAN, REAL, Domain
-from symgrad.dtypes import numpy_dtype
 from symgrad.testing.strategies.needed import domain_read, hypothesis_needed, shape_read
 from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
 from symgrad.testing.strategies.numbers_table import PAGE, PAGES, table
+from symgrad.types.domains import BOOLEAN, REAL, Domain
+from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["ARRANGEMENTS", "arranged", "arrays", "coded", "tied_arrays"]
 

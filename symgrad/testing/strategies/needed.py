@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from symgrad.checking.foreign.domains import domain_of
-from symgrad.domains import Domain
+from symgrad.sampling.domain_reader import domain_of
+from symgrad.types.domains import Domain
 
 __all__ = ["domain_read", "hypothesis_needed", "shape_read"]
 

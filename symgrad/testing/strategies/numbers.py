@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.domains import REAL, Domain
 from symgrad.testing.strategies.needed import domain_read, hypothesis_needed
 from symgrad.testing.strategies.numbers_floats import Grid, grid_of, is_complex
 from symgrad.testing.strategies.numbers_table import PAGE, PAGES, edge_numbers, parts_of, table
+from symgrad.types.domains import REAL, Domain
 
 __all__ = ["edges", "numbers"]
 

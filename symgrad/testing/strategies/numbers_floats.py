@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from symgrad.domains import Domain, Interval
-from symgrad.dtypes import numpy_dtype
+from symgrad.types.domains import Domain, Interval
+from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["Grid", "grid_of", "is_complex"]
 

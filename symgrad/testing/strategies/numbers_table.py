@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from symgrad.domains import Domain, Interval
 from symgrad.testing.strategies.numbers_floats import Grid, grid_of
+from symgrad.types.domains import Domain, Interval
 
 __all__ = ["PAGES", "PAGE", "edge_numbers", "parts_of", "simple_numbers", "table", "within"]
 
@@ -112,7 +112,7 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     the first quarter: clearing bits of an index, as hypothesis does to simplify, leads to a simpler number nearby. The last quarter are
     numbers of every size and every distance from an end, and the edges that do not fit into the first. The array is float64 and read-only.
 
-    >>> from symgrad.domains import POSITIVE
+    >>> from symgrad.types.domains import POSITIVE
     >>> table(POSITIVE)[7, :4].tolist(), bool(np.all(table(POSITIVE) > 0))
     ([1.0, 2.0, 3.0, 4.0], True)
     """

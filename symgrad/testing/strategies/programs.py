@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.checking.kinks_switches import switches
-from symgrad.creation import tensor
-from symgrad.domains import REAL
-from symgrad.op import REGISTRY, Op
-from symgrad.recording import core
-from symgrad.tensor import Tensor
+from symgrad.diagnose.kinks.switches import switches
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_ops, fits, guard_for, op_named, parameters
+from symgrad.types.domains import REAL
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

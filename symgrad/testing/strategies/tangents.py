@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes import numpy_dtype
 from symgrad.testing.strategies.needed import hypothesis_needed, shape_read
+from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["READABLE", "readable", "tangents"]
 

@@ -19,13 +19,13 @@ def subject_of(op: Any, claims: Claims) -> Subject:
 
     Raises TypeError for what cannot be called, ImportError where the framework is not installed.
     """
-    from symgrad.checking.foreign.frameworks import framework_of, named_framework
-    from symgrad.op import REGISTRY, Op
+    from symgrad.frameworks.frameworks import framework_of, named_framework
+    from symgrad.graph.op import REGISTRY, Op
 
     if isinstance(op, tuple) and len(op) == 2 and all(map(callable, op)):
         op, claims = op[0], claims.but(gradient=op[1])
     if isinstance(op, Op) and op.kind == "composite":
-        from symgrad.lift import FUNCTIONS
+        from symgrad.engine.traced import FUNCTIONS
 
         op = FUNCTIONS.get(op.name, op)  # a composite op has no rules of its own
     if isinstance(op, Op):

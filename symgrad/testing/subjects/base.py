@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.op import Op
+from symgrad.graph.op import Op
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd import grad
-from symgrad.creation import tensor
-from symgrad.extending import BUILT_IN
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.factories.creation import tensor
 from symgrad.func import jvp, vmap
-from symgrad.op import REGISTRY, Op
-from symgrad.recording import core
-from symgrad.tensor import Tensor, wrap
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active, real_unless_claimed
@@ -140,7 +140,7 @@ class OpSubject(SymgradSubject):
     def import_path(self) -> tuple[str, str] | None:
         """A built-in op is found in the registry by name, a user's op in the module that declares it."""
         if self.op.name in BUILT_IN:
-            return ("symgrad.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
+            return ("symgrad.graph.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
         places = [(module, name) for module, loaded in list(sys.modules.items()) if module != "__main__" and isinstance(loaded, ModuleType)
                   for name, thing in list(vars(loaded).items())
                   if type(thing).__name__ in ("function", "FormulaOp") and getattr(thing, "op", None) is self.op]

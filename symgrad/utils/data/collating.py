@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.creation import as_tensor, tensor
-from symgrad.dtypes import DTYPES
-from symgrad.lift import FUNCTIONS
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.factories.creation import as_tensor, tensor
+from symgrad.types.dtypes import DTYPES
 
 __all__ = ["default_collate", "default_convert"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from symgrad.creation import as_tensor
-from symgrad.random import Generator, multinomial, randint, randperm
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import as_tensor
+from symgrad.factories.generators import Generator, multinomial, randint, randperm
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.dtypes import dtype_of
-from symgrad.graph import Leaf
+from symgrad.graph.node import Leaf
+from symgrad.types.dtypes import dtype_of
 from symgrad.utils.tensorboard.protocol import protocol
 from symgrad.utils.tensorboard.tracing import CONSTANT, Vertex
 

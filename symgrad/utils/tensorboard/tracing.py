@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph import NAMED, TRACKED, Leaf, Node, make_node, mode, next_sequence, watch
+from symgrad.engine.storage.versions import Write, _known, first_write_after
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.node import NAMED, TRACKED, Leaf, Node, make_node, mode, next_sequence, watch
+from symgrad.graph.op import REGISTRY, Op
 from symgrad.nn.module import Module
 from symgrad.nn.parallel import DataParallel
-from symgrad.op import REGISTRY, Op
-from symgrad.tensor import Tensor
-from symgrad.versions import Write, _known, first_write_after
 
 __all__ = ["Vertex", "trace"]
 

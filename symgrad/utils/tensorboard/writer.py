@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from symgrad.tensor import Tensor
+from symgrad.engine.tensor import Tensor
 from symgrad.utils.tensorboard.protocol import protocol
 
 __all__ = ["SummaryWriter"]

@@ -1,0 +1,147 @@
+"""`check`: is this derivative right? Three ways to the same numbers, a verdict, and a counterexample where it is wrong."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from symgrad.checks.cross import CrossReport
+    from symgrad.reports.report import Counterexample, Points, Report
+
+__all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "example", "examples_of"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_LATER = {"CrossReport": "checks.cross", "Counterexample": "reports.report", "Points": "reports.report", "Report": "reports.report"}  # imported when they are first asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"symgrad.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'symgrad.checks' has no attribute {name!r}")
+
+
+def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
+    """Say, as a decorator, with which inputs `check` and the command line should check a function.
+
+    Raises TypeError for inputs that the function does not take.
+
+    >>> import symgrad
+    >>> @symgrad.example(x=1.0, y=[1.0, 2.0])
+    ... def energy(x, y):
+    ...     return (x * y).sum()
+    >>> symgrad.check(energy).verdict
+    'proved'
+    """
+    def mark(function: F) -> F:
+        import inspect
+
+        try:
+            bound = inspect.signature(function).bind(*inputs, **named)
+        except TypeError as error:
+            raise TypeError(f"example: {getattr(function, '__name__', function)}{inspect.signature(function)}: {error}") from None
+        function.symgrad_example = {**_flattened(bound)}  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _flattened(bound: Any) -> dict[str, Any]:
+    """Bound arguments by name; those of *args cannot be named, so they are refused."""
+    out: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind in (kind.VAR_POSITIONAL, kind.POSITIONAL_ONLY):
+            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters have no names to keep; pass them to check")
+        out.update(value if kind is kind.VAR_KEYWORD else {name: value})
+    return out
+
+
+def examples_of(function: Any) -> dict[str, Any] | None:
+    """The inputs a function carries by `@symgrad.example`, None if it carries none."""
+    return getattr(function, "symgrad_example", None)
+
+
+def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,
+          seed: int = 0, progress: Any = None, rigorous: bool = False, formula: Any = None, domain: Any = None, framework: str | None = None,
+          returns: str | None = None, ulp: float = 1000.0) -> Any:
+    """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
+
+    The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
+    up to `order` (1, 2 or 3) are computed three ways: by the library's pullback in floats; by the same rules in the precise carrier;
+    and by `sympy.diff`, of each step of the computation joined by the chain rule and, where it is short, of the whole formula. They are
+    compared at the inputs, at special points, and at `points` random ones (20; at least four, if the time of `seconds` is over), drawn with `seed`.
+
+    Floats, lists of numbers and float arrays are differentiated by, and ints too unless the parameter is annotated `int` or has an int
+    for its default; `wrt` limits that to some names. A result that is an array is weighted by 1, 2, 3, ... and summed.
+
+    The report's `verdict` is "proved" (the formulas differ by a literal 0, and numbers agree), "verified" (numbers agree to fifty digits),
+    "refuted" (with a simple counterexample) or "not checkable" (with the reason). `progress` is True for a bar on
+    standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
+
+    With `rigorous` the value and the derivatives at the given point are also computed in ball arithmetic, by the extra symgrad[rigorous]:
+    the report's `enclosures` are intervals that are certain to hold the true numbers.
+
+    **Functions of other systems.** With a `formula`, and for functions of torch (a `torch.autograd.Function` too), JAX and HIPS autograd, and tuples
+    (function, gradient) or (function, gradient, Hessian) of NumPy functions, what the function gives is compared with the truth in units in the
+    last place (ULP), order by order, and the report is a `CrossReport`. The `formula` is text (parsed, never run), a SymPy expression
+    or a symgrad function; its names are those of the function's arguments, x[0] being an element; a formula that names arrays is meant element by
+    element. Without one, the function is its own formula where symgrad can run it; otherwise each order is compared with finite differences
+    of the order below. Inputs may be left out; given ones say the shapes and dtypes.
+
+    It is called at special points and at `points` (100) random ones inside `domain`, which hypothesis draws: a mapping from names, or one for
+    all, to a pair (low, high), a `Domain`, a SymPy set, a name such as "positive", or text such as "-1..1" or "{-1, 1}". Where it has no end
+    it is looked at up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is found out where it is not given; a function
+    that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than `ulp` units in the last place
+    times the condition number of the truth there, that is not finite where the truth is, or that raises where the formula has a value.
+
+    Raises ValueError for another order, TypeError for inputs the function does not take, ImportError for `rigorous` without python-flint, and
+    what the function raises at its inputs. Of a function of another system: TypeError and ValueError for a domain without points, a
+    formula that names what is no argument or has another shape; ParseError for text that is no formula; ImportError where the
+    system or hypothesis is not installed.
+
+    >>> import symgrad
+    >>> report = symgrad.check(lambda x, y: (x * y).sin(), 1.0, 2.0)
+    >>> report.verdict, report.formula, round(report.gradient["x"], 6)
+    ('proved', sin(x*y), -0.832294)
+    >>> import numpy as np
+    >>> pair = lambda x: np.tanh(x), lambda x: 1 - np.tanh(x) ** 2
+    >>> report = symgrad.check(pair, formula="tanh(x)", order=1, domain={"x": (-30, 30)}, points=20)
+    >>> report.verdict, report.counterexample.where, report.agreements[1].hint.split(":")[1]
+    ('refuted', 'df/dx', ' all of 16')
+    """
+    from symgrad.checks.cross import cross_check, is_foreign
+
+    given = inputs or examples_of(function) or ()
+    if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
+        return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous)
+    _order(order)
+    if rigorous:
+        raise ValueError("check: rigorous is for functions of symgrad without formula=, domain= and framework=")
+    return cross_check(function, given, formula=formula, order=order, domain=domain, framework=framework, returns=returns, wrt=wrt, points=points,
+                       ulp=ulp, seconds=seconds, seed=seed, progress=progress)
+
+
+def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
+                points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False) -> Report:
+    """`check` of a symgrad function with its inputs as a sequence, or by name as a mapping."""
+    _order(order)
+    from symgrad.checks.checker import Checker
+    from symgrad.frameworks.problem import NotCheckable, Problem
+    from symgrad.reports.progress import progress_bar
+    from symgrad.reports.report import Report
+    from symgrad.reports.verdicts import NOT_CHECKABLE
+
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        problem = Problem(function, inputs, wrt)
+    except NotCheckable as error:
+        return Report(name, NOT_CHECKABLE, str(error), order)
+    with progress_bar(progress, name) as tell:
+        return Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous).run()
+
+
+def _order(order: Any) -> None:
+    if type(order) is not int or order not in (1, 2, 3):
+        raise ValueError(f"check: order must be 1, 2 or 3, not {order!r}")

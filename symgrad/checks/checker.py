@@ -1,0 +1,281 @@
+"""The check itself: three ways to the same derivatives, at the given point and many others, and what follows from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+
+from symgrad.autograd.bundles import Refused
+from symgrad.autograd.modes import enable_grad
+from symgrad.checks.suspect import suspect
+from symgrad.diagnose.kinks.kink import note
+from symgrad.frameworks.problem import NotCheckable, Problem, Run, silence
+from symgrad.proofs import formulas
+from symgrad.reference.accuracy import Accuracy, label, measured, worse
+from symgrad.reference.exact import FULL, Entry, Exact, agreement
+from symgrad.reference.heads import Undecided, Undefined
+from symgrad.reference.rigorous import carrier, enclosures
+from symgrad.reference.template import NoFormula
+from symgrad.reports.report import Counterexample, Report
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points
+from symgrad.sampling.shrink import shrunk
+
+__all__ = ["Checker"]
+
+HESSIAN, THIRD = 64, 6  # up to this many inputs all second, and all third, derivatives are taken at the given point
+PROOF = 3.0  # seconds for a proof
+FEWEST = 4  # random points that are compared even when the time is over
+Progress = Callable[[str, int, int], None]
+
+
+class Checker:
+    """One check of a problem; `report()` does the work. `progress(what, done, total)` is told how far it is."""
+
+    def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
+                 rigorous: bool = False):
+        self.problem, self.order, self.wanted, self.progress = problem, order, points, progress
+        self.end = time.monotonic() + seconds
+        self.start = time.monotonic()
+        self.seconds = seconds
+        self.rng = np.random.default_rng(seed)
+        self.names = problem.names
+        self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
+        self.errors: dict[int, Accuracy] = {}
+        self.refuted: tuple[Point, Entry] | None = None
+        self.compared: list[np.ndarray] = []
+        self.rigorous = rigorous
+        if rigorous:
+            carrier()  # whether it can be had is known before the work begins
+
+    def run(self) -> Report:
+        """The report. What the function itself raises at the given point is raised; all other trouble is an answer."""
+        report = self.report
+        try:
+            with enable_grad():
+                self._check()
+        except (NotCheckable, NoFormula, Refused) as error:
+            report.verdict, report.reason = NOT_CHECKABLE, str(error)
+        report.errors = [self.errors[order] for order in sorted(self.errors)]
+        report.notes += [f"the library loses accuracy at order {e.order}: {_lost(e)}" for e in report.errors if not e.within]
+        report.seconds = time.monotonic() - self.start
+        return report
+
+    def _check(self) -> None:
+        report, problem = self.report, self.problem
+        self.progress("recording the function", 0, 1)
+        base = problem.run(problem.point, named=True)
+        report.value, report.shape = float(base.result.value), base.shape
+        with silence():
+            again = problem.run(problem.point)
+        if not np.array_equal(base.result.value, again.result.value, equal_nan=True):
+            raise NotCheckable(f"two calls with the same inputs gave {float(base.result.value)} and {float(again.result.value)}: the function is "
+                               f"random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
+        self._library(base)
+        formulas.show(report, base, self.order)
+        if not np.isfinite(base.result.value):
+            raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
+        found = note(base)
+        if found is not None:
+            report.notes.append(found)
+        self.progress("comparing the given point", 0, 1)
+        self._compare(problem.point, base, given=True)
+        if self.rigorous:
+            self.progress("enclosing the given point", 0, 1)
+            self._enclose(base)
+        self._sample(base)
+        self._conclude(base)
+
+    def _library(self, base: Run) -> None:
+        """What the library's pullback gives at the point."""
+        report, n = self.report, len(self.names)
+        with silence():
+            gradient = base.gradient()
+            at = 0
+            for i in self.problem.inputs:
+                part = gradient[at:at + i.value.size].reshape(i.value.shape)
+                report.gradient[i.name] = part if part.ndim else float(part)
+                at += i.value.size
+            if self.order >= 2 and n <= HESSIAN:
+                report.hessian = base.derivatives(2)
+            if self.order >= 3 and n <= THIRD:
+                report.third = base.derivatives(3)
+        if n > HESSIAN and self.order >= 2:
+            report.notes.append(f"with {n} inputs the Hessian is compared along random directions, not entry by entry")
+        for what, values in (("gradient", gradient), ("Hessian", report.hessian), ("third derivative", report.third)):
+            if values is not None and not np.all(np.isfinite(values)):
+                report.notes.append(f"the {what} at the given point is not finite everywhere")
+
+    def _enclose(self, base: Run) -> None:
+        """Intervals that hold the true value and derivatives at the point."""
+        report = self.report
+        values = {0: np.asarray(base.result.value), 1: np.concatenate([np.ravel(v) for v in report.gradient.values()])}
+        values |= {k: v for k, v in ((2, report.hessian), (3, report.third)) if v is not None}
+        try:
+            report.enclosures = enclosures(base, values, self.names, max(1.0, self.seconds / 2))
+        except (TypeError, AttributeError, NotImplementedError) as error:
+            report.notes.append(f"no enclosures: {error}")
+        report.notes += [f"the enclosure of {e.where} stays wide at {e.bits} bits: {e.reason}" for e in report.enclosures if not e.narrow]
+
+    # Comparing
+
+    def _compare(self, point: Point, run: Run, given: bool = False, random: bool = False) -> bool:
+        """Compare the three ways at one point; whether the rules agree with the truth there, or there is nothing to compare."""
+        found = self.report.points
+        n = len(self.names)
+        full = None if not given else 3 if n <= THIRD and self.order == 3 else 2 if n <= HESSIAN and self.order >= 2 else 1
+        exact = Exact(run, self.order, direction(n, self.rng), full)
+        try:
+            digits, culprit = agreement(exact)
+        except Undefined as error:
+            found.singular += 1
+            if given:
+                why = "too many digits would be needed to compare" if isinstance(error, Undecided) else "the derivative does not exist or is infinite"
+                self.report.notes.append(f"at the given point {why}; other points were compared")
+            return True
+        if exact.kink:
+            found.kinks += 1
+            if given:
+                self.report.notes.append("the given point is a kink or the border of a branch, where a derivative is a convention; "
+                                         "other points were compared")
+            return True
+        if random:
+            found.random += 1
+        else:
+            found.special += 1
+        if culprit is not None:
+            self.refuted = point, culprit
+            return False
+        found.digits = min(found.digits, digits)
+        self.compared.append(flat(point))
+        self._measure(run, exact, given)
+        return True
+
+    def _measure(self, run: Run, exact: Exact, given: bool) -> None:
+        """The errors of the library's floats at one point."""
+        values: dict[int, np.ndarray] = {0: np.asarray(run.result.value)}
+        with silence():
+            values[1] = run.gradient()
+            if given:
+                values |= {k: v for k, v in ((2, self.report.hessian), (3, self.report.third)) if v is not None}
+            elif self.order >= 2 and len(self.names) <= FULL:
+                values[2] = run.derivatives(2)
+        for found in measured(run, exact, exact.entries(), values, self.names, self.rng):
+            best = self.errors.get(found.order)
+            if best is None or worse(found, best):
+                self.errors[found.order] = found
+
+    def _run_at(self, point: Point) -> Run | None:
+        """A run at another point, None where the function has no finite value there."""
+        try:
+            with silence():
+                run = self.problem.run(point)
+        except Exception:  # whatever a user's function raises outside its domain
+            return None
+        return run if np.isfinite(run.result.value) else None
+
+    def _sample(self, base: Run) -> None:
+        """Special points, then random ones, until one refutes or there are enough of them."""
+        found = self.report.points
+        special = special_points(self.problem.point, base)
+        tries = 0
+        source = random_points(self.problem.point, self.rng)
+        while self.refuted is None:
+            random = tries >= len(special)
+            if random and (found.random >= self.wanted or tries >= len(special) + 6 * self.wanted):
+                break
+            if time.monotonic() > self.end and found.random >= min(FEWEST, self.wanted):
+                break
+            self.progress("comparing other points", found.random, self.wanted)
+            point = next(source) if random else special[tries]
+            tries += 1
+            run = self._run_at(point)
+            if run is None:
+                found.outside += 1
+            else:
+                self._compare(point, run, random=random)
+
+    # Concluding
+
+    def _conclude(self, base: Run) -> None:
+        report, points = self.report, self.report.points
+        if self.refuted is not None:
+            self._refute(*self.refuted)
+            return
+        if not points.compared:
+            raise NotCheckable(f"there was no point to compare at: {points.outside} were outside the domain, {points.singular} without a "
+                               f"derivative, {points.kinks} on kinks; give inputs inside the domain")
+        self.progress("proving", 0, 1)
+        where = f"{points.random} random and {points.special} special points"
+        failure = formulas.proof(base, self.names, self.order, self.compared, min(PROOF, self.seconds))
+        if failure is None:
+            report.verdict = PROVED
+            report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
+                             f"to {points.digits:.0f} digits")
+        else:
+            report.verdict = VERIFIED
+            report.reason = f"the rules agree with sympy.diff to {points.digits:.0f} digits at {where}"
+            report.notes.append(f"not proved: {failure}")
+
+    def _refute(self, point: Point, culprit: Entry) -> None:
+        """Make the refuting point simple, and say what is wrong there."""
+        report, problem = self.report, self.problem
+        u = direction(len(self.names), self.rng)
+        end = time.monotonic() + max(2.0, min(10.0, self.seconds))
+        latest: dict[bytes, Entry] = {flat(point).tobytes(): culprit}
+        plain = _visible(culprit)
+
+        def refutes(vector: np.ndarray) -> bool:
+            self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
+            run = self._run_at(as_point(problem.point, vector)) if time.monotonic() < end else None
+            if run is None:
+                return False
+            try:
+                exact = Exact(run, max(culprit.order, 1), u)
+                _, found = agreement(exact)
+            except (Undefined, NoFormula):
+                return False
+            if found is None or exact.kink or plain and not _visible(found):
+                return False
+            latest[vector.tobytes()] = found
+            return True
+
+        vector = shrunk(flat(point), refutes)
+        found = latest[vector.tobytes()]
+        simple = as_point(problem.point, vector)
+        run = self._run_at(simple) or problem.run(simple)
+        where = label(found.order, found.index, self.names, found.directional)
+        with mpmath.workdps(50):
+            rule, truth = float(found.rule), float(found.truth)
+        wrong = suspect(run, found.order)
+        report.verdict = REFUTED
+        report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
+                                               formulas.difference(run, self.names, found))
+        report.reason = f"the rules give {where} = {rule:.12g}, sympy.diff gives {truth:.12g}"
+        if wrong is not None and not wrong[1]:
+            report.reason += f"; {wrong[0]} declares a formula with another value than its forward computes"
+        elif wrong is not None:
+            report.reason += f"; the rule of the op {wrong[0]} is wrong" if wrong[1] == 1 else (
+                f"; the op {wrong[0]} by itself has a wrong derivative of order {wrong[1]}, by a rule that its own rule calls")
+        if np.isnan(rule):
+            report.notes.append("NaN on the way back comes from 0 times a value that is not finite, often in a branch that is not taken")
+        elif not plain:
+            report.notes.append("the two differ only beyond the digits of a float: look for a constant in the rule that was rounded, "
+                                "such as (2/3)*x for 2*x/3")
+
+
+def _visible(e: Entry) -> bool:
+    """Whether the two values of an entry still differ as floats; NaN differs from everything."""
+    rule, truth = float(e.rule), float(e.truth)
+    return not abs(rule - truth) <= 1e-12 * abs(truth)
+
+
+def _lost(e: Accuracy) -> str:
+    digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
+    where = ", ".join(np.array2string(v, precision=6, threshold=6) for v in e.point)
+    return f"{digits} of {e.where} at ({where})"
+
+

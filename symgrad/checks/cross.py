@@ -1,0 +1,241 @@
+"""Cross-checks of functions that are not symgrad's: torch, JAX, HIPS autograd, NumPy, and pairs of a function and its gradient."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
+from symgrad.reports.cross import Agreement, CrossReport, Finding
+
+__all__ = ["Agreement", "CrossReport", "Finding", "cross_check", "is_foreign"]
+
+FULL = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
+POINTS, POINTS_OF_DIFFERENCES = 100, 24
+ULP = 1000.0
+
+
+def is_foreign(function: Any) -> bool:
+    """Whether a function is a pair with its gradient, or written for a framework that symgrad cannot run.
+
+    >>> is_foreign(lambda x: x * x), is_foreign((lambda x: x * x, lambda x: 2 * x))
+    (False, True)
+    """
+    return isinstance(function, tuple) or framework_of(function) in FOREIGN
+
+
+def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
+                framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
+                ulp: float = ULP, seconds: float = 20.0, seed: int = 0, progress: Any = None) -> CrossReport:
+    """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`.
+
+    Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
+    ImportError where a framework or hypothesis is not installed.
+
+    >>> report = cross_check((lambda x: x**3, lambda x: 3 * x**2), formula="x**3", order=1, points=5)
+    >>> report.verdict
+    'verified'
+    """
+    from symgrad.reports.progress import progress_bar
+
+    if returns not in (None, "value", "pair"):
+        raise ValueError(f"check: returns is {returns!r}; expected 'value', or 'pair' for a function that returns (value, gradient)")
+    if isinstance(ulp, bool) or not isinstance(ulp, (int, float)) or not ulp > 0:
+        raise ValueError(f"check: ulp is {ulp!r}; expected a positive number, how many units in the last place an error may have")
+    function, given = (function[0], list(function[1:])) if isinstance(function, tuple) and function else (function, [])
+    if not callable(function) or not all(map(callable, given)) or len(given) > 2:
+        raise TypeError("check needs a function, or a tuple (function, gradient) or (function, gradient, Hessian) of functions")
+    if _is_function_class(function):
+        function = function.apply
+    name = _name(function)
+    with progress_bar(progress, name) as tell:
+        problem = _Problem(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
+        return problem.run(points, ulp, seconds, seed, tell)
+
+
+def _is_function_class(function: Any) -> bool:
+    return inspect.isclass(function) and callable(getattr(function, "apply", None)) and callable(getattr(function, "forward", None))
+
+
+def _name(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    if inspect.isclass(owner) and getattr(function, "__name__", "") == "apply":
+        return owner.__name__
+    if isinstance(function, functools.partial):
+        return _name(function.func)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+class _Problem:
+    """What was given, read and fitted together: the call, its domains, the formula, and the adapter."""
+
+    def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,
+                 framework: str | None, returned: bool, wrt: Sequence[str] | None):
+        import sympy
+
+        from symgrad.checks.cross_reading import names_of
+        from symgrad.frameworks.calling import call_of, flat_names, parameters_of
+        from symgrad.sampling.domain_reader import domains_of, simple_number, written
+
+        self.formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
+        self.order, self.name = order, name
+        named: Sequence[str] | None = None if formula is None else names_of(self.formula)
+        if formula is not None and named is None:
+            named = [p.name for p in parameters_of(self.formula) or []]
+        self.call = call_of(function, name, inputs, wrt, named)
+        domains = domains_of(domain, self.call.names)
+        self.base = []
+        for i in self.call.inputs:
+            value = i.value if i.value is not None else np.full(_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
+            outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
+            if outside:
+                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {written(domains[i.name])}")
+            self.base.append(value)
+        self.shapes = {i.name: v.shape for i, v in zip(self.call.inputs, self.base)}
+        self.names = flat_names(self.call.names, [v.shape for v in self.base])
+        self.domains = [domains[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)]
+        self.written = {n: written(d) for n, d in domains.items()}
+        self.given, self.returned = given, returned
+        self.framework = named_framework(framework) if framework is not None else self._detected(function)
+
+    def _detected(self, function: Callable[..., Any]) -> str:
+        found = framework_of(function)
+        if self.given or self.returned:
+            return found if found == "torch" else "numpy"
+        if found is not None:
+            return found
+        levels = self._adapter("symgrad", 1).levels(self.base, 1)
+        return "numpy" if levels.error is not None else "symgrad"
+
+    def _adapter(self, framework: str, order: int) -> Any:
+        from symgrad.frameworks.adapters import adapter_for
+        from symgrad.sampling.drawing import room_in
+
+        n = len(self.names)
+        full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
+        rng = np.random.default_rng(0)
+        direction = np.ones(1) if n == 1 else rng.integers(1, 4, n) * rng.choice([-1.0, 1.0], n)
+        return adapter_for(framework, self.call, order, full, direction, self.given, self.returned, lambda v: room_in(self.domains, v))
+
+    def run(self, points: int | None, ulp: float, seconds: float, seed: int, progress: Any) -> CrossReport:
+        """The report."""
+        from symgrad.checks.cross_checker import CrossChecker
+        from symgrad.reference.cross_truth import DifferenceTruth
+
+        adapter = self._adapter(self.framework, self.order)
+        report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
+        progress("reading the formula", 0, 1)
+        truth, shape = self._truth(report, adapter)
+        checker = CrossChecker(adapter, truth, report, self.base, self.domains, ulp,
+                               points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceTruth) else POINTS), seconds, seed, progress)
+        if shape is not None:
+            levels = adapter.levels(self.base, 0)
+            if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_single(levels.shape) and _single(shape)):
+                raise ValueError(f"check: {self.name} returns an array of shape {list(levels.shape)}, but the formula has the shape {list(shape)}; "
+                                 f"{self._advice(levels.shape)}")
+        return checker.run()
+
+    def _advice(self, shape: Sequence[int]) -> str:
+        arrays = [n for n, s in self.shapes.items() if s]
+        if not shape and arrays:
+            return f"write the number that {self.name} returns with elements, as in {arrays[0]}[0] + {arrays[0]}[1], or give a symgrad function"
+        return "both must be single numbers, or arrays of one shape"
+
+    def _truth(self, report: CrossReport, adapter: Any) -> tuple[Any, tuple[int, ...] | None]:
+        """What the function is compared with, and its shape where it is known."""
+        from symgrad.checks.cross_reading import expressions_of
+        from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
+        from symgrad.sampling.drawing import room_in
+
+        if self.formula is None:
+            try:
+                problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
+                report.against = "its own formula, which symgrad recorded"
+                return RecordedTruth(problem), None
+            except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
+                report.against = "finite differences of the function itself, order by order"
+                report.notes.append("there is no formula: each order was compared with finite differences of the order below")
+                return DifferenceTruth(self._level(adapter), lambda v: room_in(self.domains, v)), None
+        import sympy
+
+        if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
+            report.against = f"the function {_name(self.formula)}"
+            problem, shape = self._function(self.formula)
+            return RecordedTruth(problem), shape
+        expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
+        for e in expressions:
+            if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):
+                raise ValueError(f"check: the formula {e} is no real number for real arguments, or has a function without a meaning")
+        report.against = "the formula"
+        report.formula = expressions[0] if len(expressions) == 1 else None
+        return ExpressionTruth(expressions, self.names), shape
+
+    def _own(self, tensors: Sequence[Any]) -> Any:
+        result = self.call(tensors)
+        return result[0] if self.returned else result
+
+    def _numbers(self) -> dict[str, Any]:
+        return {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+
+    def _level(self, adapter: Any) -> Callable[[np.ndarray, int], np.ndarray]:
+        from symgrad.sampling.points import as_point
+
+        def level(vector: np.ndarray, order: int) -> np.ndarray:
+            levels = adapter.levels(as_point(self.base, vector), order)
+            if levels.error is not None or not np.all(np.isfinite(levels.values[order])):
+                raise ArithmeticError("no value there")
+            return np.asarray(levels.values[order])
+
+        return level
+
+    def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
+        """A symgrad function as the formula: its arguments are those of the checked function by name, or else by place."""
+        from symgrad.frameworks.calling import parameters_of
+
+        parameters = [p for p in parameters_of(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        known = [*self.call.names, *self.call.fixed]
+        required = [p.name for p in parameters if p.default is p.empty]
+        if parameters and all(n in known for n in required):
+            order = [p.name for p in parameters if p.name in known]
+        elif not parameters or len(required) == len(self.call.names):
+            order = self.call.names
+        else:
+            raise ValueError(f"check: the formula takes {', '.join(required)}, but the arguments of {self.name} are {', '.join(known)}")
+        by_name = all(n in known for n in required) and all(p.kind is not p.POSITIONAL_ONLY for p in parameters) and bool(parameters)
+        try:
+            problem = self._recorded(lambda values: formula(**{n: values[n] for n in order}) if by_name else formula(*(values[n] for n in order)))
+            run = problem.run(problem.point)
+        except Exception as error:
+            raise ValueError(f"check: the formula {_name(formula)} does not run on symgrad's tensors: {type(error).__name__}: {error}; "
+                             f"give a symgrad function, a SymPy expression or text") from error
+        return problem, run.shape or ()
+
+    def _recorded(self, function: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """A function of symgrad's tensors by name as a problem over the inputs, run once."""
+        from symgrad.frameworks.problem import Problem, silence
+
+        def recorded(**values: Any) -> Any:
+            return function(self.call.fixed | values)
+
+        kind = inspect.Parameter.KEYWORD_ONLY
+        recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
+        problem = Problem(recorded, dict(zip(self.call.names, self.base)), self.call.names)
+        with silence():
+            problem.run(problem.point)
+        return problem
+
+
+def _shape(name: str, named: Sequence[str] | None, arguments: Sequence[str]) -> tuple[int, ...]:
+    """The shape of an argument as far as a formula says it: that of a number, or of an array up to its last element x[i]."""
+    places = [match[0] for n in named or () if n not in arguments for match in [re.findall(rf"^{re.escape(name)}[_\[(](.*?)[\])]?$", n)] if match]
+    indices = [tuple(int(k) for k in re.findall(r"\d+", place)) for place in places]
+    return tuple(1 + max(column) for column in zip(*indices))
+
+
+def _single(shape: Sequence[int]) -> bool:
+    return int(np.prod(tuple(shape))) == 1

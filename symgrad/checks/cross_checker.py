@@ -1,0 +1,299 @@
+"""The cross-check: a function of any framework beside a formula, at special and at random points, order by order."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.frameworks.adapters import JaxAdapter
+from symgrad.frameworks.asking import Adapter, Levels
+from symgrad.frameworks.problem import NotCheckable
+from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
+from symgrad.reference.heads import Undecided, Undefined
+from symgrad.reference.measuring import Measure, first_line, worse
+from symgrad.reference.template import NoFormula
+from symgrad.reports.cross import Agreement, CrossReport, Finding, at, pair, size
+from symgrad.reports.verdicts import NOT_CHECKABLE, REFUTED, VERIFIED
+from symgrad.sampling.drawing import NORMAL, drawn, loci, special
+from symgrad.sampling.points import as_point
+from symgrad.sampling.regions import Features, hint
+from symgrad.sampling.shrink import shrunk, simplicity
+from symgrad.types.domains import Domain
+
+__all__ = ["CrossChecker"]
+
+SPECIALS = 60  # special points for one input, and a third more for several
+FEWEST = 8  # random points that are compared even when the time is over
+Progress = Callable[[str, int, int], None]
+
+
+class CrossChecker:
+    """One cross-check: `run` gives the report. `domains` has one domain per element of the inputs, `base` is the given point."""
+
+    def __init__(self, adapter: Adapter, truth: Truth, report: CrossReport, base: Sequence[np.ndarray], domains: Sequence[Domain], ulp: float,
+                 points: int, seconds: float, seed: int, progress: Progress):
+        self.adapter, self.truth, self.report, self.base, self.domains = adapter, truth, report, list(base), list(domains)
+        self.wanted, self.seed, self.progress = points, seed, progress
+        self.start = time.monotonic()
+        self.end = self.start + seconds
+        self.measure = Measure(report.names, ulp, self._named)
+        self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
+
+    def run(self) -> CrossReport:
+        """The report."""
+        report = self.report
+        try:
+            self._called_twice()
+            if isinstance(self.truth, DifferenceTruth) and self.first.error is not None and not self.first.error[0]:
+                error = self.first.error[1]
+                raise NotCheckable(f"{report.function} raises {type(error).__name__}: {first_line(error)}, at "
+                                   f"{at(self._named(self._vector(self.base)))}; give inputs of the shapes it takes")
+            self._compare_all()
+            self._called_twice(self.first)
+            self._conclude()
+        except (NotCheckable, NoFormula, NotImplementedError) as error:
+            report.verdict, report.reason = NOT_CHECKABLE, str(error)
+        report.seconds = time.monotonic() - self.start
+        return report
+
+    # One point
+
+    def _named(self, vector: np.ndarray) -> dict[str, Any]:
+        point = as_point(self.base, vector)
+        return {name: (v if v.ndim else float(v)) for name, v in zip(self.adapter.call.names, point)}
+
+    def _levels(self, vector: np.ndarray, order: int | None = None) -> Levels:
+        return self.adapter.levels(as_point(self.base, vector), self.report.order if order is None else order)
+
+    def _truths(self, vector: np.ndarray) -> Truths:
+        return self.truth.truths(as_point(self.base, vector), self.report.order, self.adapter.full, self.adapter.direction)
+
+    def _findings(self, vector: np.ndarray) -> dict[int, Finding] | None:
+        """The worst findings by order at a point; None where the formula has no value."""
+        points = self.report.points
+        try:
+            truths = self._truths(vector)
+        except Undecided:
+            points.singular += 1
+            return None
+        except Undefined:
+            points.outside += 1
+            return None
+        points.kinks += truths.kink
+        points.singular += truths.order < self.report.order and not truths.kink
+        return self.measure.findings(vector, self._levels(vector, truths.order), truths)
+
+    # All points
+
+    def _called_twice(self, before: Levels | None = None) -> None:
+        """Whether two calls at one point give the same, before and after all others."""
+        vector = self._vector(self.base)
+        self.first = before or self._levels(vector)
+        second = self._levels(vector)
+        for k, value in self.first.values.items():
+            again = second.values.get(k)
+            if again is not None and not np.array_equal(value, again, equal_nan=True):
+                raise NotCheckable(self._unsteady(vector, k, value, again))
+
+    def _unsteady(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
+        changing = not _equal(self._levels(vector).values.get(k), self._levels(vector).values.get(k))
+        saved = _random_states()
+        try:
+            results = []
+            for _ in range(2):
+                _seed_all()
+                results.append(self._levels(vector).values.get(k))
+        finally:
+            for restore in saved:
+                restore()
+        is_random = changing and _equal(*results)
+        what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"
+        cause = ("is random: with the same seed it gives the same; draw outside it and pass what was drawn as an argument, or fix the seed inside it"
+                 if is_random else "keeps a state that its calls change; pass it as an argument, or make it anew in every call")
+        place = np.flatnonzero(np.ravel(value) != np.ravel(again))[0]
+        return (f"two calls at the same point gave the {what} {np.ravel(value)[place]:.10g} and {np.ravel(again)[place]:.10g}: "
+                f"{self.report.function} {cause}")
+
+    def _vector(self, point: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate([np.ravel(v).astype(np.float64) for v in point])
+
+    def _compare_all(self) -> None:
+        base = self._vector(self.base)
+        places = loci(self.truth.expressions[:4], self.report.names, base)
+        edges = special(self.domains, base, places, SPECIALS + SPECIALS // 3 * (base.size > 1), self.adapter.subnormals)
+        others = drawn(self.domains, self.wanted, self.seed)
+        total = len(edges) + len(others)
+        for k, vector in enumerate([*edges, *others]):
+            at_random = k >= len(edges)
+            if time.monotonic() > self.end and self.report.points.random >= min(FEWEST, self.wanted):
+                self.report.notes.append(f"the time was over after {k} of {total} points")
+                break
+            if not at_random and time.monotonic() > self.start + (self.end - self.start) * 0.6:
+                continue
+            vector = self._vector(as_point(self.base, vector))  # as the dtypes of the inputs have it
+            if not all(x in d for x, d in zip(vector, self.domains)):
+                continue
+            self.progress("comparing points", k, total)
+            findings = self._findings(vector)
+            if findings is None:
+                continue
+            if at_random:
+                self.report.points.random += 1
+            else:
+                self.report.points.special += 1
+            for order, finding in findings.items():
+                self.found[order].append((vector, finding))
+
+    # Concluding
+
+    def _conclude(self) -> None:
+        report, points = self.report, self.report.points
+        if not points.compared:
+            raise NotCheckable(f"the formula has no finite value at any of {points.outside + points.singular} points of the domain "
+                               f"({', '.join(f'{n} in {d}' for n, d in report.domains.items())}); give a domain where it is defined")
+        refused = self._refused()
+        features = Features(report.names, self.truth.expressions)
+        below = True
+        for order in range(report.order + 1):
+            found = self.found[order]
+            if order not in self.adapter.methods or not found or order == refused:
+                continue
+            a = Agreement(order, self.adapter.methods[order], len(found), sum(not f.agrees for _, f in found))
+            for _, f in found:
+                if a.worst is None or worse(f, a.worst):
+                    a.worst = f
+            if a.wrong:
+                telling = [(v, f) for v, f in found if not f.agrees or f.order == 0 or NORMAL <= abs(f.truth) < np.inf]  # where it could go wrong
+                a.region = features.region(np.array([v for v, _ in telling]), np.array([not f.agrees for _, f in telling]))
+                a.hint = hint(a, found, below, a.region, report.framework)
+                below = False
+            report.agreements.append(a)
+        wrong = next((a for a in report.agreements if a.wrong), None)
+        if wrong is not None:
+            self._refute(wrong)
+            for a in report.agreements:
+                if a.wrong and a.first is None:
+                    a.first = min((f for _, f in self.found[a.order] if not f.agrees), key=lambda f: _simple(self._flat(f.point)))
+            return
+        compared = [a.order for a in report.agreements]
+        absent = [k for k in range(report.order + 1) if k not in compared]
+        where = f"{points.random} random and {points.special} special points"
+        what = _orders(compared)
+        if refused is not None:
+            error = next(f for _, f in self.found[refused] if f.kind == "raises").message
+            raise NotCheckable(f"{'the function' if refused == 0 else f'its derivative of order {refused}'} raises at every point, {error}"
+                               + (f"; {what} at {where}" if compared else ""))
+        report.verdict = VERIFIED
+        within = ("their error bounds" if isinstance(self.truth, DifferenceTruth) else
+                  f"{self.measure.ulp:g} ULP times the condition of the point")
+        rough = [a.order for a in report.agreements if a.method.startswith("finite differences")]
+        by = f" (order {rough[0]} by {self.adapter.methods[rough[0]]}, to their digits)" if rough else ""
+        report.reason = f"{what} with {report.against} within {within}{by}, at {where}"
+        for k in absent[isinstance(self.truth, DifferenceTruth):]:
+            why = (f"{self.report.function} brings no derivatives for it, and finite differences say too little; give them, or name the framework"
+                   if k > max(self.adapter.methods) else "the formula has no derivative of this order at any point, or it could not be told")
+            report.notes.append(f"order {k} was not compared: {why}")
+
+    def _refused(self) -> int | None:
+        """The order at which the function raises at every point, if there is one: it does not claim to have it."""
+        for order, found in self.found.items():
+            if found and all(f.kind == "raises" for _, f in found):
+                return order
+        return None
+
+    def _flat(self, point: dict[str, Any]) -> np.ndarray:
+        return self._vector([np.asarray(v) for v in point.values()])
+
+    def _refute(self, wrong: Agreement) -> None:
+        """Make the first wrong point simple: the lowest order, the simplest numbers."""
+        report = self.report
+        vector, finding = min(((v, f) for v, f in self.found[wrong.order] if not f.agrees), key=lambda vf: _simple(vf[0]))
+        latest = {vector.tobytes(): finding}
+        end = time.monotonic() + 3.0
+
+        def refutes(candidate: np.ndarray) -> bool:
+            candidate = self._vector(as_point(self.base, candidate))
+            if time.monotonic() > end or not all(x in d for x, d in zip(candidate, self.domains)):
+                return False
+            self.progress("simplifying the point", len(latest), len(latest) + 1)
+            found = self._quietly(candidate, wrong.order)
+            if found is None or found.agrees or found.kind != finding.kind:
+                return False
+            latest[candidate.tobytes()] = found
+            return True
+
+        vector = shrunk(vector, refutes, 60)
+        first = latest[vector.tobytes()]
+        if isinstance(self.adapter, JaxAdapter) and not self.adapter.plainly:
+            self.adapter.plainly = True
+            plain = self._quietly(vector, wrong.order)
+            if plain is not None and plain.agrees:
+                report.notes.append("this is so only when the function is compiled with jax.jit")
+            elif plain is not None:
+                first = plain
+        wrong.first = report.counterexample = first
+        if worse(first, wrong.worst):  # type: ignore[arg-type]
+            wrong.worst = first
+        report.verdict = REFUTED
+        report.reason = f"{_what(first)} {self._says(first)}"
+
+    def _says(self, f: Finding) -> str:
+        if f.kind == "raises":
+            return f"raises {f.message}, where the true one is {f.truth:.10g}"
+        if f.kind == "not finite":
+            return f"is {f.value:g}, where the true one is {f.truth:.10g}"
+        value, truth = pair(f.value, f.truth)
+        return f"is {value}, but the true one is {truth}: {size(f.ulp)} ULP away, where {size(f.bound)} are allowed"
+
+    def _quietly(self, vector: np.ndarray, order: int) -> Finding | None:
+        """The worst finding of an order at one more point, which is not counted."""
+        try:
+            truths = self._truths(vector)
+        except Undefined:
+            return None
+        return self.measure.findings(vector, self._levels(vector, min(truths.order, order)), truths).get(order)
+
+
+def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
+
+
+def _simple(vector: np.ndarray) -> tuple[Any, ...]:
+    return tuple(map(sum, zip(*(simplicity(float(x)) for x in vector))))
+
+
+def _what(f: Finding) -> str:
+    return "the value" if f.order == 0 else f.where
+
+
+def _orders(orders: Sequence[int]) -> str:
+    if orders == [0]:
+        return "the value agrees"
+    if not orders:
+        return "nothing agrees"
+    if orders[0] == 0:
+        return f"the value and its derivatives up to order {orders[-1]} agree"
+    return f"the derivatives of order {', '.join(map(str, orders))} agree"
+
+
+def _random_states() -> list[Callable[[], Any]]:
+    """How to put every generator of random numbers back to where it is."""
+    state, numbers = random.getstate(), np.random.get_state()
+    out: list[Callable[[], Any]] = [lambda: random.setstate(state), lambda: np.random.set_state(numbers)]
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        kept = torch.random.get_rng_state()
+        out.append(lambda: torch.random.set_rng_state(kept))
+    return out
+
+
+def _seed_all() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)

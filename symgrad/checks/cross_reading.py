@@ -1,0 +1,158 @@
+"""Formulas as users give them, text or SymPy, as exact expressions of real symbols. Text is parsed with a whitelist and never evaluated."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.carriers import symbolic
+from symgrad.formulas.parsing import OPERATIONS, Formula, ParseError, parse
+from symgrad.reference.recorder import Box, Recorder
+
+__all__ = ["expressions_of", "names_of", "parsed"]
+
+ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+CONSTANTS = {math.pi: sympy.pi, math.e: sympy.E}
+
+
+def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
+    """A formula from text: its exact expression over real symbols, and the names in it in order; x[0] is the element x_0.
+
+    Decimals are the floats they are in code; pi and e are exact. Raises ParseError, which shows the place.
+
+    >>> parsed("log(1 + exp(-y*x))/2")
+    (log(1 + exp(-x*y))/2, ('y', 'x'))
+    >>> parsed("x[0]**2 + x[1]")
+    (x_0**2 + x_1, ('x_0', 'x_1'))
+    """
+    plain = ELEMENT.sub(lambda m: (m[1] + "_" + "_".join(re.findall(r"\d+", m[2]))).ljust(len(m[0])), text)
+    try:
+        formula = parse(plain)
+        _probe(formula)
+    except ParseError as error:
+        raise ParseError(error.problem, text, error.at) from None
+    recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
+    names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
+    stack: list[Any] = []
+    for step in formula.steps:
+        if step.kind == "number":
+            stack.append(_box(recorder, CONSTANTS.get(step.what, symbolic.exact_number(step.what))))
+        elif step.kind == "name":
+            stack.append(names[step.what])
+        else:
+            operands = stack[len(stack) - step.count:]
+            del stack[len(stack) - step.count:]
+            if step.kind == "negate":
+                stack.append(-operands[0])
+            elif step.kind == "operation":
+                stack.append(OPERATIONS[step.what](*operands))
+            else:
+                stack.append(getattr(recorder, _op_name(step.what))(*operands))
+    e = sympy.sympify(stack.pop().item())
+    if not isinstance(e, sympy.Expr):
+        raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)
+    return e, formula.names
+
+
+def _op_name(name: str) -> str:
+    from symgrad.formulas.parsing import _functions
+
+    return str(_functions()[name].op.name)  # type: ignore[attr-defined]
+
+
+def _box(recorder: Recorder, e: sympy.Expr) -> Box:
+    return Box(recorder, symbolic.ExactExpressions.fill([e], ()))
+
+
+def _probe(formula: Formula) -> None:
+    """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
+    from symgrad.factories.creation import tensor
+
+    formula(**{name: tensor(1.0) for name in formula.names})
+
+
+def names_of(formula: Any) -> tuple[str, ...] | None:
+    """The names in a formula, in order for text and sorted for SymPy; None for a function."""
+    if isinstance(formula, str):
+        return parsed(formula)[1]
+    if callable(formula) and not isinstance(formula, sympy.Basic):
+        return None
+    return tuple(sorted({str(s) for e in _flat(formula)[0] for s in _symbols(e)}))
+
+
+def _flat(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | None]:
+    """A formula's elements, and its shape where it is a Matrix, an Array or a list."""
+    if isinstance(formula, str):
+        return [parsed(formula)[0]], None
+    if isinstance(formula, (sympy.MatrixBase, sympy.NDimArray)):
+        shape = tuple(formula.shape)
+        if isinstance(formula, sympy.MatrixBase) and 1 in shape:
+            shape = (len(list(formula)),)
+        return [sympy.sympify(e) for e in (formula if isinstance(formula, sympy.MatrixBase) else formula.reshape(len(formula)))], shape
+    if isinstance(formula, (list, tuple)):
+        parts = [_flat(e)[0] for e in formula]
+        return [e for part in parts for e in part], (len(formula),) if all(len(p) == 1 for p in parts) else (len(formula), len(parts[0]))
+    if isinstance(formula, (int, float)) and not isinstance(formula, bool):
+        return [symbolic.exact_number(formula)], None
+    if isinstance(formula, sympy.Expr):
+        return [formula], None
+    raise TypeError(f"check: the formula is {formula!r} of type {type(formula).__name__}; expected text such as 'log(1 + exp(x))', "
+                    f"a SymPy expression, or a symgrad function")
+
+
+def _symbols(e: sympy.Expr) -> list[Any]:
+    """What stands for a number in an expression: symbols, and elements x[i] as one each."""
+    elements = e.atoms(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)
+    bases = {s for element in elements for s in element.free_symbols}
+    return [*elements, *(s for s in e.free_symbols if s not in bases)]
+
+
+def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: Mapping[str, Any]) -> tuple[list[sympy.Expr], tuple[int, ...]]:
+    """The elements of a formula over the element symbols of its arguments, with its shape.
+
+    `shapes` are those of the arguments; those in `fixed` are numbers. A formula that names an array as a whole is applied to each of its
+    elements, with broadcasting. Raises ValueError for a name that is no argument, and for arrays that do not fit.
+    """
+    flat, shape = _flat(formula)
+    known = {"_".join([name, *map(str, index)]): (name, index) for name, size in shapes.items() for index in np.ndindex(*size)}
+    elements = {label: sympy.Symbol(label, real=True) for label in known}
+    whole: dict[str, Any] = {}
+    replaced: dict[Any, Any] = {}
+    for e in flat:
+        for s in _symbols(e):
+            label = re.sub(r"_+$", "", re.sub(r"[\[\](), ]+", "_", str(s)))
+            if label in elements:
+                replaced[s] = elements[label]
+            elif label in fixed:
+                replaced[s] = symbolic.exact_number(float(fixed[label]))
+            elif str(s) in shapes:
+                whole[str(s)] = s
+            else:
+                raise _unbound(str(s), shapes, fixed)
+    flat = [e.xreplace({f: sympy.Rational(f) for f in e.atoms(sympy.Float)}) for e in flat]
+    if not whole:
+        return [e.xreplace(replaced) for e in flat], shape or ()
+    if len(flat) > 1:
+        raise ValueError(f"check: the formula has {len(flat)} elements and names the array {min(whole)} as a whole; name its elements, "
+                         f"as in {min(whole)}[0]")
+    try:
+        common = np.broadcast_shapes(*(shapes[name] for name in whole))
+    except ValueError:
+        raise ValueError("check: the formula joins arrays of the shapes " + ", ".join(f"{name} {list(shapes[name])}" for name in whole)
+                         + ", which do not broadcast") from None
+    labels = {name: np.array(["_".join([name, *map(str, i)]) for i in np.ndindex(*shapes[name])], object) for name in whole}
+    places = {name: np.broadcast_to(labels[name].reshape(shapes[name]), common) for name in whole}
+    out = [flat[0].xreplace(replaced | {s: elements[str(places[name][index])] for name, s in whole.items()}) for index in np.ndindex(*common)]
+    return out, common
+
+
+def _unbound(name: str, shapes: Mapping[str, Sequence[int]], fixed: Mapping[str, Any]) -> ValueError:
+    arguments = ", ".join(name + (f" of shape {list(shape)}" if shape else "") for name, shape in shapes.items())
+    also = f" and {', '.join(fixed)}" if fixed else ""
+    return ValueError(f"check: the formula names {name}, but the arguments of the function are {arguments or 'none'}{also}; name these in the formula"
+                      + (" (elements as x[0], or x as a whole)" if any(shapes.values()) else ""))

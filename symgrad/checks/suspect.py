@@ -1,0 +1,65 @@
+"""Finding the op whose rule is wrong: every op of a computation by itself, at the arguments it was called with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.context import FunctionNode
+from symgrad.autograd.formulas import declares_another
+from symgrad.engine.recording import core
+from symgrad.factories.creation import tensor
+from symgrad.frameworks.problem import Run, silence
+from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.reference.exact import Exact, agreement
+
+__all__ = ["suspect"]
+
+CALLS = 3  # how many calls of one op are looked at
+
+
+def suspect(run: Run, order: int) -> tuple[str, int] | None:
+    """The first op that by itself has another derivative than SymPy's, and its order; None if each is right where it was called.
+
+    Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
+    order 2 has a rule that calls another op, and that one is wrong.
+    """
+    for node in upstream([run.root]):
+        if isinstance(node, FunctionNode) and declares_another(node):
+            return str(node.op.name), 0
+    for k in range(1, order + 1):
+        seen: dict[Any, int] = {}
+        for node in upstream([run.root]):
+            if isinstance(node, (Leaf, Link)):
+                continue
+            seen[node.op] = seen.get(node.op, 0) + 1
+            if seen[node.op] <= CALLS and _is_wrong(node, k):
+                return str(node.op.name), k
+    return None
+
+
+def _is_wrong(node: Node, order: int) -> bool:
+    try:
+        with silence():
+            alone = _alone(node)
+            _, culprit = agreement(Exact(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves))))
+    except Exception:  # an op that cannot be looked at by itself is no suspect
+        return False
+    return culprit is not None and culprit.order == order
+
+
+def _alone(node: Node) -> Run:
+    """A run of nothing but this op, with its float arguments as leaves."""
+    args, count = node.args or (), len(node.parents)
+    leaves: list[Any] = []
+    operands: list[Any] = []
+    for a, p in zip(args, node.parents):
+        if p is not None and a.dtype.kind not in "biu":
+            leaves.append(tensor(np.array(a), dtype=a.dtype, requires_grad=True))
+            operands.append(leaves[-1])
+        else:
+            operands.append(tensor(a) if isinstance(a, (np.ndarray, np.generic)) else a)
+    y = core(node.op)(*((operands,) if node.op.arity is None else operands), *args[count:])
+    weights = np.arange(1, y.numel() + 1, dtype=y.value.dtype).reshape(y.shape)
+    return Run(leaves, (y * tensor(weights)).sum(), None)

@@ -1,0 +1,1 @@
+"""Functions and expressions written as source code and LaTeX."""

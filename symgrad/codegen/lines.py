@@ -1,0 +1,152 @@
+"""The equations that printers write: a function, a Tensor or a formula, with its gradient and Hessian on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.formulas.expressions import assignments
+from symgrad.symbolic.conversion import Formula
+from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
+from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, under
+from symgrad.types.trees import LEAF, Spec
+
+__all__ = ["Lines", "Result", "lines"]
+
+SHORT = 400  # the number of operations up to which equations are merged, so that a stable form can be found
+
+
+@dataclass
+class Result:
+    """Formulas in an array shape: the value, a gradient by one parameter, a Hessian by two."""
+
+    elements: list[Any]
+    shape: tuple[int, ...]
+
+
+@dataclass
+class Lines:
+    """Equations (symbol, formula) in order, and the results in terms of them: by order of the derivative, in the form they are returned in.
+
+    They hold under the `conditions`.
+    """
+
+    parameters: list[Parameter]
+    equations: list[tuple[Any, Any]]
+    results: list[Result]
+    form: Spec
+    name: str
+    conditions: tuple[Any, ...] = ()
+
+    def valid(self, results: Sequence[Result]) -> list[Result]:
+        """The results as formulas with their conditions."""
+        return [Result([under(self.conditions, e) for e in result.elements], result.shape) for result in results]
+
+    @property
+    def flat(self) -> list[Result] | None:
+        """The results written out, if that is short; else None."""
+        if len(self.equations) > SHORT:
+            return None
+        sizes: dict[Any, float] = {}
+
+        def size(e: Any) -> float:
+            below = sum(sizes.get(s, 0) for s in e.free_symbols)
+            return float(e.count_ops() + below) if isinstance(e, sympy.Expr) else below + 1
+
+        for symbol, e in self.equations:
+            sizes[symbol] = size(e)
+        if sum(size(e) for result in self.results for e in result.elements) > SHORT:
+            return None
+        known: dict[Any, Any] = {}
+        for symbol, e in self.equations:
+            known[symbol] = e.xreplace(known)
+        return [Result([e.xreplace(known) for e in result.elements], result.shape) for result in self.results]
+
+
+def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
+          stable: bool = False, trusted: bool = False) -> Lines:
+    """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
+
+    With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula.
+
+    Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of a value that is no single number.
+    """
+    if type(derivatives) is not int or derivatives not in (0, 1, 2):
+        raise ValueError(f"derivatives is 0, 1 (the gradient) or 2 (the gradient and the Hessian), not {derivatives!r}")
+    if isinstance(given, (sympy.Basic, sympy.MatrixBase)):
+        given = Formula(given, symbols)
+    elif symbols is not None:
+        raise TypeError("symbols= gives the order of the symbols of a SymPy formula; a function has arguments")
+    if isinstance(given, Tensor):
+        if derivatives:
+            raise TypeError("a Tensor is one value; give the function that computed it for its derivatives")
+        cells = cells_of(given)
+        elements, conditions = cells.ravel().tolist(), given.conditions  # type: ignore[attr-defined]
+        return Lines(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
+    name = getattr(given, "__name__", "f")
+    if isinstance(given, Formula) and not derivatives:
+        elements, shape = formulas_of(given.expr, "from_sympy")
+        return Lines(given.parameters, [], [Result(elements, shape)], LEAF, name)
+    if derivatives and stable and not isinstance(given, Formula):
+        plain = lines(given, shapes, None, at, domain)
+        flat = plain.flat
+        if flat is not None and plain.form is LEAF and not flat[0].shape:
+            found = lines(Formula(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
+            return replace(found, name=name, conditions=plain.conditions)
+        trusted = True
+    if isinstance(given, Formula) and not shapes:
+        shapes = [p.least for p in given.parameters]
+    run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives), trusted)
+    form, count = run.form, len(run.leaves)
+    if derivatives:
+        first = Spec(tuple, tuple(range(count)), (LEAF,) * count)
+        second = Spec(tuple, first.keys, (first,) * count)
+        parts = (form, first, second)[:derivatives + 1]
+        form = Spec(tuple, tuple(range(len(parts))), parts)
+    return Lines(run.parameters, equations, results, form, name, run.conditions)
+
+
+def _differentiated(found: Trace, derivatives: int) -> list[Any]:
+    """The results of a call, and the gradient and the Hessian of its one number."""
+    if not derivatives:
+        return found.results
+    value = found.results[0] if len(found.results) == 1 else None
+    if not isinstance(value, Tensor) or value.shape != () or value.is_complex():  # type: ignore[attr-defined]
+        raise ValueError("derivatives are taken of one real number; return a sum, or leave derivatives=0")
+    gradient = found.gradient(value)
+    out = [value, *gradient]
+    if derivatives == 2:
+        for g in gradient:
+            rows = [found.gradient(element) for element in traced.unbind(traced.reshape(g, (-1,)), 0)]
+            for k, leaf in enumerate(found.leaves.values()):
+                shape = (*g.shape, *leaf.shape)
+                out.append(traced.reshape(traced.stack([row[k] for row in rows], 0), shape) if rows else wrap(np.zeros(shape)))
+    return out
+
+
+def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], list[Result]]:
+    """The equations of all results together, so that they share common subexpressions."""
+    results = _differentiated(found, derivatives)
+    tensors = [r if isinstance(r, Tensor) else None for r in results]
+    named = [t for t in tensors if t is not None and t.numel() and cells_named(t)]  # type: ignore[attr-defined]
+    equations = assignments(traced.cat([traced.reshape(t, (-1,)) for t in named], 0)) if named else []
+    last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])  # type: ignore[attr-defined]
+    out = []
+    for result, t in zip(results, tensors):
+        if any(t is n for n in named):
+            out.append(Result([next(last) for _ in range(t.numel())], tuple(t.shape)))  # type: ignore[union-attr]
+        else:
+            cells = cells_of(result)
+            out.append(Result(cells.ravel().tolist(), cells.shape))
+    return equations, out
+
+
+def cells_named(t: Tensor) -> bool:
+    """Whether a named leaf is upstream of a tensor."""
+    return bool(t.leaves)  # type: ignore[attr-defined]

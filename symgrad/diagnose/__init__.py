@@ -1,0 +1,1 @@
+"""Kinks and the causes of NaN."""

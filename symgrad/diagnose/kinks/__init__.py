@@ -1,0 +1,1 @@
+"""Kinks: where a function is not differentiable, and what was returned there."""

@@ -1,0 +1,327 @@
+"""The Clarke subdifferential at a point: the limits of the gradients beside it, and their convex hull.
+
+Beside the point a piecewise smooth function is smooth, and the rules are right. So the computation is read again in many digits, a hair beside
+the point, x + t d with t = 1e-40: the gradient there is the limiting gradient of the cell that d points into, to forty digits, however
+deep the kinks are nested. The cells are found by walking from one to the next through the facets that the gradients of the kinks' switches make,
+so that none is missed where those facets are all there is to know:
+
+    every linear relation between gradients of switches is one between the switches themselves.
+
+Then independent switches are coordinates in which the cells are cones (by the inverse function theorem), and the walk is complete. Where
+it is not, gradients that were found are limits all the same, so "inside" is certain, but "outside" is not and is not said.
+
+F. H. Clarke, Optimization and Nonsmooth Analysis (1983), section 2.5, 10.1137/1.9781611971309.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import precise
+from symgrad.carriers.batched import Batched
+from symgrad.diagnose.kinks.reading import Reading, Unreadable, null_space, small
+from symgrad.diagnose.kinks.switches import ROUND, Switch, switches
+from symgrad.graph.node import Leaf, Link, Node, upstream
+
+__all__ = ["Again", "Clarke", "subdifferential"]
+
+HAIR = precise.context.mpf(10) ** -40
+TOUCHING = precise.context.mpf(10) ** -36  # a switch that is closer to zero counts as zero
+CLOSER = 10**6
+FAR = precise.context.mpf(10) ** -9  # where second-order terms are seen, and still inside a cell
+DIGITS = 120
+SAMPLES = 6  # random directions, and their opposites, that are looked into before the walk
+MOST = 12  # independent switches up to which all cells are looked for
+CELLS = 600
+CLOSE = 1e-9  # the distance in floats up to which a switch may be zero in truth
+LARGEST = 60_000  # elements of a graph up to which it is read again
+Again = Callable[[np.ndarray], tuple[Node, Sequence[Leaf]]]
+
+
+@dataclass
+class Clarke:
+    """What is known of the Clarke subdifferential: limiting gradients, whether these are all, and if not, why.
+
+    `returned` is what the rules give at the point itself, `exact` the values of the switches there, and `active` those that are zero.
+    `blocked` says why nothing is known of the gradients beside the point at all.
+    """
+
+    gradients: list[np.ndarray] = field(default_factory=list)
+    returned: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    exact: dict[Switch, Any] = field(default_factory=dict)
+    active: list[Switch] = field(default_factory=list)
+    complete: bool = True
+    reason: str = ""
+    blocked: str = ""
+
+
+class _Cell:
+    """One direction, and what the computation is a hair beside the point that way."""
+
+    def __init__(self, walk: _Walk, direction: np.ndarray):
+        self.direction = direction
+        self.reading = reading = walk.read(HAIR, direction)
+        measures = [reading.measure(s) for s in walk.active]
+        self.signs = tuple(0 if u == 0 else 1 if u > 0 else -1 for u in measures)
+        self.graph = (walk.root, walk.leaves) if walk.frozen is None else walk.frozen(direction)
+        self.value, self.gradient = self.result(walk, HAIR)
+
+    def result(self, walk: _Walk, t: Any) -> tuple[Any, np.ndarray]:
+        """The value and the gradient at x + t d."""
+        root, leaves = self.graph
+        reading = self.reading if root is walk.root and t == HAIR else walk.read(t, self.direction, root, leaves)
+        box = reading.boxes[root]
+        return box.value.item(), reading.gradient([(box, 1)])
+
+
+class _Walk:
+    """The search for the cells around a point."""
+
+    def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], again: Again | None, seconds: float, seed: int):
+        self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), time.monotonic() + seconds
+        self.again = again
+        self.frozen: Again | None = None  # calls the function again where what it chose stands fixed in the graph
+        self.rng = np.random.default_rng(seed)
+        self.point = [np.asarray(leaf.value) for leaf in leaves]
+        self.count = sum(p.size for p in self.point)
+        self.scale = precise.context.mpf(max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in self.point)]))
+        self.found = Clarke()
+        self.active: list[Switch] = []
+        self.cells: dict[tuple[int, ...], _Cell] = {}
+
+    def read(self, t: Any, direction: np.ndarray | None, root: Node | None = None, leaves: Sequence[Leaf] = ()) -> Reading:
+        """The computation at x + t d; or another one, that was recorded beside the point."""
+        values, at = [], 0
+        for p in self.point:
+            x = precise.lift_value(p)
+            if direction is not None:
+                x = x + precise.lift_value(direction[at:at + p.size].reshape(p.shape)) * (t * self.scale)
+            values.append(x)
+            at += p.size
+        return Reading([self.root, *self.branches], self.leaves, values) if root is None else Reading([root], leaves, values)
+
+    def run(self, candidates: Sequence[Switch]) -> Clarke:
+        """Find the cells, and whether they are all."""
+        found = self.found
+        base = self.read(HAIR, None)
+        self.value = base.boxes[self.root].value.item()
+        if not precise.context.isfinite(self.value):
+            found.blocked = "the value at the point is not finite"
+            return found
+        for s in candidates:
+            u = base.measure(s)
+            found.exact[s] = u
+            if abs(u) <= TOUCHING * self.scale:
+                self.active.append(s)
+        found.active = self.active
+        for s in self.active if self.count > 1 else ():
+            if s.kind == ROUND:
+                self._open(f"{s.node.op.name} has a limiting derivative for every direction there")
+        fixed = [s for s in self.active if s.kind == "picked" or s.node in self.branches]
+        if fixed:
+            self.frozen = self.again
+            if self.again is None:
+                self._open(f"what {fixed[0].node.op.name} picked stands fixed in the graph; give kinks the function and its inputs")
+        found.returned = base.gradient([(base.boxes[self.root], 1)]).astype(np.float64)
+        for _ in range(SAMPLES if self.active else 1):
+            if len(self.cells) > 1 and time.monotonic() > self.end:
+                self._open("there was no time to look at more directions")
+                break
+            direction = self.rng.standard_normal(self.count)
+            if not (self._visit(direction) and self._visit(-direction)):
+                return found
+        if self.active:
+            self._explore(base)
+        distinct: list[np.ndarray] = []
+        for cell in self.cells.values():
+            g = cell.gradient.astype(np.float64)
+            if not any(np.allclose(g, d, rtol=1e-13, atol=1e-17 * (1 + np.max(np.abs(d), initial=0.0))) for d in distinct):
+                distinct.append(g)
+        found.gradients = distinct
+        return found
+
+    def _open(self, why: str) -> None:
+        """These may not be all the cells."""
+        if self.found.complete:
+            self.found.complete, self.found.reason = False, why
+
+    def _visit(self, direction: np.ndarray) -> bool:
+        """Look into a direction; False where that ends the search."""
+        direction = direction / (np.max(np.abs(direction)) or 1.0)
+        cell = _Cell(self, direction)
+        mpf, isfinite = precise.context.mpf, precise.context.isfinite
+        if not isfinite(cell.value):
+            self.found.blocked = "the function has no finite value on some sides of the point"
+            return False
+        key = cell.signs if self.count > 1 else (*cell.signs, direction[0] > 0)  # of one number there are two sides
+        known = self.cells.get(key)
+        if known is not None:
+            if all(abs(a - b) <= mpf(10) ** -8 * (1 + abs(a)) for a, b in zip(known.gradient, cell.gradient)):
+                return True
+            self._open("the gradient beside the point depends on the direction, and no kink that is known tells how")
+        if not all(isfinite(g) for g in cell.gradient):
+            self.found.blocked = "a gradient beside the point is not finite"
+            return False
+        size = max([mpf(1), *(abs(g) for g in cell.gradient)])
+        value, closer = cell.result(self, HAIR / CLOSER)
+        if abs(value - self.value) > max(abs(cell.value - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
+            low, high = sorted((float(self.value), float(cell.value)))
+            self.found.blocked = f"the value jumps between {low:.10g} and {high:.10g}, so that there is no Clarke subdifferential"
+            return False
+        if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
+            self.found.blocked = f"gradients beside the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
+            return False
+        farther = cell.result(self, 2 * HAIR)[0]
+        rise = (farther - cell.value) / (HAIR * self.scale)
+        slope = sum((g * mpf(float(d)) for g, d in zip(cell.gradient, direction)), mpf(0))
+        if abs(rise - slope) > mpf(10) ** -9 * (size * self.count):
+            self.found.blocked = (f"beside the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
+                                  f"is wrong there, or a part of the computation was detached")
+            return False
+        cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (CLOSER - 1)
+                                  for a, b in zip(cell.gradient, closer)], dtype=object)
+        self.cells[key if known is None else (*key, len(self.cells))] = cell
+        return True
+
+    # All cells
+
+    def _explore(self, base: Reading) -> None:
+        if self.count == 1:  # there are no other directions
+            return
+        if self.found.complete:
+            self._walk()
+        if self.found.complete:
+            self._relations(base)
+
+    def _walk(self) -> None:
+        """From cell to cell, through the facets."""
+        pending = list(self.cells.values())
+        while pending and not self.found.blocked:
+            cell = pending.pop()
+            for direction in self._across(cell):
+                if len(self.cells) >= CELLS or time.monotonic() > self.end:
+                    self._open(f"there are more cells around the point than the {len(self.cells)} that were looked at")
+                    return
+                before = len(self.cells)
+                if not self._visit(direction):
+                    return
+                if len(self.cells) > before:
+                    pending.append(list(self.cells.values())[-1])
+
+    def _across(self, cell: _Cell) -> list[np.ndarray]:
+        """Directions into the neighbours of a cell."""
+        from scipy.optimize import linprog
+
+        rows = []
+        for s, sign in zip(self.active, cell.signs):
+            slope = cell.reading.slope(s).astype(np.float64)
+            length = float(np.linalg.norm(slope))
+            if sign and length > 1e-18:
+                rows.append(sign * slope / length)
+        apart: list[np.ndarray] = []
+        for row in rows:
+            if not any(abs(abs(row @ other) - 1) < 1e-12 for other in apart):
+                apart.append(row)
+        if len(apart) > MOST:
+            self._open(f"more than {MOST} different kinks meet at the point")
+            return []
+        if not apart:
+            return []
+        basis = np.linalg.svd(np.array(apart), full_matrices=False)
+        basis_rows = basis[2][basis[1] > 1e-12 * basis[1][0]]
+        matrix = np.array(apart) @ basis_rows.T
+        k, r = matrix.shape
+        out = []
+        for i in range(k):
+            others = np.delete(matrix, i, 0)
+            found = linprog(np.append(np.zeros(r), -1.0), A_ub=np.hstack([-others, np.ones((k - 1, 1))]) if k > 1 else None,
+                            b_ub=np.zeros(k - 1) if k > 1 else None, A_eq=np.append(matrix[i], 0.0)[None], b_eq=[0.0],
+                            bounds=[(-1, 1)] * r + [(0, 1)], method="highs")
+            if found.success and found.x[-1] > 1e-9:
+                room = found.x[-1]
+                d = found.x[:r] - matrix[i] * (room / 10)
+                out.append(d @ basis_rows + self.rng.uniform(-1, 1, self.count) * (room / (1000 * self.count)))
+        return out
+
+    def _relations(self, base: Reading) -> None:
+        """Whether each linear relation between the switches' gradients is a relation between the switches."""
+        zero = precise.context.zero
+        changing = {s.node for s in self.active}
+        below: set[Node] = set()
+        for node in upstream([self.root, *self.branches]):
+            if any(p is not None and (p in changing or p in below) for p in node.parents):
+                below.add(node)
+        plain = [s for s in self.active if s.node not in below]
+        nested = [s for s in self.active if s.node in below]
+        rows, names = [], []
+        for s in plain:
+            slope = base.slope(s)
+            if any(not small(x) for x in slope):
+                rows.append(slope)
+                names.append(s)
+            elif s.kind == "condition" and any(not small(x) for x in self._bend(s)):
+                self._open(f"a condition of {s.node.op.name} has no slope at the point, so that its sides are not told apart by directions")
+        relations = null_space(rows)
+        if nested:
+            self._nested(nested, names, rows)
+            if not self.found.complete:
+                return
+        for relation in relations:
+            for _ in range(2):
+                there = self.read(FAR, self.rng.uniform(-1, 1, self.count))
+                total = sum((c * there.measure(s) for c, s in zip(relation, names)), zero)
+                if not small(total, FAR):
+                    self._open("the borders of the pieces are curved and touch each other, so that there may be pieces that no direction "
+                               "leads into")
+                    return
+
+    def _bend(self, s: Switch) -> list[Any]:
+        """Values of a switch that is flat to first order, a little beside the point."""
+        return [self.read(FAR, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR for _ in range(2)]
+
+    def _nested(self, nested: Sequence[Switch], plain: Sequence[Switch], rows: Sequence[np.ndarray]) -> None:
+        """Switches whose arguments went through other kinks: all must be affine in their cells, or independent of everything else."""
+        functions: list[tuple[np.ndarray, bool]] = [(row.astype(np.float64), self._is_affine(s, next(iter(self.cells.values()))))
+                                                    for s, row in zip(plain, rows)]
+        for cell in self.cells.values():
+            for s in nested:
+                slope = cell.reading.slope(s).astype(np.float64)
+                if np.linalg.norm(slope) < 1e-18:
+                    continue
+                if not any(np.allclose(slope, other, rtol=1e-12, atol=1e-18) for other, _ in functions):
+                    functions.append((slope, self._is_affine(s, cell)))
+        if all(affine for _, affine in functions):
+            return
+        matrix = np.array([row / np.linalg.norm(row) for row, _ in functions])
+        if np.linalg.matrix_rank(matrix, 1e-10) < len(functions):
+            self._open("kinks of functions that are not affine are nested, and their borders may touch")
+
+    def _is_affine(self, s: Switch, cell: _Cell) -> bool:
+        t, u = FAR, [self.read(k * FAR, cell.direction).measure(s) for k in (1, 2, 3)]
+        return small((u[0] - 2 * u[1] + u[2]) / t, self.scale)
+
+
+def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node] = (), again: Again | None = None, seconds: float = 5.0,
+                    seed: int = 0) -> Clarke:
+    """The limiting gradients around the point that a scalar computation was recorded at.
+
+    `branches` are the comparisons that a Python `if` asked for, and `again(direction)` records the computation a little beside the point.
+    Raises Unreadable where the computation cannot be read in many digits.
+    """
+    nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, Link))]
+    if any(type(n.value) is Batched for n in nodes):
+        raise Unreadable("a part of the computation was batched by vmap, and its kinks are not looked at; write the batch as an axis")
+    size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
+    if size > LARGEST:
+        raise Unreadable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")
+    before = precise.set_digits(DIGITS)
+    try:
+        with np.errstate(all="ignore"):
+            return _Walk(root, leaves, branches, again, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])
+    finally:
+        precise.set_digits(before)

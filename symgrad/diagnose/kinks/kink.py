@@ -1,0 +1,237 @@
+"""`kinks`: where a computation stands at a kink or a tie, and whether the gradient it returns there is one at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symgrad.reports.report import plain
+from symgrad.reports.shown import Shown
+from symgrad.reports.verdicts import Verdict
+
+__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side", "given", "kinks", "note"]
+
+INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
+SHOWN = 12  # kinks that a report prints
+WORDS = {None: "condition", 0: "jump", 1: "kink", 2: "second derivative jumps", 3: "third derivative jumps"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """The one-sided derivatives of an op by one of its elements, of the lowest order at which the two sides differ (0: the values do).
+
+    `returned` is the first derivative that the op's rule gives there.
+    """
+
+    element: str
+    order: int
+    left: float
+    right: float
+    returned: float | None = None
+
+    @property
+    def between(self) -> bool | None:
+        """Whether the returned derivative is between the one-sided ones; None where these are no first derivatives."""
+        if self.order != 1 or self.returned is None or np.isnan(self.left) or np.isnan(self.right):
+            return None
+        slack = 1e-9 * (1 + min(abs(self.left), abs(self.right)))
+        return bool(min(self.left, self.right) - slack <= self.returned <= max(self.left, self.right) + slack)
+
+
+@dataclass(frozen=True)
+class Kink:
+    """An op that was evaluated at a kink, a tie or a jump, or near one.
+
+    `values` are its arguments' elements that take part, `distance` is how far the nearest switch is from zero in floats, and `exact` in
+    many digits, where that is known: a kink with a distance of 0 that is not exact was made by rounding. `smoothness` is the order of the
+    first derivative that jumps (0: the value itself; 1: a kink; 2: the second derivative), None for a comparison that decides a branch.
+    """
+
+    op: str
+    node: str
+    line: str | None
+    element: tuple[int, ...]
+    values: dict[str, float]
+    distance: float
+    exact: float | None
+    smoothness: int | None
+    convention: str
+    sides: tuple[Side, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What happens there, in words."""
+        numbers = [x for side in self.sides for x in (side.left, side.right)]
+        if any(np.isnan(numbers)):
+            return "edge of the domain"
+        if any(np.isinf(numbers)):
+            return "infinite slope" if self.smoothness == 1 else f"derivative {self.smoothness} is infinite"
+        return WORDS[self.smoothness]
+
+    @property
+    def rounded(self) -> bool:
+        """Whether rounding alone put the float at the kink."""
+        return self.exact is not None and self.distance == 0 and self.exact != 0
+
+    @property
+    def between(self) -> bool:
+        """Whether no derivative that the op returns lies outside its one-sided derivatives."""
+        return all(side.between is not False for side in self.sides)
+
+
+@dataclass
+class KinkReport(Verdict, Shown):
+    """The answer of `symgrad.kinks`; print it, or show it in a notebook.
+
+    `verdict` is "inside" where the returned gradient is in the Clarke subdifferential of the whole function at the point, "outside" where
+    it is not, "undecided" with the `reason` where that is not known. `gradients` are the limiting gradients that were found beside the
+    point, over the input elements `names`, and `complete` says whether these are all of them. Where there is one only, the function is
+    differentiable, and that is the gradient.
+    """
+
+    function: str
+    verdict: str
+    reason: str
+    distance: float
+    names: list[str] = field(default_factory=list)
+    value: float | None = None
+    returned: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    gradients: list[np.ndarray] = field(default_factory=list)
+    complete: bool = False
+    kinks: list[Kink] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the returned gradient is in the subdifferential; None where that is undecided."""
+        return {INSIDE: True, OUTSIDE: False}.get(self.verdict)
+
+    @property
+    def differentiable(self) -> bool | None:
+        """Whether all limiting gradients are the same; None where that is not known."""
+        return False if len(self.gradients) > 1 else True if self.gradients and self.complete else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The smallest and the largest limiting derivative, of a function of one number."""
+        if len(self.names) != 1 or not self.gradients:
+            return None
+        return min(float(g[0]) for g in self.gradients), max(float(g[0]) for g in self.gradients)
+
+    def outline(self) -> Iterator[Any]:
+        """What the report says, in order."""
+        from symgrad.reports.rendering import Line, Table, number
+
+        yield Line(f"{self.function}: {self.verdict}")
+        yield Line(self.reason + ".")
+        if self.kinks:
+            rows = []
+            for k in self.kinks[:SHOWN]:
+                where = f"[{', '.join(map(str, k.element))}]" if k.element else ""
+                values = ", ".join(f"{name} = {number(v)}" for name, v in list(k.values.items())[:4])
+                rows.append((k.op + where, values + (", ..." if len(k.values) > 4 else ""), k.kind + (" (by rounding)" if k.rounded else ""),
+                             _sides(k), k.convention, k.line or ""))
+            yield Table(f"Kinks and ties within {self.distance:g}", ("op", "at", "what", "left | right | returned", "convention", "line"), rows)
+            if len(self.kinks) > SHOWN:
+                yield Line(f"... {len(self.kinks) - SHOWN} more; all are in report.kinks")
+        if len(self.gradients) > 1 or self.verdict == OUTSIDE:
+            few = list(zip(self.names, range(len(self.names))))[:6]
+            lines = [("returned", *(number(self.returned[i]) for _, i in few))]
+            lines += [(f"limit {k + 1}", *(number(g[i]) for _, i in few)) for k, g in enumerate(self.gradients[:SHOWN])]
+            yield Table("Gradients", ("", *(f"df/d{name}" for name, _ in few)), lines)
+            if len(self.gradients) > SHOWN or len(self.names) > len(few):
+                yield Line(f"{len(self.gradients)} limiting gradients of {len(self.names)} numbers; all are in report.gradients")
+        for text in self.notes:
+            yield Line(f"note: {text}")
+
+    def __repr__(self) -> str:
+        return f"<KinkReport {self.function}: {self.verdict}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
+        return {
+            "schema": 1, "function": self.function, "verdict": self.verdict, "reason": self.reason, "distance": self.distance,
+            "names": list(self.names), "value": plain(self.value), "returned": plain(self.returned), "complete": self.complete,
+            "differentiable": self.differentiable, "gradients": plain([g.tolist() for g in self.gradients]),
+            "kinks": [{"op": k.op, "node": k.node, "line": k.line, "element": list(k.element), "values": plain(k.values),
+                       "distance": plain(k.distance), "exact": plain(k.exact), "kind": k.kind, "smoothness": k.smoothness,
+                       "convention": k.convention, "between": k.between,
+                       "sides": [{"element": s.element, "order": s.order, "left": plain(s.left), "right": plain(s.right),
+                                  "returned": plain(s.returned)} for s in k.sides]} for k in self.kinks],
+            "notes": list(self.notes),
+        }
+
+
+def _sides(k: Kink) -> str:
+    from symgrad.reports.rendering import number
+
+    shown = [f"{number(s.left)} | {number(s.right)} | {'' if s.returned is None else number(s.returned)}".rstrip(" |") +
+             ("" if s.between is not False else " outside") for s in k.sides[:2]]
+    return "; ".join(dict.fromkeys(shown)) + ("; ..." if len(k.sides) > 2 and len(set(map(str, k.sides))) > 2 else "")
+
+
+def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: float = 5.0, seed: int = 0) -> KinkReport:
+    """List every op that was evaluated at a kink or a tie, and say whether the gradient is in the Clarke subdifferential.
+
+    The Clarke subdifferential of f at x is the convex hull of the limits of ∇f(xₖ), xₖ → x; where f is differentiable nearby it is the gradient
+    alone. An automatic gradient at a kink follows a convention for each op by itself, so that for f as a whole it may be in this set or not:
+    relu(x) - relu(-x) is x, and its derivative at 0 comes out as 0.
+
+    `loss` is the result of a recorded computation (its graph must not have been freed by a backward), with `inputs` the leaves to
+    differentiate by, all of them by default; or a function, with its `inputs` as a sequence or by name (one number or tensor may stand by
+    itself). Of a function more is known: the lines, conditions of `where`, branches and what a sort picked, which stand fixed in a
+    recorded graph. Ops are listed whose switch (what stands in abs, the difference of tied elements, ...) is within `distance` of zero in
+    floats; only those at zero matter to the verdict. A result that is an array is weighted by 1, 2, 3, ... and summed.
+
+    Raises TypeError for something that is neither, or inputs the function does not take, RuntimeError for a graph that was freed.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(0.0, requires_grad=True)
+    >>> report = symgrad.kinks(x.relu() - (-x).relu())
+    >>> report.verdict, report.returned, report.gradients
+    ('outside', array([0.]), [array([1.])])
+    >>> symgrad.kinks(lambda x: abs(x), inputs=0.0).interval
+    (-1.0, 1.0)
+
+    F. H. Clarke, Optimization and Nonsmooth Analysis (1983), 10.1137/1.9781611971309; S. M. Kakade and J. D. Lee, Provably correct automatic
+    subdifferentiation for qualified programs (2018).
+    """
+    from symgrad.diagnose.kinks.report import of_function, of_tensor
+    from symgrad.engine.tensor import Tensor
+
+    if not distance >= 0:
+        raise ValueError(f"kinks: distance must be a number of at least 0, not {distance!r}")
+    if isinstance(loss, Tensor):
+        return of_tensor(loss, inputs, distance, seconds, seed)
+    if not callable(loss):
+        raise TypeError(f"kinks needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
+    return of_function(loss, given(inputs), distance, seconds, seed)
+
+
+def given(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
+    """The inputs of a function as a sequence or by name; one number, array or list of numbers stands by itself."""
+    if inputs is None:
+        return ()
+    return inputs if isinstance(inputs, (tuple, Mapping)) or isinstance(inputs, list) and any(not isinstance(x, (int, float)) for x in inputs) \
+        else (inputs,)
+
+
+def note(run: Any, distance: float = 0.0) -> str | None:
+    """One line for a check's notes: that the point of a run is at a kink, and whether the returned gradient is a subgradient. None if it is not."""
+    from symgrad.diagnose.kinks.report import of_run
+    from symgrad.diagnose.kinks.switches import switches
+    from symgrad.graph.node import upstream
+
+    if not any(True for node in upstream([run.root]) for _ in switches(node, distance)):
+        return None
+    found = of_run("f", run, distance, 1.0, 0)
+    if not found.kinks:
+        return None
+    ops = list(dict.fromkeys(k.op for k in found.kinks))
+    where = f"the given point is at a kink of {', '.join(ops[:4])}{', ...' if len(ops) > 4 else ''}"
+    return f"{where}: {found.reason}"
+
+

@@ -1,0 +1,354 @@
+"""The kink report of a recorded run: what is listed, and the verdict."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.anomaly import recording_lines
+from symgrad.autograd.causes import RECORDS
+from symgrad.carriers import numeric, precise
+from symgrad.diagnose.kinks.cells import Again, Clarke, subdifferential
+from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
+from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
+from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
+from symgrad.engine.tensor import Tensor
+from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.graph.node import FREED, Leaf, Link, Node, mode, upstream
+from symgrad.sampling.points import as_point, flat
+
+__all__ = ["of_function", "of_run", "of_tensor"]
+
+LISTED = 200  # kinks of a report
+LARGE = 4000  # elements of an op that is not elementwise, up to which its one-sided derivatives are taken
+STEP = precise.context.mpf(10) ** -18
+
+
+def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: int) -> KinkReport:
+    """The report of a recorded result."""
+    if loss._node is None or not loss.requires_grad:
+        raise TypeError("kinks: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
+                        "function and its inputs")
+    if any(node.args is None for node in upstream([loss._node]) if not isinstance(node, (Leaf, Link))):
+        raise RuntimeError(f"kinks: {FREED} Or give kinks the function and its inputs.")
+    if inputs is None:
+        leaves = [node.variable for node in upstream([loss._node]) if isinstance(node, Leaf) and node.requires_grad and node.variable is not None]
+    else:
+        leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if not leaves or any(not isinstance(t, Tensor) or not isinstance(t._node, Leaf) for t in leaves):
+        raise TypeError("kinks: inputs must be leaves that require grad, from which the tensor was computed")
+    result, shape = _scalar(loss, "the loss")
+    names = ["_".join([str(t._node.symbol or f"x{i if len(leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
+             for i, t in enumerate(leaves) for index in np.ndindex(t.value.shape)]
+    report = of_run("loss", Run(leaves, result, shape), distance, seconds, seed, names)
+    fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, Link)) and n.op.name == "where" and n.parents[0] is None}
+    if fixed:
+        report.notes.append("conditions of where stand fixed in a recorded graph, and were taken as given; give the function and its inputs to "
+                            "have them looked at")
+    return report
+
+
+def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
+    """The report of a function at its inputs."""
+    from symgrad.checks import examples_of
+
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        problem = Problem(function, inputs or examples_of(function) or ())
+    except NotCheckable as error:
+        return KinkReport(name, UNDECIDED, str(error), distance)
+    branches: list[Node] = []
+    before = mode.branch
+
+    def noticed(node: Node, truth: bool) -> None:
+        if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS:
+            branches.append(node)
+        before(node, truth)
+
+    mode.branch = noticed
+    try:
+        with recording_lines():
+            run = problem.run(problem.point, named=True)
+    except NotCheckable as error:
+        return KinkReport(name, UNDECIDED, str(error), distance)
+    finally:
+        del mode.branch
+    size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
+    step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
+
+    def again(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
+        with silence():
+            beside = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
+        _alive.append(beside)
+        return beside.root, beside.nodes
+
+    _alive: list[Run] = []
+    return of_run(name, run, distance, seconds, seed, problem.names, branches, again)
+
+
+def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, names: Sequence[str] | None = None,
+           branches: Sequence[Node] = (), again: Again | None = None) -> KinkReport:
+    """The report of one run of a function."""
+    count = sum(leaf.numel() for leaf in run.leaves)
+    report = KinkReport(name, UNDECIDED, "", distance, list(names or [f"x{i}" for i in range(count)]), float(run.result.value))
+    if run.shape is not None:
+        report.notes.append(f"the result (shape {list(run.shape)}) was weighted by 1, 2, 3, ... and summed")
+    with silence():
+        report.returned = run.gradient()
+    found: Clarke | None = None
+    try:
+        with silence():
+            found = subdifferential(run.root, run.nodes, branches, again, seconds, seed)
+    except Unreadable as error:
+        report.reason = str(error)
+    near = (s for node in upstream([run.root, *branches]) for s in switches(node, distance))
+    some = list(itertools.islice(near, 10 * LISTED))
+    report.kinks = _listed(some, found)
+    if len(report.kinks) >= LISTED:
+        report.notes.append(f"no more than {LISTED} kinks are listed, the first of the computation")
+    if any(k.rounded for k in report.kinks):
+        report.notes.append("rounding put a float at a kink where the exact number is beside it: the gradient that is returned follows the kink's "
+                            "convention, the function has the gradient of one side")
+    _decide(report, found, run)
+    return report
+
+
+def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
+    """The verdict: is the returned gradient in the hull of the limiting ones, and are those all?"""
+    if found is None:
+        return
+    report.gradients, report.complete = found.gradients, found.complete and not found.blocked
+    returned, shown = report.returned, _vector(report.returned)
+    if found.blocked:
+        report.reason = found.blocked
+        return
+    if not np.all(np.isfinite(returned)):
+        report.verdict = OUTSIDE
+        report.reason = f"the returned gradient {shown} is not finite, where those beside the point are"
+        return
+    eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
+    size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
+    same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding is no matter
+    within = hull_distance(report.gradients, found.returned if same else returned) <= eps**0.5 * size
+    many = len(report.gradients) > 1
+    what = "the convex hull of the gradients beside the point" if many else f"the gradient, {_vector(report.gradients[0])}"
+    if within:
+        report.verdict = INSIDE
+        report.reason = (f"the returned gradient {shown} is in {what}" if many else f"the returned gradient {shown} is {what}")
+        if not found.active or not report.kinks:
+            report.reason += "; the point itself is at no kink"
+        elif not many and found.complete:
+            report.reason += ": the function is differentiable there"
+        if many and len(report.names) == 1 and report.interval:
+            report.reason += f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]"
+    elif found.complete:
+        report.verdict = OUTSIDE
+        report.reason = (f"the returned gradient {shown} is not in the Clarke subdifferential, {what}" +
+                         (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if many and report.interval else "") +
+                         ("" if many else ": the function is differentiable there"))
+    else:
+        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found beside the point, but "
+                         f"there may be more: {found.reason}")
+
+
+def _vector(g: np.ndarray) -> str:
+    if g.size == 1:
+        return f"{float(g[0]) + 0.0:.10g}"
+    return np.array2string(g + 0.0, precision=6, threshold=8, separator=", ", max_line_width=10_000)
+
+
+# The list
+
+
+def _listed(near: Sequence[Switch], found: Clarke | None) -> list[Kink]:
+    """The switches by node and element, without those across which the op is smooth."""
+    exact = {} if found is None else {(id(s.node), s.place, s.elements): u for s, u in found.exact.items()}
+    groups: dict[tuple[int, Place], list[Switch]] = {}
+    for s in near:
+        groups.setdefault((s.node.sequence_nr, s.place), []).append(s)
+    out: list[Kink] = []
+    for _, same in sorted(groups.items()):
+        if len(out) == LISTED:
+            break
+        made = _kink(same, exact)
+        if made is not None:
+            out.append(made)
+    return out
+
+
+def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
+    s = same[0]
+    node, op = s.node, s.node.op
+    elements = list(dict.fromkeys(e for other in same for e in other.elements))
+    args = node.args or ()
+    values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
+    before = precise.set_digits(60)
+    try:
+        with np.errstate(all="ignore"):
+            lifted = [_Lifted(a) for a in args[:len(node.parents)]]
+            distance = min(abs(float(_plain(other.measure(lifted)))) for other in same)
+    finally:
+        precise.set_digits(before)
+    known = [exact[key] for other in same if (key := (id(node), other.place, other.elements)) in exact]
+    true = None if not known else float(min(known, key=abs))
+    true = 0.0 if true is not None and abs(true) < 1e-30 else true
+    record = RECORDS.get(node)
+    line = None if record is None else record.line
+    if op.name in COMPARISONS:
+        side = bool(np.asarray(node.value)[s.place])
+        return Kink(op.name, node.name(), line, s.place, values, distance, true, None, f"{convention(op)}: {side}")
+    sides = _one_sided(s, elements)
+    order = 1 if sides is None else min((side.order for side in sides), default=4)
+    if order > 3:
+        return None
+    return Kink(op.name, node.name(), line, s.place, values, distance, true, order, convention(op), tuple(sides or ()))
+
+
+class _Lifted:
+    """An argument of which single elements are read in many digits."""
+
+    def __init__(self, array: Any):
+        self.array, self.shape = np.asarray(array), np.shape(array)
+
+    def __getitem__(self, place: Any) -> Any:
+        return precise.context.mpf(float(self.array[place]))
+
+
+def _plain(u: Any) -> Any:
+    return u.item() if hasattr(u, "item") and not hasattr(u, "_mpf_") else u
+
+
+def _label(node: Node, i: int, place: Place) -> str:
+    names = node.op.argument_names
+    return (names[i] if i < len(names) else f"x{i}") + (f"[{', '.join(map(str, place))}]" if place else "")
+
+
+def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] | None:
+    """The one-sided derivatives of the op at the kink by each element that takes part; None where they are not taken."""
+    node, op = s.node, s.node.op
+    count = len(node.parents)
+    args = list(node.args or ())
+    elementwise = op.kind == "elementwise"
+    if s.kind == "picked" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
+        return None
+    before = precise.set_digits(120)
+    try:
+        with np.errstate(all="ignore"):
+            xs = [precise.lift_value(np.asarray(a)[under(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
+            places = [() if elementwise else p for _, p in elements]
+            _to_the_kink(s, xs, elementwise)
+            returned = _returned(node, s.place)
+            out = []
+            for (i, p), place in zip(elements, places):
+                if node.parents[i] is None:
+                    continue
+                left, right = (_side(op, xs, args[count:], i, place, sign, () if elementwise else s.place) for sign in (-1, 1))
+                finite = precise.context.isfinite
+                edge = precise.context.isnan(left[0]) or precise.context.isnan(right[0])
+                order = 1 if edge else next((k for k in range(4) if not (finite(left[k]) and _same(left[k], right[k]))), None)
+                if order is None:
+                    continue
+                given = returned[i][p] if returned is not None and returned[i] is not None else None
+                out.append(Side(_label(node, i, p), order, float(left[order]), float(right[order]), None if given is None else float(given)))
+            return out
+    except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers
+        return None
+    finally:
+        precise.set_digits(before)
+
+
+def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
+    """Move an argument so that the switch is exactly zero."""
+    if not elementwise:
+        if s.kind == "tie":
+            first = s.elements[0][1]
+            for _, p in s.elements[1:]:
+                xs[0][p] = xs[0][first]
+        return
+    shapes: list[Any] = [np.shape(a) for a in (s.node.args or ())[:len(xs)]]
+    full = [x if not shape else _spread(x, shape) for x, shape in zip(xs, shapes)]
+    u = precise.context.mpf(_plain(s.measure(full)))
+    moving = [(i, _plain(number)) for i, _, number in s.slopes(full) if _plain(number)]
+    if u and moving:
+        i, number = moving[0]
+        xs[i] = precise.lift_value(xs[i] - u / number)
+
+
+class _Spread:
+    """An array that has the same element everywhere."""
+
+    def __init__(self, x: Any, shape: tuple[int, ...]):
+        self.x, self.shape = x, shape
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.x
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    return _Spread(x, shape)
+
+
+def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: Place, sign: int, element: Place) -> list[Any]:
+    """The value and three derivatives from one side, from a cubic through four points a hair away; infinite where they grow."""
+    context = precise.context
+
+    def values(t: Any) -> list[Any]:
+        out = []
+        for k in range(1, 5):
+            moved = list(xs)
+            moved[i] = precise.lift_value(np.array(moved[i], dtype=object, copy=True))
+            moved[i][place] = moved[i][place] + sign * k * t
+            out.append(context.mpf(_plain(op.forward(precise, *moved, *parameters)[element])))
+        return out
+
+    def derivatives(t: Any) -> list[Any]:
+        a, b, c, d = values(t)
+        h = sign * t
+        return [4 * a - 6 * b + 4 * c - d, (-26 * a + 57 * b - 42 * c + 11 * d) / (6 * h), (3 * a - 8 * b + 7 * c - 2 * d) / h**2,
+                (-a + 3 * b - 3 * c + d) / h**3]
+
+    here = context.mpf(_plain(op.forward(precise, *xs, *parameters)[element]))
+    coarse, fine = derivatives(STEP), derivatives(STEP / 10**6)
+    out = [context.inf * context.sign(y) if abs(y) > 5 * abs(x) and abs(y) > 1e3 else context.zero if abs(y) < abs(x) / 5 else y
+           for x, y in zip(coarse, fine)]
+    out[0] = here if abs(fine[0] - here) < abs(coarse[0] - here) / 5 else fine[0]
+    return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(abs(a - b) <= 1e-12 * (1 + max(abs(a), abs(b))))  # by points 1e-18 apart, of which a third derivative keeps this
+
+
+def _returned(node: Node, place: Place) -> list[Any] | None:
+    """The derivatives that the op's rule gives in floats for one element of the result."""
+    args, count = node.args or (), len(node.parents)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            g = np.zeros(np.shape(node.value))
+            g[place] = 1.0
+            found = node.op.vjp(numeric, g, node.value, args, node.parents)  # type: ignore[misc]
+    except Exception:  # a rule that asks for more than floats
+        return None
+    out: list[Any] = []
+    for c, a in zip(found, args[:count]):
+        if c is None:
+            out.append(np.zeros(np.shape(a)))
+            continue
+        c = np.broadcast_to(np.asarray(c), g.shape) if np.ndim(c) == 0 and g.ndim else np.asarray(c)
+        out.append(c if c.shape == np.shape(a) else _Reduced(c, place))
+    return out
+
+
+class _Reduced:
+    """A cotangent in the shape of the result, read at the element where it is not zero."""
+
+    def __init__(self, c: np.ndarray, place: Place):
+        self.c, self.place = c, place
+
+    def __getitem__(self, _: Any) -> Any:
+        return self.c[self.place]

@@ -1,0 +1,256 @@
+"""Where an op hinges: the functions of its arguments whose sign says which piece of it is taken.
+
+An elementwise op tells this itself. Its forward rule is read as a formula, and a switch is what stands in Abs and sign, the difference of
+what stands in Max and Min, the two sides of a comparison, and the distance of what stands in floor from an integer. Only ops that are not
+elementwise, and points where a slope is infinite, stand in a table here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy
+from sympy.core.relational import Relational
+
+from symgrad.carriers import precise, symbolic
+from symgrad.graph.node import Leaf, Link, Node
+from symgrad.graph.op import Op
+
+__all__ = ["COMPARISONS", "CONVENTIONS", "EXTREMES", "PICKED", "ROUND", "Switch", "convention", "switches", "under"]
+
+Place = tuple[int, ...]
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
+PICKED = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
+LENGTHS = ("vector_norm", "std", "std_of_both")
+ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
+MANY = 12  # tied elements of which all pairs are looked at
+
+# What is returned at a kink, by the name of the op (or the kind of its switch). The README's table of conventions says the same.
+CONVENTIONS = {
+    **dict.fromkeys(("abs", "relu", "hypot", "direction", *LENGTHS), "the derivative of least norm: 0"),
+    **dict.fromkeys(("clamp_number", "clamp_below", "clamp_above"), "0 at the bounds"),
+    **dict.fromkeys(("maximum", "minimum", *EXTREMES), "tied elements share equally"),
+    **dict.fromkeys(PICKED, "the element that was picked takes all"),
+    **dict.fromkeys(("sign", "floor", "ceil", "round", "trunc", "floor_divide", "rounded_quotient"), "0 everywhere"),
+    **dict.fromkeys(("frac", "remainder", "fmod_number", "fmod_tensor"), "the slope between the jumps"),
+    **dict.fromkeys(COMPARISONS, "the side that the comparison gives at equality"),
+    **dict.fromkeys(("sqrt", "rsqrt", "pow"), "the formula's own: infinite at 0 where the slope is"),
+}
+
+
+def convention(op: Op) -> str:
+    """What an op returns at its kinks."""
+    return CONVENTIONS.get(op.name, "what the op's own rule gives")
+
+
+class Switch(NamedTuple):
+    """One function of the arguments of a node that changes its sign at a kink.
+
+    `measure(args)` is its value in the carrier that the arguments are in, `slopes(args)` its derivatives as (argument, element,
+    number), both for the result's element at `place`. `elements` are the elements of arguments that take part.
+    """
+
+    node: Node
+    kind: str
+    place: Place
+    elements: tuple[tuple[int, Place], ...]
+    measure: Callable[[Sequence[Any]], Any]
+    slopes: Callable[[Sequence[Any]], list[tuple[int, Place, Any]]]
+
+
+def under(place: Place, shape: tuple[int, ...]) -> Place:
+    """The element of an argument that was stretched to the shape of the result."""
+    return tuple(0 if n == 1 else i for i, n in zip(place[len(place) - len(shape):], shape))
+
+
+def switches(node: Node, near: float) -> Iterator[Switch]:
+    """The switches of a node that are within a distance of zero in floats; those that would make it smooth again are not left out."""
+    if isinstance(node, Leaf) or type(node) is Link or node.args is None:
+        return
+    name, args = node.op.name, node.args[:len(node.parents)]
+    if not all(isinstance(a, (np.ndarray, np.generic, float, int)) for a in args):
+        return
+    if name in EXTREMES:
+        yield from _ties(node, near)
+    elif name in PICKED:
+        yield from _picked(node, near)
+    elif name in LENGTHS:
+        yield from _lengths(node, near)
+    elif node.op.kind == "elementwise" or name in COMPARISONS:
+        yield from _elementwise(node, near)
+
+
+# Elementwise ops, by their formula
+
+
+class _Form(NamedTuple):
+    """A switch of an elementwise op as a formula of its arguments; of `lattice` ones the distance to an integer counts."""
+
+    kind: str
+    lattice: bool
+    numbers: Callable[..., Any]
+    digits: Callable[..., Any]
+    slopes: tuple[Callable[..., Any], ...]
+
+
+SMOOTH_BUT = {"sqrt": 0, "rsqrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
+CARRIER = {name: getattr(precise, name) for name in dir(precise) if callable(getattr(precise, name)) and not name.startswith("_")}
+
+
+@cache
+def _forms(op: Op, parameters: tuple[Any, ...]) -> tuple[_Form, ...]:
+    count = op.arity or 1
+    symbols = [sympy.Symbol(f"x{i}", real=True) for i in range(count)]
+    if op.name in SMOOTH_BUT:
+        return (_form(ROUND, False, symbols[SMOOTH_BUT[op.name]], symbols),)
+    if op.name in COMPARISONS:
+        return (_form("condition", False, symbols[0] - symbols[1], symbols),)
+    if op.name in ("hypot", "direction", "atan2"):
+        return (_form(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
+    try:
+        cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
+        e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact, parameters)).item())
+    except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers has no formula
+        return ()
+    found: dict[tuple[bool, Any], str] = {}
+    for f in sympy.preorder_traversal(e):
+        if isinstance(f, (sympy.Abs, sympy.sign, sympy.Heaviside)):
+            found.setdefault((False, f.args[0]), "kink")
+        elif isinstance(f, (sympy.Max, sympy.Min)):
+            for a, b in itertools.combinations(f.args, 2):
+                found.setdefault((False, a - b), "kink")
+        elif isinstance(f, (sympy.floor, sympy.ceiling, sympy.frac)):
+            found.setdefault((True, f.args[0]), "kink")
+        elif isinstance(f, sympy.Mod):
+            found.setdefault((True, f.args[0] / f.args[1]), "kink")
+        elif isinstance(f, Relational):
+            found.setdefault((False, f.lhs - f.rhs), "kink")
+    return tuple(_form(kind, lattice, u, symbols) for (lattice, u), kind in found.items()
+                 if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
+
+
+def _exact(x: Any) -> Any:
+    return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x
+
+
+def _form(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Form:
+    return _Form(kind, lattice, sympy.lambdify(symbols, u, "numpy"), sympy.lambdify(symbols, u, modules=[CARRIER]),
+                 tuple(sympy.lambdify(symbols, sympy.diff(u, s), modules=[CARRIER]) for s in symbols))
+
+
+def _elementwise(node: Node, near: float) -> Iterator[Switch]:
+    args = node.args or ()
+    count = len(node.parents)
+    try:
+        forms = _forms(node.op, args[count:])
+    except TypeError:  # a parameter that cannot be looked up
+        return
+    arrays = [np.asarray(a) for a in args[:count]]
+    if not forms or any(a.dtype.kind not in "fiub" for a in arrays):
+        return
+    arrays = [a.astype(np.float64) for a in arrays]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    for form in forms:
+        with np.errstate(all="ignore"):
+            u = np.broadcast_to(np.asarray(form.numbers(*arrays), dtype=np.float64), shape)
+            away = u - np.rint(u) if form.lattice else u
+            close: Any = np.argwhere(np.abs(away) <= near)
+        if node.op.name == "pow":
+            close = [p for p in close if not _whole(arrays[1][under(tuple(p), arrays[1].shape)])]
+        for index in close:
+            place = tuple(int(i) for i in index)
+            yield _at(node, form, place, [a.shape for a in arrays], float(np.rint(u[place])) if form.lattice else 0.0)
+
+
+def _whole(exponent: Any) -> bool:
+    return bool(exponent >= 0 and float(exponent).is_integer())
+
+
+def _at(node: Node, form: _Form, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
+    places = [under(place, shape) for shape in shapes]
+
+    def picked(args: Sequence[Any]) -> list[Any]:
+        return [a[p] if hasattr(a, "shape") else a for a, p in zip(args, places)]
+
+    def slopes(args: Sequence[Any]) -> list[tuple[int, Place, Any]]:
+        xs = picked(args)
+        return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, form.slopes))]
+
+    return Switch(node, form.kind, place, tuple(enumerate(places)), lambda args: form.digits(*picked(args)) - step, slopes)
+
+
+# Ops of many elements
+
+
+def _tied(node: Node, kind: str, place: Place, tied: Sequence[Place]) -> Iterator[Switch]:
+    elements = tuple((0, p) for p in tied)
+    for a, b in itertools.combinations(tied[:MANY], 2):
+        yield Switch(node, kind, place, elements, lambda args, a=a, b=b: args[0][a] - args[0][b],  # type: ignore[misc]
+                     lambda args, a=a, b=b: [(0, a, 1), (0, b, -1)])  # type: ignore[misc]
+
+
+def _reduced(node: Node, x: np.ndarray) -> tuple[int, ...]:
+    """The axes that a reduction took away."""
+    dim = (node.args or ())[1] if len(node.args or ()) > 2 else None
+    return tuple(range(x.ndim)) if node.op.name.endswith("median_of_all") or dim is None else tuple(dim)
+
+
+def _ties(node: Node, near: float) -> Iterator[Switch]:
+    x, axes = np.asarray(node.args[0]), _reduced(node, np.asarray(node.args[0]))  # type: ignore[index]
+    y = np.asarray(node.value).reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
+    groups: dict[Place, list[Place]] = {}
+    with np.errstate(invalid="ignore"):
+        for index in np.argwhere(np.abs(x - y) <= near):
+            place = tuple(int(i) for i in index)
+            groups.setdefault(tuple(0 if i in axes else n for i, n in enumerate(place)), []).append(place)
+    for lane, tied in groups.items():
+        if len(tied) > 1:
+            place = lane if np.ndim(node.value) == x.ndim else tuple(n for i, n in enumerate(lane) if i not in axes)
+            yield from _tied(node, "picked" if node.op.name.endswith("median_of_all") else "tie", place, tied)
+
+
+def _picked(node: Node, near: float) -> Iterator[Switch]:
+    """Ties of an element that was picked by its order with others of its lane."""
+    x, index = np.asarray(node.args[0]), (node.args or ())[1]  # type: ignore[index]
+    index = index if isinstance(index, tuple) else (index,)
+    if not x.ndim or not all(isinstance(i, (np.ndarray, np.integer, int)) for i in index):
+        return
+    grids = np.broadcast_arrays(*(np.asarray(i) for i in index))
+    ogrid = [np.asarray(g).ndim and np.array_equal(np.unique(g), np.arange(x.shape[d])) for d, g in enumerate(grids)]
+    dim = next((d for d, same in enumerate(ogrid) if not same), None)
+    if dim is None:  # a whole sort: the dimension along which the index is no grid
+        dim = next((d for d, i in enumerate(index) if np.asarray(i).size == grids[d].size), x.ndim - 1)
+    seen = set()
+    for place in np.ndindex(grids[0].shape):
+        chosen = tuple(int(g[place]) for g in grids)
+        lane = np.abs(x[tuple(slice(None) if d == dim else chosen[d] for d in range(x.ndim))] - x[chosen])
+        tied = [tuple(int(k) if d == dim else chosen[d] for d in range(x.ndim)) for k in np.flatnonzero(lane <= near)]
+        if len(tied) > 1 and (tied[0], tied[-1]) not in seen:
+            seen.add((tied[0], tied[-1]))
+            yield from _tied(node, "picked", tuple(map(int, place)), tied)
+
+
+def _lengths(node: Node, near: float) -> Iterator[Switch]:
+    x, y = np.asarray(node.args[0]), np.asarray(node.value)  # type: ignore[index]
+    axes = _reduced(node, x)
+    for index in np.argwhere(np.abs(y) <= near):
+        place = tuple(int(i) for i in index)
+        lane = iter(place)
+        full = place if y.ndim == x.ndim else tuple(0 if i in axes else next(lane) for i in range(x.ndim))
+        elements = tuple((0, tuple(map(int, p))) for p in np.ndindex(x.shape) if all(i in axes or p[i] == full[i] for i in range(x.ndim)))
+        yield Switch(node, ROUND, place, elements[:MANY], _length(node.op, elements),
+                     lambda args, elements=elements: [(i, p, 1) for i, p in elements])  # type: ignore[misc]
+
+
+def _length(op: Op, elements: Sequence[tuple[int, Place]]) -> Callable[[Sequence[Any]], Any]:
+    def measure(args: Sequence[Any]) -> Any:
+        xs = [args[0][p] for _, p in elements]
+        centre = sum(xs[1:], xs[0]) / len(xs) if op.name.startswith("std") else 0
+        return sum([abs(x - centre) for x in xs][1:], abs(xs[0] - centre))
+
+    return measure

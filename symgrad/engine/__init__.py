@@ -1,0 +1,1 @@
+"""Tensors, recording, and the passes over a recorded graph."""

@@ -1,0 +1,91 @@
+"""Operands: what an op may be given, in which words it refuses the rest, and what becomes of numbers beside a dtype narrower than they are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.graph.node import INFERENCE, Node, board, plainly, watched
+from symgrad.graph.op import Op
+from symgrad.types.dtypes import dtype_of
+
+__all__ = ["Deferred", "Lifted", "NUMBERS", "explain", "kept_narrow", "narrowed", "operand", "up_to_date", "value_and_node", "with_number"]
+
+NUMBERS = (int, float, complex, bool)
+Lifted = Callable[..., Any]
+
+
+def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
+    """The error of the numeric carrier in terms of the op and its operands."""
+    described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
+                          for v in values)
+    shapes = [v.shape for v in values if hasattr(v, "shape")]
+    for a, b in itertools.combinations(shapes, 2) if "broadcast" in str(error) else ():
+        for i in range(1, min(len(a), len(b)) + 1):
+            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                dim = max(len(a), len(b)) - i
+                return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
+                                    f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
+    kind = type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
+    if kind is IndexError:
+        return IndexError(f"{op.name}: {error} (given {described})".replace("for axis", "for dimension"))
+    return kind(f"{op.name}: {error} (given {described})")
+
+
+class Deferred(TypeError):
+    """The other operand says that it does the arithmetic: a dual value does, of a Tensor with its derivative."""
+
+
+def operand(op: Op, x: Any) -> Any:
+    """An argument as a Tensor or a Python number."""
+    if isinstance(x, Tensor) or type(x) in NUMBERS:
+        return x
+    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
+        return wrap(as_value(x))
+    if getattr(x, "__array_ufunc__", op) is None:
+        raise Deferred
+    raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
+
+
+def value_and_node(x: Any) -> tuple[Any, Node | None]:
+    """What an operand is to the hot path."""
+    return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
+
+
+def up_to_date(x: Any) -> Any:
+    """A tensor that stands where a view stands whose place in the graph a write took away; anything else as it is."""
+    return wrap(x._value, x._node) if isinstance(x, Tensor) else x
+
+
+def kept_narrow(y: Any, dtype: np.dtype) -> Any:
+    """A value in bfloat16, which NumPy does not know to be wider than a Python number, where it was computed in more."""
+    return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
+
+
+def narrowed(op: Op) -> Op:
+    """The op with cotangents in the dtype of the one that came in, and tangents in that of the value."""
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
+
+    def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
+        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        return t if t is None or t.dtype == y.dtype else xp.astype(t, y.dtype)
+
+    return op if op.vjp is None else replace(op, vjp=vjp, jvp=jvp)
+
+
+def with_number(op: Op, call: Lifted) -> Lifted:
+    """An op of two operands on a bfloat16 tensor and a Python number: the number keeps its digits, and the value is rounded once."""
+    narrow = narrowed(op)
+
+    def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
+        y = kept_narrow(call(x, z), z.dtype if type(x) in NUMBERS else x.dtype)
+        make = watched if board.paused or INFERENCE in (p, q) else plainly
+        return wrap(y, make(narrow, (x, z), (p, q), y))
+
+    return function

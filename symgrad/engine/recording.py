@@ -1,0 +1,385 @@
+"""Recording: the closures that compute an op's value and make its node.
+
+Those for one and two arguments are the hot path of the whole library, so they are written flat.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import symgrad.ops  # noqa: F401  fills the registry
+from symgrad.carriers import numeric
+from symgrad.carriers.dual import Dual
+from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, up_to_date, value_and_node, with_number
+from symgrad.engine.storage.views import MANY, adopt
+from symgrad.engine.storage.writes import into
+from symgrad.engine.tensor import Tensor, as_value, new, wrap
+from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
+
+__all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
+
+float64 = np.float64
+PLAIN = (float, int)  # numbers that NumPy lets have no say in the dtype of a real or complex result
+make_tensor = functools.partial(new, Tensor)
+
+
+def convert(x: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another dtype (itself, if it has that dtype); a conversion to integers ends the graph."""
+    target = dtype_of(dtype)
+    if x.dtype is target:
+        return x
+    if not (target.is_floating_point or target.is_complex):
+        return wrap(x._value.astype(target.numpy))
+    return _to_copy(x, target.numpy)
+
+
+def _meet(op: Op, xs: list[Any]) -> list[Any]:
+    """Operands converted to one dtype by torch's rules; Python numbers stay as they are, for they never widen an array."""
+    tensors = [x for x in xs if isinstance(x, Tensor)]
+    if not tensors:
+        return [wrap(as_value(x)) for x in xs]
+    target = functools.reduce(lambda a, b: a if a.dtype == b.dtype else np.empty((1,) * max(a.ndim, b.ndim), promoted(a, b)),
+                              (t._value for t in tensors)).dtype
+    if target.kind in "biu":
+        numbers = {type(x) for x in xs if not isinstance(x, Tensor)}
+        if complex in numbers:
+            target = np.result_type(get_default_dtype().numpy, np.complex64)
+        elif not op.integers or float in numbers:
+            target = get_default_dtype().numpy
+        elif target.kind == "b" and int in numbers:
+            target = np.dtype(np.int64)
+    elif target.kind == "f" and any(type(x) is complex for x in xs):
+        target = np.result_type(target, np.complex64)
+    return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
+
+
+def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node | None]:
+    """The slow path of two operands: numbers, arrays, subclasses, and dtypes that differ."""
+    a, b = _meet(op, [operand(op, input), operand(op, other)])
+    return *value_and_node(a), *value_and_node(b)
+
+
+def _binary(op: Op, call: Lifted) -> Lifted:
+    with_float = with_number(op, call)
+    make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
+    mask = TRACKED if op.differentiable else NAMED
+    keeps = op.integers
+
+    def function(input: Any, other: Any, out: Any = None) -> Tensor:
+        alike: bool | None = None  # whether the operands have one shape, where that is known without asking
+        if out is not None:
+            return into(out, op.name, function, input, other)
+        try:
+            if isinstance(input, Tensor) and isinstance(other, Tensor):
+                x, z, p, q = input._value, other._value, input._place, other._place
+                if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
+                    x, p, z, q = _settle(op, input, other)
+                    alike = False
+            elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.kind in "fc":
+                p, z, q = input._place, other, None
+                alike = True
+            elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.kind in "fc":
+                x, p, q = input, None, other._place
+                alike = True
+            else:
+                x, p, z, q = _settle(op, input, other)
+                if type(x) in NUMBERS and z.dtype.kind == "V" or type(z) in NUMBERS and x.dtype.kind == "V":
+                    return with_float(x, p, z, q)
+                alike = False
+        except AttributeError:
+            return function(up_to_date(input), up_to_date(other))
+        except Deferred:
+            return NotImplemented
+        out = make_tensor()
+        try:
+            out._value = y = call(x, z)
+        except (ValueError, TypeError) as error:
+            raise explain(op, error, [x, z]) from None
+        if p is None:
+            flags = 0 if q is None else q.flags & mask
+        else:
+            flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
+        if flags and (not board.paused or mode.enabled):
+            if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
+                out._place = node = make()
+            else:
+                out._place = node = make_broadcast()
+            node.args = x, z
+            node.parents = p, q
+            node.value = y
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+        elif board.paused or flags is BARRED:
+            out._place = watched(op, (x, z), (p, q), y)
+        else:
+            out._place = None
+        return out
+
+    return function
+
+
+def _unary(op: Op, call: Lifted) -> Lifted:
+    make = functools.partial(new, node_class(op))
+    mask = TRACKED if op.differentiable else NAMED
+    keeps = op.integers
+
+    def function(input: Any, out: Any = None) -> Tensor:
+        p: Node | None
+        if out is not None:
+            return into(out, op.name, function, input)
+        if isinstance(input, Tensor):
+            try:
+                x, p = input._value, input._place
+            except AttributeError:
+                return function(up_to_date(input))
+            if p is None and not keeps and x.dtype.kind in "biu":
+                x = x.astype(get_default_dtype().numpy)
+        else:
+            x, p = value_and_node(_meet(op, [operand(op, input)])[0])
+        out = make_tensor()
+        try:
+            out._value = y = call(x)
+        except TypeError as error:
+            raise explain(op, error, [x]) from None
+        if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
+            out._place = node = make()
+            node.args = (x,)
+            node.parents = (p,)
+            node.value = y
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+        elif board.paused or p is INFERENCE:
+            out._place = watched(op, (x,), (p,), y)
+        else:
+            out._place = None
+        return out
+
+    return function
+
+
+LARGE = 256  # elements from which a shared exponential is worth more than a call
+
+
+def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
+    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
+
+    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        if xp is numeric:
+            partial = slope(self.residual)
+            return (np.multiply(g, partial, out=partial),)
+        (x,) = args
+        if type(x) is Dual and xp.base is numeric:
+            partial = slope(self.residual)
+            return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
+        return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+
+    def along(self: Any, tangent: Any) -> Any:
+        return tangent * slope(self.residual)
+
+    def release(self: Any) -> None:
+        self.flags |= RELEASED
+        if not self.flags & NAMED:
+            self.args, self.value, self.residual = None, freed, None
+
+    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "along": along, "release": release,
+                                                  "saves": False})
+
+
+def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
+    """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
+    plain = _unary(op, call)
+    make = functools.partial(new, _node_with_residual(op, slope, bend))
+
+    def function(input: Any, out: Any = None) -> Tensor:
+        try:
+            if not isinstance(input, Tensor) or input._place is None or out is not None:
+                return plain(input, out)
+            x, p = input._value, input._place
+        except AttributeError:
+            return plain(input, out)
+        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
+            return plain(input)
+        y, residual = pair(x)
+        node = make()
+        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (
+            (x,), (p,), y, p.flags & TRACKED, next_sequence(), residual)
+        return wrap(y, node)
+
+    return function
+
+
+def _with_parameters(forward: Lifted) -> Lifted:
+    """A rule of tensors and Python numbers, which never widen bfloat16."""
+    def rule(xp: Any, x: Any, *rest: Any) -> Any:
+        y = forward(xp, x, *rest)
+        return y if y.dtype is x.dtype or x.dtype.kind != "V" else kept_narrow(y, x.dtype)
+
+    return rule
+
+
+FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # the parameters of ops that bring numbers to a tensor
+
+
+def _general(op: Op) -> Lifted:
+    """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
+    make = functools.partial(new, node_class(op))
+    mask = TRACKED if op.differentiable else NAMED
+    forward, arity = op.forward, op.arity
+    if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
+        forward = _with_parameters(op.forward)
+        make = functools.partial(new, node_class(narrowed(op)))
+
+    def function(*args: Any) -> Tensor:
+        given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
+        if not alike(given):
+            given = settle(given)
+        values = tuple([x._value if isinstance(x, Tensor) else x for x in given])
+        parents = tuple([x._node if isinstance(x, Tensor) else None for x in given])
+        try:
+            y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise explain(op, error, list(values)) from None
+        out = make_tensor()
+        out._value, out._place = y, None
+        flags = 0
+        for p in parents:
+            if p is not None:
+                flags |= p.flags
+        flags &= mask
+        if flags and (not board.paused or mode.enabled):
+            out._place = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
+        elif board.paused or flags is BARRED:
+            out._place = watched(op, values + rest, parents, y)
+        return out
+
+    def alike(given: Sequence[Any]) -> bool:
+        """Whether all are Tensors of one dtype, so that there is nothing to settle."""
+        first = given[0]
+        if not isinstance(first, Tensor):
+            return False
+        if arity == 1:
+            return True
+        dtype = first._value.dtype
+        return all([isinstance(x, Tensor) and x._value.dtype is dtype for x in given])
+
+    def settle(given: Sequence[Any]) -> list[Any]:
+        operands = [operand(op, x) for x in given]
+        if len(operands) == 1:
+            return [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
+        first = op.name == "where"  # its condition keeps its own dtype
+        return operands[:first] + _meet(op, operands[first:])
+
+    return function
+
+
+def _one(op: Op) -> Lifted:
+    """As `_general`, for an op of one tensor."""
+    general, forward = _general(op), op.forward
+    make = functools.partial(new, node_class(op))
+    mask = TRACKED if op.differentiable else NAMED
+
+    def function(input: Any, *rest: Any) -> Tensor:
+        if not isinstance(input, Tensor) or board.paused:
+            return general(input, *rest)
+        x, p = input._value, input._node
+        try:
+            y = forward(numeric, x, *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise explain(op, error, [x]) from None
+        out = make_tensor()
+        out._value = y
+        if p is not None and (flags := p.flags & mask):
+            if flags is BARRED:
+                return general(input, *rest)
+            out._place = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+        else:
+            out._place = None
+        return out
+
+    return function
+
+
+def _product(op: Op) -> Lifted:
+    """As `_general`, for a product of two tensors."""
+    general, forward = _general(op), op.forward
+    make = functools.partial(new, node_class(op))
+
+    def function(input: Any, other: Any) -> Tensor:
+        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or board.paused:
+            return general(input, other)
+        x, z, p, q = input._value, other._value, input._node, other._node
+        if x.dtype is not z.dtype:
+            return general(input, other)
+        try:
+            y = forward(numeric, x, z)
+        except ValueError as error:
+            raise explain(op, error, [x, z]) from None
+        out = make_tensor()
+        out._value = y
+        flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
+        if flags is BARRED:
+            return general(input, other)
+        if flags & TRACKED:
+            out._place = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
+        else:
+            out._place = None
+        return out
+
+    return function
+
+
+def _view(op: Op) -> Lifted:
+    """The function of an op whose value shows the memory of its one argument."""
+    make = functools.partial(new, node_class(op))
+    forward, made = op.forward, MANY if op.view == MANY else ""
+
+    def function(input: Any, *rest: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            input = wrap(as_value(operand(op, input)))
+        x = input._value
+        if type(x) is not np.ndarray:
+            x = input._array()
+        p = input._node
+        try:
+            y = forward(numeric, x, *rest)
+        except (ValueError, TypeError, IndexError) as error:
+            raise explain(op, error, [x]) from None
+        out = make_tensor()
+        out._value = y
+        if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
+            out._place = node = make()
+            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+        elif board.paused or p is INFERENCE:
+            out._place = watched(op, (x, *rest), (p,), y)
+        else:
+            out._place = None
+        base = y.base
+        return adopt(out, input, made) if base is not None and (base is x or base is x.base) else out
+
+    return function
+
+
+def core(op: Op) -> Lifted:
+    """The function of an op that takes the rule's own arguments: the hot path."""
+    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
+        call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        if op.name in numeric.WITH_RESIDUAL:
+            return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
+        return _unary(op, call) if op.arity == 1 else _binary(op, call)
+    if op.view:
+        return _view(op)
+    if op.kind == "multilinear" and op.arity == 2 and not op.parameters:
+        return _product(op)
+    return _one(op) if op.arity == 1 and op.kind == "linear" and not any(p.name in FACTORS for p in op.parameters) else _general(op)
+
+
+_to_copy = _general(REGISTRY["to_copy"])

@@ -1,0 +1,240 @@
+"""What a node saved: which values its rule will read, whether they are still what they were, and torch's names for them."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched
+from symgrad.engine.storage.versions import Write, first_write_after, written_since
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.node import DETACHED, FREED, GRADIENT, RELEASED, TANGENT, Leaf, Node, board, record
+from symgrad.graph.op import Op
+from symgrad.types.dtypes import dtype_of
+
+__all__ = ["Changed", "changed", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify"]
+
+TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short",
+         "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+
+
+class _Spy:
+    """Stands for an argument of a rule and notes that it was read, as a value and not only as a shape."""
+
+    def __init__(self, name: str, read: set[str]):
+        self.name, self.read = name, read
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("zeros_like", "ones_like", "eye_like"):  # of which only shape and dtype matter
+            return lambda *_: _Spy("", self.read)
+        return (lambda condition, like: self.note(condition)) if name == "indicator" else self.note
+
+    def note(self, *others: Any, **kwargs: Any) -> Any:
+        for spy in (self, *others):
+            if isinstance(spy, _Spy):
+                self.read |= {spy.name} - {""}
+        return _Spy("", self.read)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = note
+    __lt__ = __gt__ = __le__ = __ge__ = __invert__ = __and__ = __getitem__ = note
+
+
+@functools.cache
+def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
+    """For each argument, the names of the values (of arguments, or "result") that must not be written before the pullback; None for all of them."""
+    return tuple(frozenset(names.split()) for names in op.saved) if op.saved is not None else read_by(op)
+
+
+@functools.cache
+def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
+    """For each argument, the names of the values that the rule for its cotangent reads; None for all of them."""
+    if not op.saves or op.kind == "linear":
+        return (frozenset(),) * (op.arity or 1)
+    if op.kind == "multilinear" and op.arity is not None:
+        return tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
+    if op.kind != "elementwise":
+        return None
+    out = []
+    for partial in op.partials:
+        read: set[str] = set()
+        found = partial
+        if callable(partial):
+            spies = [_Spy(name, read) for name in ("result", *op.argument_names)]
+            found = partial(_Spy("", read), *spies, *(op.examples[0] if op.examples else ()))
+        out.append(frozenset(read | {found.name} - {""} if isinstance(found, _Spy) else read))
+    return tuple(out)
+
+
+def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
+    """The values that the pullback into these parents reads, by name and by place: an argument's, or -1 for the result."""
+    op, count = node.op, len(node.parents)
+    saved = saved_by(op)
+    names = op.argument_names if op.arity is not None else ("tensors",) * count
+    if saved is None:
+        return [*((name, i) for i, name in enumerate(names)), ("result", -1)]
+    needed = frozenset[str]().union(*(saved[min(i, len(saved) - 1)] for i, p in enumerate(parents) if p is not None))
+    if op.arity is None:
+        return [("tensors", i) for i in range(count)] if needed else []
+    return [(name, -1 if name == "result" else names.index(name)) for name in (*names, "result") if name in needed]
+
+
+def keeps_old(op: Op, i: int) -> bool:
+    """Whether an in-place op must keep a copy of the value it writes over, for the pullback into its argument `i`.
+
+    It must where the rule reads the value, or reads the result without having saved it, so that it may have to be computed again.
+    """
+    read, saved = read_by(op), saved_by(op)
+    if read is None or saved is None:
+        return True
+    return "input" in read[i] or "result" in read[i] and "result" not in saved[i]
+
+
+VALUES = (np.ndarray, np.generic, Batched)
+
+
+class Changed(RuntimeError):
+    """A value that the pullback reads was changed after it was saved."""
+
+
+def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
+    """The error for a saved value that was written, with the line that wrote it."""
+    kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
+    origin = ""
+    if source is not None and not isinstance(source, Leaf) and source.origin is not None:
+        origin = f", which is output {source.output_nr} of {source.origin.short_name()},"
+    hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if board.anomaly is None else
+            "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+            "there or anywhere later. Good luck!")
+    return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{kind}Tensor "
+                   f"{list(value.shape)}]{origin} is at version {now}; expected version {expected} instead. {hint}\nIt was changed by "
+                   f"{write.operation} at {write.line}")
+
+
+def _current(value: Any, source: Node | None) -> Node | None:
+    """The node that the tensor of a saved argument has now, if it lives: that is what torch names."""
+    before = record(True)  # so that a view which has no place in the graph any more says so
+    try:
+        found = [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
+        if source is not None or all(t._node is not None for t in found):  # else a constant, whose memory a tensor in a graph shares
+            for t in found:
+                if t._node is not None:
+                    return t._node
+    finally:
+        record(before)
+    return source
+
+
+@functools.cache
+def _watches_result(op: Op) -> bool:
+    """Whether some rule reads the result, or must find it as it was."""
+    return any(names is None or any("result" in n for n in names) for names in (read_by(op), saved_by(op)))
+
+
+def verify(node: Node, parents: Sequence[Node | None]) -> None:
+    """Raise if a value that the node saved was written since.
+
+    A rule may read more than is saved in torch's sense: the result is computed again from the arguments, or the argument from the result.
+    """
+    if node.silent or node.args is None or not node.parents or not node.op.saves:  # what a custom Function saved looks after itself
+        return
+    since, args = node.sequence_nr, node.args
+    for i, p in enumerate(node.parents):
+        if written_since(args[i], since) or p is not None and p.flags & DETACHED:
+            break
+    else:
+        if not _watches_result(node.op) or not written_since(node.value, since):
+            return
+    result_needed = False
+    if len(parents) > 1:
+        parents = [None if p is None or p.origin is None else p for p in parents]  # nobody hears of the cotangent of some views
+    for _, place in _needed(node, parents):
+        value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
+        result_needed |= place < 0
+        if place >= 0 and source is not None and source.flags & DETACHED:
+            raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
+                               "out-of-place `.detach()` instead")
+        if isinstance(value, VALUES) and (found := first_write_after(value, node.sequence_nr)) is not None:
+            raise changed(value, *found, source if place < 0 else _current(value, source))
+    if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
+        node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
+    read = read_by(node.op)
+    reads_result = read is None or any("result" in read[min(i, len(read) - 1)] for i, p in enumerate(parents) if p is not None)
+    if not result_needed and reads_result and isinstance(node.value, (np.ndarray, Batched)) and first_write_after(node.value, node.sequence_nr):
+        count = len(node.parents)
+        tensors = node.args[:count]
+        node.value = node.op.forward(numeric, *((tensors,) if node.op.arity is None else tensors), *node.args[count:])
+
+
+def read(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
+    """A node's value and arguments, as they were when it was recorded. `by` are the parents it is differentiated by, if not all that can be.
+
+    Raises RuntimeError if the node was freed, or if a value that its rule reads was written since.
+    """
+    if node.args is None or node.flags & RELEASED:
+        raise RuntimeError(FREED)
+    if node.protects and node.sequence_nr < board.written:
+        verify(node, tuple([p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents]) if by is None else by)
+    return node.value, node.args
+
+
+def traced_args(node: Node) -> tuple[Any, tuple]:
+    """A node's value and arguments as Tensors at their nodes, for a pass that verifies the node itself.
+
+    Raises RuntimeError if the node was freed.
+    """
+    args = node.args
+    if args is None or node.flags & RELEASED:
+        raise RuntimeError(FREED)
+    tensors = tuple([a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents)])
+    return wrap(node.value, node), tensors + args[len(tensors):]
+
+
+def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
+    """What `read` gives, as Tensors at their nodes."""
+    read(node, by)
+    return traced_args(node)
+
+
+def _saved(self: Node, name: str) -> Any:
+    """torch's `_saved_self`, `_saved_other`, `_saved_result` and the parameters of an op."""
+    op = getattr(type(self), "op", None)
+    if not name.startswith("_saved_") or op is None:
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    asked = name.removeprefix("_saved_")
+    names = op.argument_names if op.arity is not None else ()
+    place = names.index("input") if asked == "self" and "input" in names else names.index(asked) if asked in names else None
+    if self.args is None or self.flags & RELEASED:
+        raise RuntimeError(FREED)
+    sources = tuple(p if p is not None and p.requires_grad else None for p in self.parents)
+    needed = [n for n, _ in _needed(self, sources)]
+    if asked == "result" and "result" in needed:
+        return wrap(self.value, self)
+    if place is not None:
+        value = self.args[place]
+        if names[place] not in needed:
+            return None
+        number = isinstance(value, (bool, int, float, complex)) and asked in ("self", "other") and op.name != "pow"  # of which torch makes tensors
+        return wrap(np.asarray(value)[()] if number else value, self.parents[place]) if number or isinstance(value, VALUES) else value
+    parameters = {p.name: value for p, value in zip(op.parameters, self.args[len(self.parents):])}
+    if asked not in parameters and (asked != "indices" or "index" not in parameters):
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: its op {op.name} saves "
+                             f"{', '.join(f'_saved_{n}' for n in [*names, *parameters])}")
+    if asked == "indices":
+        parts = parameters["index"] if isinstance(parameters["index"], tuple) else (parameters["index"],)
+        return tuple(wrap(np.asarray(part)) if isinstance(part, (list, np.ndarray)) else None for part in parts)
+    value = parameters[asked]
+    if asked in ("index", "mask") and op.saved is not None:
+        if not any(p is not None and asked in given.split() for p, given in zip(sources, op.saved)):
+            return None
+        arrays = [np.asarray(part) for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, (list, np.ndarray))]
+        return wrap(arrays[0]) if len(arrays) == 1 else tuple(map(wrap, arrays))
+    return value
+
+
+Node.saved_as = _saved  # type: ignore[attr-defined]

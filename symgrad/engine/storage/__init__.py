@@ -1,0 +1,1 @@
+"""Memory of tensors: versions, strides, views, in-place writes."""

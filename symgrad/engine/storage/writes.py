@@ -1,0 +1,129 @@
+"""Writing a value into the memory of a tensor, and counting it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, Shape
+from symgrad.engine.saved import TYPES
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.node import INFERENCE, Node, board, mode
+from symgrad.types.dtypes import dtype_of
+from symgrad.types.strides import address, dense, overlaps
+
+__all__ = ["InferenceError", "alike", "check_target", "into", "refuse_inference", "refuse_overlap", "write"]
+
+ORDER = "biufc"
+
+
+def check_target(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype, repeated: bool = False) -> None:
+    """Raise torch's error if a result of this shape and dtype cannot be written into an array.
+
+    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place,
+    unless `repeated` says that all of them get the same.
+    """
+    if type(target) is Batched or type(shape) is Shape:
+        raise _in_batch(name)
+    if shape != target.shape:
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
+                           f"tensor itself, which cannot grow")
+    have, want = (dtype.kind, target.dtype.kind)
+    if ORDER.find(have) > ORDER.find(want) and want in ORDER and have in ORDER and not (want in "iu" and have in "iu"):
+        raise RuntimeError(f"result type {TYPES[dtype_of(dtype).name]} can't be cast to the desired output type {TYPES[dtype_of(target.dtype).name]}")
+    if target.base is not None and (not target.flags.writeable or not repeated and overlaps(target)):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+                           "clone() the tensor before performing the operation." if overlaps(target) else
+                           f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
+
+
+def _in_batch(name: str) -> RuntimeError:
+    return RuntimeError(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
+                        f"new tensor, such as add for add_ and index_put or where for an assignment")
+
+
+class InferenceError(RuntimeError):
+    """A tensor that was made in inference mode is used outside as only an ordinary one can be."""
+
+
+def refuse_inference(node: Node | None) -> None:
+    """Raise torch's error if the tensor at a node was made in inference mode, and is to be written outside of it."""
+    if node is INFERENCE and not mode.inference:
+        raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+                             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
+
+
+def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> None:
+    """Raise torch's error if an operand shares a part of the memory that is written, but not all of it alike
+    (or, without `all_alike`, even then).
+
+    Memory with gaps is not examined: NumPy reads all before it writes.
+    """
+    if source is target and all_alike or not isinstance(source, np.ndarray) or not np.may_share_memory(target, source):
+        return
+    if not target.size or not source.size or not dense(target) or not dense(source):
+        return
+    if all_alike and alike(target, source):
+        return
+    raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+                       "Please clone() the tensor before performing the operation.")
+
+
+def alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays show the same memory in the same way."""
+    return address(a) == address(b) and a.nbytes == b.nbytes and (
+        a.strides == b.strides or a.shape == b.shape and all(s == t or n == 1 and 0 in (s, t) for n, s, t in zip(a.shape, a.strides, b.strides)))
+
+
+def write(target: Any, value: Any, name: str) -> None:
+    """Write a value that fits into an array, and count it as a version."""
+    if type(target) is Batched or type(value) is Batched:
+        raise _in_batch(name)
+    if board.paused and mode.writing is not None:
+        mode.writing(target)
+    try:
+        np.copyto(target, value, casting="unsafe")
+    except ValueError as error:
+        raise RuntimeError(f"{name}: {error}; clone() the tensor first") from None
+    stamp(target, name)
+
+
+def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """Compute into a tensor that is given, as `out=` asks: it is resized if it must be, and nothing is recorded.
+
+    Raises RuntimeError where a gradient is asked of an operand or of `out`, TypeError where `out` is no Tensor.
+    """
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    operands = [*args, *kwargs.values()]
+    for x in operands if mode.grad else ():
+        if any(isinstance(t, Tensor) and t.requires_grad for t in (x if isinstance(x, (list, tuple)) else (x,))):
+            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                               f"requires grad.")
+    if out.requires_grad and mode.grad:
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           f"requires grad.")
+    result = compute(*args, **kwargs)
+    if board.paused:
+        result._escape()
+    value = result._value
+    target = out._array()
+    if type(out._value) is Batched or type(value) is Batched:
+        raise _in_batch(f"{name} with out=")
+    refuse_inference(out._node)
+    if target.shape != value.shape:
+        if target.size:
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not match the "
+                          f"required output shape {list(value.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
+                          f"not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+                          f"zero elements with t.resize_(0).", UserWarning, stacklevel=3)
+        check_target(name, np.empty(value.shape, target.dtype), value.shape, value.dtype)
+        out._rebind(np.empty(value.shape, target.dtype))
+        target = out._array()
+    else:
+        check_target(name, target, value.shape, value.dtype)
+    write(target, value, name)
+    return out

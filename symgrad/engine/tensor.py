@@ -1,0 +1,336 @@
+"""`Tensor`: a value, perhaps a place in a graph, and torch's words for asking about both."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched
+from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote, version
+from symgrad.graph.node import Leaf, Node, board, mode
+from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
+
+__all__ = ["NOT_A_LEAF", "Size", "Tensor", "as_value", "wrap"]
+
+# Overflow to inf is an answer here, as in torch; only warnings raised in this package's own frames are meant.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
+
+new = object.__new__
+NOT_A_LEAF = ("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
+              "differentiation use var_no_grad = var.detach().")
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of integers that prints as torch prints it."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        out = 1
+        for n in self:
+            out *= n
+        return out
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+class Tensor:
+    """A NumPy value that remembers how it was computed.
+
+    Make one with `symgrad.tensor`. `x.backward()` computes the gradient of a scalar with respect to every leaf that asks
+    for one; where a leaf has a symbol, `expr` is the formula.
+    """
+
+    __slots__ = ("_value", "_place", "_grad", "_formula", "_retained", "__weakref__")
+    _value: Any
+    _place: Node | None  # the node; not there for a view whose base was written, until someone asks
+
+    @property
+    def _node(self) -> Node | None:
+        """The tensor's place in the graph, brought up to date where a write made it another."""
+        try:
+            return self._place
+        except AttributeError:
+            return self._settled_node()  # type: ignore[attr-defined]
+
+    @_node.setter
+    def _node(self, node: Node | None) -> None:
+        self._place = node
+
+    # What a tensor is
+
+    @property
+    def data(self) -> Tensor:
+        """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
+        if board.paused:
+            self._escape(shared=True)
+        return wrap(Alias.of(self._array()))
+
+    @data.setter
+    def data(self, other: Any) -> None:
+        value, old = as_value(other), self._array()
+        self._rebind(Alias.of(value if isinstance(value, np.ndarray) else np.array(value)))
+        carry_over(old, self._value)
+
+    @property
+    def value(self) -> Any:
+        """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
+        if board.paused and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):  # whose own rules only ask where elements stand
+            self._escape(shared=True)
+        return self._value
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self._value.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._value.ndim
+
+    @property
+    def dtype(self) -> DType:
+        """The data type."""
+        return dtype_of(self._value.dtype)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this tensor."""
+        try:
+            node = self._place
+        except AttributeError:  # a view whose base was written meanwhile; asking this must not raise
+            return self._asks_though_outdated()  # type: ignore[attr-defined]
+        return node is not None and node.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)  # type: ignore[attr-defined]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user, or is outside every graph."""
+        node = self._up_to_date()  # type: ignore[attr-defined]
+        return node is None or isinstance(node, Leaf) or not node.requires_grad
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that computed this tensor; None for a leaf."""
+        node = self._up_to_date()  # type: ignore[attr-defined]
+        return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
+
+    @property
+    def _version(self) -> int:
+        """How often the memory was written in place."""
+        return version(self._value)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, after `backward`; None before."""
+        try:
+            return self._grad
+        except AttributeError:
+            pass
+        if not self._leaf_so_far() and not hasattr(self, "_retained"):
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+                          "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+                          ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+                          "Tensor instead.", UserWarning, stacklevel=2)
+        return None
+
+    @grad.setter
+    def grad(self, other: Tensor | None) -> None:
+        if other is None:
+            if hasattr(self, "_grad"):
+                del self._grad
+            return
+        if not isinstance(other, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type \"{type(other).__name__}\"")
+        if other.shape != self.shape:
+            raise RuntimeError(f"assigned grad has data of a different size: shape {list(other.shape)} for a tensor of shape {list(self.shape)}")
+        if other._value.dtype != self._value.dtype:
+            raise RuntimeError(f"assigned grad has data of a different type: {other.dtype} for a tensor of {self.dtype}")
+        self._grad = other
+
+    def _set_requires_grad(self, requires_grad: bool) -> None:
+        if requires_grad == self.requires_grad:
+            return
+        if not self.is_leaf:
+            raise RuntimeError(NOT_A_LEAF)
+        if requires_grad and not (self.is_floating_point() or self.is_complex()):
+            raise RuntimeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}: convert it with "
+                               f".to(symgrad.float64) first")
+        self._make_leaf(requires_grad, self._node.symbol if isinstance(self._node, Leaf) else None)
+
+    def _make_leaf(self, requires_grad: bool, symbol: Any = None) -> None:
+        self._node = Leaf(self, self._value, requires_grad, symbol) if requires_grad or symbol is not None else None
+
+    def _array(self) -> np.ndarray:
+        """The value as an array whose memory can be shared: a scalar becomes an array of no dimensions, once."""
+        if isinstance(self._value, np.generic):
+            self._rebind(promote(self._value))
+        return self._value
+
+    def _rebind(self, value: Any) -> None:
+        self._value = value
+        if isinstance(self._node, Leaf):
+            self._node.value = value
+
+    # Leaving the graph, and leaving the library
+
+    def detach(self) -> Tensor:
+        """The same value, sharing memory, outside the graph."""
+        return wrap(self._array(), mode.watcher.detach(self) if board.paused and hasattr(mode.watcher, "detach") else None)
+
+    def _escape(self, shared: bool = False) -> None:
+        """Tell who watches this thread that the value is read as plain numbers, or its memory given away."""
+        if hasattr(mode.watcher, "escape"):
+            mode.watcher.escape(self, shared)
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self._value.size != 1:
+            raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
+        if board.paused:
+            self._escape()
+        return self._value.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        if board.paused:
+            self._escape()
+        return self._value.tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The value as a NumPy array that shares memory.
+
+        Raises RuntimeError where that would hide a gradient; use `detach` first, or `force`.
+        """
+        if self.requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if board.paused:
+            self._escape(shared=True)
+        return self._array() if type(self._value) is not Batched else self._value.__array__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return np.array(array, dtype=dtype, copy=copy)
+
+    # Asking about the value
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._value.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self._value.size)
+
+    nelement, ndimension = numel, dim
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
+        return self._value.dtype.kind == "f" or self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self._value.dtype.kind == "c"
+
+    def shares_memory_with(self, other: Tensor) -> bool:
+        """Whether a change of one tensor's elements may change the other's."""
+        return np.shares_memory(self._array(), other._array()) if self._value.size else False
+
+    def __len__(self) -> int:
+        if not self._value.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._value)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._value.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        if self._value.size != 1:
+            raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if self._value.size else 'no values'} is ambiguous; "
+                               f"use .any() or .all()")
+        truth = bool(self._value)
+        if self._node is not None and mode.branch is not None:
+            mode.branch(self._node, truth)
+        return truth
+
+    def _only(self) -> Any:
+        if self._value.size != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
+        return self.item()
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __index__(self) -> int:
+        if self._value.dtype.kind not in "iub" or self._value.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element: Any) -> bool:
+        return bool(np.any(self._value == as_value(element)))
+
+    __hash__ = object.__hash__
+
+
+def wrap(value: Any, node: Node | None = None) -> Tensor:
+    """A Tensor of a NumPy value, at a node or outside every graph."""
+    out = new(Tensor)
+    out._value, out._place = value, node
+    return out
+
+
+def as_value(data: Any, dtype: Any = None) -> Any:
+    """A NumPy value of a supported dtype, from a Tensor, an array, a number or nested sequences of them."""
+    if isinstance(data, Tensor):
+        if board.paused:
+            data._escape()
+        value = data._value
+    elif isinstance(data, (np.ndarray, np.generic, Batched)):
+        value = data
+    else:
+        value = from_python(data, dtype is None)
+    if dtype is not None:
+        return value.astype(numpy_dtype(dtype), copy=False)
+    dtype_of(value.dtype)
+    return value
+
+
+def from_python(data: Any, by_default: bool = True) -> Any:
+    """A NumPy value of a number or nested sequences; `by_default` says that floats get the default dtype, else they keep all digits."""
+    try:
+        value = np.asarray(data if not isinstance(data, (list, tuple)) else _plain(data))
+    except ValueError as error:
+        raise ValueError(f"tensor: the nested sequences are not rectangular ({error})") from None
+    if value.dtype == object:
+        raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
+    if by_default and (value.dtype == np.float64 or not value.size):
+        value = value.astype(get_default_dtype().numpy, copy=False)
+    elif by_default and value.dtype == np.complex128:
+        value = value.astype(get_default_dtype().to_complex().numpy, copy=False)
+    return value if value.ndim else value[()]
+
+
+def _plain(data: Any) -> Any:
+    return [_plain(d) if isinstance(d, (list, tuple)) else (as_value(d) if isinstance(d, Tensor) else d) for d in data]

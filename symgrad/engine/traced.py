@@ -1,0 +1,201 @@
+"""Lifting: from an op in the registry to the function and method people call on Tensors, with its signature and documentation."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from typing import Any
+
+from symgrad.carriers import numeric
+from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
+from symgrad.engine.storage.views import own
+from symgrad.engine.storage.writes import into
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.graph.op import REGISTRY, Op
+
+__all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
+
+
+def _plain(x: Any) -> Any:
+    """A value of which only the shape and the dtype are asked."""
+    return x._value if isinstance(x, Tensor) else as_value(x)
+
+
+class Traced:
+    """The carrier of Tensors: every op of the registry by name, so that what a rule computes is recorded again."""
+
+    @staticmethod
+    def zeros_like(x: Any, shape: Any = None) -> Tensor:
+        return wrap(numeric.zeros_like(_plain(x), shape))
+
+    @staticmethod
+    def ones_like(x: Any, shape: Any = None) -> Tensor:
+        return wrap(numeric.ones_like(_plain(x), shape))
+
+    @staticmethod
+    def eye_like(x: Any, n: int) -> Tensor:
+        return wrap(numeric.eye_like(_plain(x), n))
+
+    @staticmethod
+    def indicator(condition: Tensor, like: Any) -> Tensor:
+        value = _plain(like)
+        if condition._node is None:
+            return wrap(numeric.indicator(condition._value, value))
+        return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # so that its formula keeps the condition
+
+    @staticmethod
+    def copy(x: Tensor, order: Any = "K") -> Tensor:
+        return _clone(x, order)
+
+    @staticmethod
+    def astype(x: Tensor, dtype: Any) -> Tensor:
+        return convert(x, dtype)
+
+
+traced: Any = Traced()
+_clone = core(REGISTRY["clone"])
+
+@functools.cache
+def public_signature(op: Op) -> inspect.Signature:
+    """How the public function of an op is called: its `prepare`, or its rule, without the carrier."""
+    given = inspect.signature(op.prepare or op.forward)
+    return given.replace(parameters=list(given.parameters.values())[1:])
+
+
+NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
+
+
+def _front(op: Op, core: Lifted) -> Lifted:
+    """Arguments as people give them (keywords, NumPy's words, numbers for tensors) brought to the rule's own."""
+    signature = public_signature(op)
+    names = list(signature.parameters)
+    words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
+    plain, composite, arity = op.kind == "elementwise", op.kind == "composite", op.arity
+    quick = arity == 1 and not plain and not composite and op.prepare is not None
+
+    def tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        bound = signature.bind(*args, **kwargs)
+        given = bound.arguments
+        for name in names[:arity]:
+            if name in given and not isinstance(given[name], Tensor) and name != "equation":
+                given[name] = operand(op, given[name])
+                if name == names[0] and type(given[name]) in NUMBERS:
+                    given[name] = wrap(as_value(given[name]))
+        return bound.args, bound.kwargs
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if plain and not kwargs and len(args) == arity:
+            return core(*args)
+        try:
+            if quick and not kwargs and args and isinstance(args[0], Tensor):
+                prepared = op.prepare(traced, *args)  # type: ignore[misc]
+                return prepared if isinstance(prepared, Tensor) else core(*prepared)
+            if kwargs:
+                if "out" in kwargs and "out" not in names:
+                    target = kwargs.pop("out")
+                    if target is not None:
+                        return into(target, op.name, function, *args, **kwargs)
+                kwargs = {words.get(key, key): value for key, value in kwargs.items()}
+            if not plain and arity is not None and (len(args) < arity or not all([isinstance(x, Tensor) for x in args[:arity]])):
+                args, kwargs = tensors(args, kwargs)
+            elif arity is None and args and isinstance(args[0], (list, tuple)):
+                args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
+            if composite:
+                return own(core(traced, *args, **kwargs), args)
+            if op.prepare:
+                prepared = op.prepare(traced, *args, **kwargs)
+            else:
+                prepared = args if len(args) == len(names) and not kwargs else signature.bind(*args, **kwargs).arguments.values()
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            raise _named(op, signature, error, args, kwargs) from None
+        return prepared if isinstance(prepared, Tensor) else core(*prepared)  # another op gave the answer
+
+    return function
+
+
+PRODUCTS = {(2, 2): "mm", (2, 1): "mv", (1, 2): "vm", (1, 1): "dot"}
+
+
+def _by_ranks(general: Lifted) -> Lifted:
+    """The product of vectors and matrices without the questions that stacks of matrices need."""
+    products = {ranks: core(REGISTRY[name]) for ranks, name in PRODUCTS.items()}
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs:
+            input, other = args
+            if isinstance(input, Tensor) and isinstance(other, Tensor):
+                a, b = input._value.shape, other._value.shape
+                product = products.get((len(a), len(b)))
+                if product is not None and a[-1] == b[0]:
+                    return product(input, other)
+        return general(*args, **kwargs)
+
+    return function
+
+
+def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, kwargs: dict[str, Any]) -> Exception:
+    """An error of the arguments that says which op refused them, and how it is called if that is the point."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as wrong:
+        return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
+    plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
+    if not plain or str(error).startswith((op.name, "view size")) or re.match(r"\w+(\(\))?: ", str(error)):
+        return error
+    return type(error)(f"{op.name}: {error}")
+
+
+def _document(op: Op) -> str:
+    signature = public_signature(op)
+    lines = [op.doc, "", f"Kind: {op.kind}."]
+    if op.domain and not all(d.name == "REAL" for d in op.domain):
+        lines[-1] += " Domain: " + ", ".join(f"{n} in {d!r}" for n, d in zip(op.argument_names, op.domain)) + "."
+    if op.kind == "elementwise":
+        lines[-1] += " Shapes broadcast; integers " + ("stay integers." if op.integers else "become the default dtype.")
+    if "dim" in signature.parameters:
+        lines += ["", "Raises IndexError for a `dim` out of range. `axis` and `keepdims` are accepted for `dim` and `keepdim`."]
+    elif len(op.argument_names) > 1:
+        lines += ["", "Raises RuntimeError for shapes that do not fit together."]
+    if op.public:
+        x = "[1.25, 1.5, 1.75]" if op.domain and 0.25 not in op.domain[0] and 1.25 in op.domain[0] else "[0.25, 0.5, 0.75]"
+        usage = op.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
+        names = {"x": f"x = symgrad.tensor({x})", "a": "a = symgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])"}
+        used = [line for name, line in names.items() if re.search(rf"\b{name}\b", usage)]
+        lines += ["", ">>> import symgrad", *(f">>> {line}" for line in used), f">>> y = {usage}"]
+    return "\n".join(lines)
+
+
+def lift(op: Op) -> Lifted:
+    """The public function of an op, with its signature and documentation."""
+    if op.kind == "composite":
+        function = _front(op, op.forward)
+        if op.name == "matmul":
+            function = _by_ranks(function)
+    else:
+        inner = core(op)
+        direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
+        function = inner if direct else _front(op, inner)
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = _document(op)
+    function.__signature__ = public_signature(op)  # type: ignore[attr-defined]
+    function.op = op  # type: ignore[attr-defined]
+    return function
+
+
+def install(op: Op) -> Lifted:
+    """Make an op known to the traced carrier and, where it is a method, to Tensor."""
+    function = lift(op)
+    for name in (op.name, *op.aliases):
+        setattr(Traced, name, staticmethod(function))
+        if op.method and op.public:
+            setattr(Tensor, name, function)
+    return function
+
+
+FUNCTIONS: dict[str, Lifted] = {}
+for _op in list(REGISTRY.values()):
+    _function = install(_op)
+    if _op.public:
+        _function.__module__ = "symgrad"  # where people, and pickle, find it by its name
+        FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))

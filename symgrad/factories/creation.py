@@ -1,0 +1,350 @@
+"""Making tensors: from data and by value; every function takes torch's keywords, and `symbol`, which names the new tensor."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched
+from symgrad.engine.tensor import Tensor, as_value, from_python
+from symgrad.factories.factory import finished, is_integer, like, maker, placed, sizes_of
+from symgrad.types.devices import IMAGES, on_cpu
+from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
+
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full", "full_like",
+           "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices", "triu_indices", "zeros",
+           "zeros_like"]
+
+
+# From data
+
+COPY = ("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor).")
+
+
+formulas: Callable[..., Tensor] | None = None  # makes tensors of SymPy's formulas; the package sets it, for it knows them
+
+
+def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+           symbol: str | None = None) -> Tensor:
+    """A new tensor with a copy of `data`: a number, nested sequences, an array, another tensor, or formulas of SymPy.
+
+    `symbol` names it: what is computed from it then has a formula, `expr`. Python floats become the default dtype. A SymPy expression,
+    Array, Matrix or array of expressions is computed at the `values` of its symbols, a mapping: from Tensors, to which the graph then leads, or from
+    numbers and arrays, which become named leaves that require grad; `leaves` of the result has them by name.
+
+    Raises TypeError or ValueError for data that is not a rectangular array of numbers or formulas, and for symbols without a value; RuntimeError for
+    integers that should require gradients.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True, symbol="x")
+    >>> (x.sin() * x).expr
+    x*sin(x)
+    """
+    placed(device, None, pin_memory)
+    if isinstance(data, Tensor):
+        warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=2)
+    try:
+        value = read(data, dtype)
+    except TypeError:
+        if formulas is None or not _has_formula(data):
+            raise
+        return formulas(data, values, dtype, requires_grad, symbol)
+    if values is not None:
+        raise TypeError("tensor(): values of symbols are given, but there is no formula; the keyword dtype= says the type of numbers")
+    return finished(value.copy("K") if isinstance(value, np.ndarray) else value, requires_grad, symbol)
+
+
+def _has_formula(data: Any) -> bool:
+    """Whether an object of SymPy is, or is in, the data; SymPy need not be loaded to know."""
+    if isinstance(data, (list, tuple)) or isinstance(data, np.ndarray) and data.dtype == object:
+        return any(map(_has_formula, data.ravel() if isinstance(data, np.ndarray) else data))
+    return any(kind.__module__.partition(".")[0] == "sympy" for kind in type(data).__mro__)
+
+
+def read(data: Any, dtype: Any = None) -> Any:
+    """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
+    try:
+        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, Batched)) else from_python(data, dtype is None)
+    except ValueError as error:
+        raise ValueError(f"{_ragged(data) or error}: the nested sequences are not rectangular") from None
+    dtype_of(value.dtype)
+    if dtype is None:
+        return value
+    target = dtype_of(dtype)
+    if value.dtype.kind == "c" and not target.is_complex and not isinstance(data, (Tensor, np.ndarray)):
+        raise TypeError("must be real number, not complex")
+    if target.numpy.kind in "iu" and value.dtype.kind in "iu" and isinstance(data, int):
+        limits = np.iinfo(target.numpy)
+        if not (limits.min if target.is_signed else -(limits.max + 1)) <= data <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+    return value.astype(target.numpy, copy=False)
+
+
+def _ragged(data: Any, dim: int = 0) -> str | None:
+    """Which sequence has another length than its first neighbour."""
+    if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (list, tuple)):
+        return None
+    for row in data:
+        found = len(row) if isinstance(row, (list, tuple)) else 0
+        if found != len(data[0]):
+            return f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {found})"
+    return next(filter(None, (_ragged(row, dim + 1) for row in data)), None)
+
+
+def symbols(names: str, values: Any = None, *, requires_grad: bool = True) -> tuple[Tensor, ...]:
+    """One named leaf per name in a string such as "x y" or "x, y", with the values given.
+
+    >>> import symgrad
+    >>> x, y = symgrad.symbols("x y", [1.0, 2.0])
+    >>> (x * y).expr
+    x*y
+    """
+    found = names.replace(",", " ").split()
+    if len(set(found)) != len(found):
+        raise ValueError(f"symbols: a name is given twice in {names!r}")
+    values = [None] * len(found) if values is None else list(values) if isinstance(values, (list, tuple)) else [values]
+    if len(values) != len(found):
+        raise ValueError(f"symbols: {len(found)} names and {len(values)} values; give one value per name")
+    if any(value is None for value in values):
+        raise ValueError("symbols: every name needs a value, for a tensor is a number first")
+    return tuple(tensor(_as_float(v), requires_grad=requires_grad, symbol=name) for name, v in zip(found, values))
+
+
+def _as_float(data: Any) -> Any:
+    value = as_value(data)
+    return value.astype(get_default_dtype().numpy) if value.dtype.kind in "biu" else value
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor: itself if it is one, sharing memory with an array, copied from sequences.
+
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> as_tensor(a)[0] = 5.0
+    >>> a
+    array([5., 0.])
+    """
+    on_cpu(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+    return finished(read(data, dtype))
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """The data as a tensor: sharing memory with a tensor, an array or a buffer where that can be, unless a `copy` is asked for.
+
+    Raises ValueError where a copy is forbidden (`copy` False) and cannot be avoided.
+    """
+    on_cpu(device)
+    if isinstance(obj, Tensor) and not copy and (dtype is None or dtype_of(dtype) is obj.dtype):
+        if requires_grad == obj.requires_grad:
+            return obj
+        return obj.detach().requires_grad_(requires_grad)
+    value = read(obj, dtype)
+    shares = isinstance(obj, (np.ndarray, Tensor)) and isinstance(value, np.ndarray) and np.may_share_memory(value, as_value(obj))
+    if copy is False and not shares:
+        raise ValueError("can't alias arbitrary sequence into a tensor." if not hasattr(obj, "dtype") else
+                         "can't alias a tensor with another dtype; leave copy=False out")
+    return finished(value.copy("K") if copy and shares else value, requires_grad)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares memory with a NumPy array: what is written to one is seen in the other.
+
+    Raises TypeError for anything else, and for dtypes that tensors do not have.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        kind = type(ndarray)
+        raise TypeError(f"expected np.ndarray (got {kind.__name__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__name__}'})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+                         "supported.")
+    dtype_of(ndarray.dtype)
+    return finished(ndarray)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares memory with a buffer, `count` elements (-1 for all) from the byte `offset` on.
+
+    Raises ValueError for a buffer that has no such elements.
+    """
+    return finished(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
+
+
+# By value
+
+
+@maker
+def zeros(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
+    """A tensor of zeros."""
+    return np.zeros(sizes_of("zeros", sizes, size), numpy_dtype(dtype))
+
+
+@maker
+def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
+    """A tensor of ones."""
+    return np.ones(sizes_of("ones", sizes, size), numpy_dtype(dtype))
+
+
+@maker
+def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+    """A tensor whose elements are not set; `memory_format` says in which order they will lie."""
+    shape, name = sizes_of("empty", sizes, size), str(memory_format)
+    if name == "torch.preserve_format":
+        raise RuntimeError("unsupported memory format Preserve")
+    if name not in IMAGES:
+        return np.empty(shape, numpy_dtype(dtype))
+    order = IMAGES[name]
+    if len(order) != len(shape):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {name[6:]} format")
+    return np.empty([shape[i] for i in order], numpy_dtype(dtype)).transpose([order.index(i) for i, _ in enumerate(order)])
+
+
+@maker
+def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
+    """A tensor whose elements are not set and lie `stride` elements apart along each dimension."""
+    shape, apart = sizes_of("empty_strided", (size,)), tuple(stride)
+    if len(shape) != len(apart):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(apart)})")
+    if any(n < 0 for n in apart):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(apart)}")
+    whole = np.empty(1 + sum((n - 1) * s for n, s in zip(shape, apart)) if math.prod(shape) else 0, numpy_dtype(dtype))
+    return np.ndarray(shape, whole.dtype, whole, 0, tuple(n * whole.itemsize for n in apart))
+
+
+@maker
+def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
+    """A tensor whose elements are all `fill_value`."""
+    fill = as_value(fill_value, dtype)
+    if fill.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
+        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
+    if isinstance(size, int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
+    return np.full(sizes_of("full", (size,)), fill)
+
+
+@maker
+def scalar_tensor(dtype: DType | None, s: Any) -> Any:
+    """A tensor of no dimensions: a number in the default dtype, or in the one asked for."""
+    return np.array(s, numpy_dtype(dtype))
+
+
+def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
+    """Python numbers, and the dtype they are computed with."""
+    plain = [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in given]
+    kinds = {type(x) for x in plain}
+    if complex in kinds:
+        return plain, get_default_dtype().to_complex().numpy
+    return plain, get_default_dtype().numpy if float in kinds else np.dtype(np.int64)
+
+
+@maker
+def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
+    """The numbers start, start + step, ... up to, but not with, `end`; integers, if all three are."""
+    if end is None:
+        start, end = 0, start
+    (start, end, step), kind = _numbers(start, end, step)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex) and all(map(math.isfinite, (start, end))):
+        (start, end, step), kind = map(int, (start, end, step)), np.dtype(np.int64)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not all(map(math.isfinite, (start, end))):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}")
+    target = kind if dtype is None else dtype.numpy
+    if kind.kind == "i":
+        return np.arange(start, end, step).astype(target)
+    return (start + step * np.arange(math.ceil((end - start) / step))).astype(target)
+
+
+@maker
+def range(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
+    """The numbers start, start + step, ... up to, and with, `end`, in the default dtype; torch advises `arange`."""
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
+    (start, end, step), _ = _numbers(*((0, start) if end is None else (start, end)), step)
+    return (start + step * np.arange(math.floor((end - start) / step) + 1)).astype(numpy_dtype(dtype))
+
+
+def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
+    """Evenly spaced numbers, each counted from the nearer end."""
+    if not is_integer(steps):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, not {steps}")
+    (start, end), kind = _numbers(start, end)
+    at, step = np.arange(steps), (end - start) / max(steps - 1, 1)
+    target = dtype or (dtype_of(kind) if kind.kind == "c" else get_default_dtype())
+    out = np.where(at < steps / 2, start + step * at, end - step * (steps - 1 - at)) if steps != 1 else np.array([start + 0 * step])
+    return out, target.numpy
+
+
+@maker
+def linspace(dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
+    """`steps` numbers, evenly spaced from `start` to `end`, both included."""
+    out, target = _spaced("linspace", dtype, start, end, steps)
+    return out.astype(target)
+
+
+@maker
+def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
+    """`steps` powers of `base`, with exponents evenly spaced from `start` to `end`, both included."""
+    out, target = _spaced("logspace", dtype, start, end, steps)
+    return (base**out).astype(target)
+
+
+@maker
+def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
+    """The n by m matrix with ones on its diagonal."""
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    return np.eye(n, m, dtype=numpy_dtype(dtype))
+
+
+def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Callable[..., Tensor]:
+    def make(dtype: DType | None, row: int, col: int, offset: int = 0) -> Any:
+        for what, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise RuntimeError(f"{what} must be non-negative, got{size}")
+        if dtype is not None and dtype.name not in ("int64", "int32"):
+            raise NotImplementedError(f'"{name}" not implemented for \'{dtype.words}\'')
+        return np.stack(indices(row, offset, col)).astype(np.int64 if dtype is None else dtype.numpy)
+
+    make.__name__, make.__doc__ = name, doc
+    return maker(make)
+
+
+tril_indices = _triangle("tril_indices", np.tril_indices, "The rows and columns of the lower triangle of a row by col matrix, as a 2 by N tensor.")
+triu_indices = _triangle("triu_indices", np.triu_indices, "The rows and columns of the upper triangle of a row by col matrix, as a 2 by N tensor.")
+
+
+# Like another tensor
+
+
+def _filler(number: Any) -> Callable[..., Any]:
+    def fill(array: np.ndarray) -> None:
+        array[...] = number
+
+    return fill
+
+
+def _untouched(array: np.ndarray) -> None:
+    pass
+
+
+def _filled(array: np.ndarray, fill_value: Any) -> None:
+    array[...] = as_value(fill_value, array.dtype)
+
+
+zeros_like = like(_filler(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")
+ones_like = like(_filler(1), "Ones of the shape and dtype of another tensor.", "ones_like")
+empty_like = like(_untouched, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
+full_like = like(_filled, "A tensor of the shape and dtype of another whose elements are all `fill_value`.", "full_like")
+

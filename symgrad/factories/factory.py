@@ -1,0 +1,167 @@
+"""What all functions that make tensors share: torch's keywords, shapes, `out=`, and leaves with symbols."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.storage.writes import refuse_inference
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.graph.node import board, mode
+from symgrad.types.devices import not_pinned, on_cpu, only_strided
+from symgrad.types.dtypes import dtype_of, numpy_dtype
+
+__all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized", "sizes_of"]
+
+
+def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
+    """A tensor of a new value; a leaf, if it requires grad or has a symbol."""
+    out = wrap(value)
+    if requires_grad and value.dtype.kind not in "fcV":
+        raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients; this one is {dtype_of(value.dtype)}: give "
+                           f"dtype=float64 or floating-point data")
+    if symbol is not None and not (isinstance(symbol, str) and symbol.isidentifier()):
+        raise ValueError(f"symbol must be a name such as 'x', not {symbol!r}")
+    if requires_grad or symbol is not None:
+        out._make_leaf(requires_grad, symbol)
+    return out if not mode.inference else board.inferred.made(out)
+
+
+def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
+    """Refuse devices, layouts and kinds of memory that are not there."""
+    on_cpu(device)
+    if layout is not None:
+        only_strided(layout)
+    if pin_memory:
+        not_pinned(pin_memory)
+
+
+def resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """An array of a shape that begins where another does: in the same memory, where that is large enough, else in new memory."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    size = math.prod(shape) * array.itemsize
+    low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (0, 0)
+    start = array.__array_interface__["data"][0] - low
+    if owner.flags.c_contiguous and owner.flags.writeable and array.size and start + size <= high - low:
+        return np.ndarray(shape, array.dtype, owner.reshape(-1).view(np.uint8).data, start)
+    out = np.empty(shape, array.dtype)
+    out.reshape(-1)[:array.size] = array.reshape(-1)
+    return out
+
+
+def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
+    """Write a value into a tensor, which takes its shape; returns that very tensor.
+
+    Raises TypeError for what is no tensor, RuntimeError for one that requires grad. `warned` is the warning where it had another shape.
+    """
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    refuse_inference(out._node)
+    if out.requires_grad and mode.grad:
+        raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           f"requires grad.")
+    array = out._array()
+    if array.shape != value.shape:
+        if warned and array.size:
+            warnings.warn(warned, UserWarning, stacklevel=4)
+        array = resized(array, value.shape)
+        out._rebind(array)
+    array[...] = value.astype(array.dtype, copy=False)
+    stamp(array, name)
+    return out
+
+
+WORDS = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, default, kind in (
+    ("out", None, "Tensor | None"), ("dtype", None, "Any"), ("layout", None, "Any"), ("device", None, "Any"), ("pin_memory", False, "bool"),
+    ("requires_grad", False, "bool"), ("symbol", None, "str | None"))]
+
+
+def maker(compute: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The public function of `compute(dtype, ...)`, which returns the new array: with torch's keywords for all that is not the value.
+
+    `dtype` is what the caller asked for, or the dtype of `out`; None where the function is to choose.
+    """
+    name = compute.__name__
+
+    def make(*args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False, symbol: str | None = None, **rest: Any) -> Tensor:
+        placed(device, layout, pin_memory)
+        target = None if dtype is None else dtype_of(dtype)
+        if out is None:
+            value = compute(target, *args, **rest)
+            return finished(value if value.ndim else value[()], requires_grad, symbol)
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        if target is not None and target is not out.dtype:
+            raise RuntimeError(f"dtype {target.words} does not match dtype of out parameter ({out.dtype.words})")
+        value = compute(out.dtype, *args, **rest)
+        warned = ""
+        if name == "arange":
+            warned = (f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
+                      f"number of elements {value.size}. Note that this may occur as a result of rounding error. The out tensor will be resized "
+                      f"to a tensor of shape ({value.size},).")
+        into(name, out, value, warned)
+        return out.requires_grad_(requires_grad)
+
+    own = list(inspect.signature(compute).parameters.values())[1:]
+    taken = {p.name for p in own}
+    make.__name__, make.__qualname__, make.__doc__, make.__module__ = name, name, compute.__doc__, compute.__module__
+    make.__signature__ = inspect.Signature([*own, *(p for p in WORDS if p.name not in taken)], return_annotation="Tensor")  # type: ignore[attr-defined]
+    return make
+
+
+def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
+    """A shape given as one sequence, as several integers, or by keyword, with torch's errors."""
+    if size is not None:
+        given = (size,)
+    elif not given:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    first = given[0]
+    if len(given) == 1 and not is_integer(first):
+        if isinstance(first, (str, bytes)) or not isinstance(first, Sequence) and not isinstance(first, np.ndarray):
+            raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
+        given = tuple(first)
+    for i, n in enumerate(given):
+        if not is_integer(n):
+            raise TypeError(f"{name}(): argument 'size' must be tuple of ints, but found element of type {type(n).__name__} at pos {i}")
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {int(n)}: {list(map(int, given))}")
+    return tuple(n.__index__() for n in given)
+
+
+def is_integer(n: Any) -> bool:
+    """Whether a size may be given so: as an integer, or a tensor of one."""
+    return not isinstance(n, bool) and (isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim and n._value.dtype.kind in "iu")
+
+
+def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
+    """The function that makes a tensor of the shape, dtype and memory order of another: `fill(array, ...)` writes its elements."""
+    own = list(inspect.signature(fill).parameters.values())[1:]
+    fill.__name__ = fill.__qualname__ = name  # for the errors of its arguments
+
+    def make(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False, memory_format: Any = None, symbol: str | None = None, **rest: Any) -> Tensor:
+        placed(device, layout, pin_memory)
+        if not isinstance(input, (Tensor, np.ndarray, np.generic)):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
+        value = np.empty_like(input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype), order)  # type: ignore[call-overload]
+        fill(value, *args, **rest)
+        return finished(value if value.ndim else value[()], requires_grad, symbol)
+
+    make.__name__ = make.__qualname__ = name
+    make.__module__ = "symgrad"  # where people, and pickle, find it
+    make.__doc__ = doc
+    first = inspect.Parameter("input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Tensor")
+    words = [p for p in WORDS if p.name != "out"]
+    words.insert(-1, inspect.Parameter("memory_format", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"))
+    make.__signature__ = inspect.Signature([first, *own, *words], return_annotation="Tensor")  # type: ignore[attr-defined]
+    return make

@@ -1,0 +1,411 @@
+"""Chance: generators of random numbers, their seeds and states, and the tensors drawn from them. It is what `torch.random` is."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, batches, raw
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.factories.factory import finished, into, like, maker, sizes_of
+from symgrad.types.devices import CPU, device, on_cpu
+from symgrad.types.dtypes import DType, dtype_of, numpy_dtype
+
+__all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal",
+           "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state"]
+
+FIRST_SEED = 67280421310721  # what a torch generator starts with
+WORD = 16  # bytes of each of the numbers a state is made of
+
+
+class Generator:
+    """A source of random numbers with a state of its own.
+
+    Raises AssertionError for a device other than the CPU.
+
+    >>> import symgrad
+    >>> g = symgrad.Generator().manual_seed(3)
+    >>> h = symgrad.Generator().manual_seed(3)
+    >>> bool((symgrad.rand(4, generator=g) == symgrad.rand(4, generator=h)).all())
+    True
+    """
+
+    __slots__ = ("_bits", "_seed", "numpy")
+    numpy: np.random.Generator
+
+    def __init__(self, device: Any = None):
+        on_cpu(device)
+        self.manual_seed(FIRST_SEED)
+
+    @property
+    def device(self) -> device:
+        """Where the numbers are drawn: on the CPU."""
+        return CPU
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed; returns the generator.
+
+        Raises ValueError for a seed that is no integer of 64 bits.
+        """
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        self._seed = seed % 2**64
+        self._bits = np.random.PCG64(self._seed)
+        self.numpy = np.random.Generator(self._bits)
+        return self
+
+    def seed(self) -> int:
+        """Start anew from a seed that nobody can foresee, and return it."""
+        self.manual_seed(int.from_bytes(os.urandom(8)) >> 1)
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed the generator was started from."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """The state as bytes, for `set_state`."""
+        state = self._bits.state
+        numbers = (self._seed, state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"])
+        return wrap(np.frombuffer(b"".join(int(n).to_bytes(WORD, "little") for n in numbers), np.uint8).copy())
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Go on from a state that `get_state` gave.
+
+        Raises TypeError for what is no tensor of bytes, RuntimeError for one of another length.
+        """
+        value = getattr(new_state, "_value", None)
+        if value is None or value.dtype != np.uint8:
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__ if value is None else dtype_of(value.dtype)}")
+        if value.shape != (5 * WORD,):
+            raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * WORD} are needed; give what get_state returned")
+        raw = value.tobytes()
+        first, state, inc, has, number = (int.from_bytes(raw[i:i + WORD], "little") for i in range(0, len(raw), WORD))
+        self.manual_seed(first)
+        self._bits.state = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": number}
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        out = Generator()
+        out.set_state(self.get_state())
+        return out
+
+    def __reduce__(self) -> Any:
+        return _restored, (self.get_state().tolist(),)
+
+
+def _restored(state: list[int]) -> Generator:
+    out = Generator()
+    out.set_state(wrap(np.array(state, np.uint8)))
+    return out
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+class _Different:
+    """A generator of numbers for every member of the batches this thread is in."""
+
+    def __init__(self, source: np.random.Generator, batches: list[tuple[int, int]]):
+        self.plain, self._batches = source, batches
+
+    def __getattr__(self, name: str) -> Any:
+        def draw(*args: Any) -> Any:
+            counts = tuple(count for _, count in self._batches)
+            method = getattr(self.plain, name)
+            if name == "permutation":
+                found: Any = np.array([method(*args) for _ in range(math.prod(counts))], np.int64).reshape((*counts, *args))
+            else:
+                found = method(*((*counts, *a) if isinstance(a, tuple) else a for a in args))
+            for level, _ in self._batches:
+                found = Batched(found, level)
+            return found
+
+        return draw
+
+
+def numbers(generator: Any = None) -> Any:
+    """NumPy's generator behind a generator, behind NumPy's own, or, for None, behind the default one."""
+    if batches.entered:
+        kinds = {kind for _, _, kind in batches.entered}
+        if "error" in kinds:
+            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+                               "flags on vmap or perform the randomness operation out of vmap")
+        if "different" in kinds:
+            return _Different(_plain(generator), [(level, count) for level, count, kind in batches.entered if kind == "different"])
+    return _plain(generator)
+
+
+def _plain(generator: Any) -> np.random.Generator:
+    if generator is None:
+        return default_generator.numpy
+    if isinstance(generator, Generator):
+        return generator.numpy
+    if isinstance(generator, np.random.Generator):
+        return generator
+    raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generator anew, so that a run can be repeated.
+
+    Raises ValueError for a seed that is no integer of 64 bits.
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default generator from a seed that nobody can foresee, and return it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed the default generator was started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator as bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the default generator go on from a state that `get_rng_state` gave.
+
+    Raises TypeError for what is no tensor of bytes.
+    """
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
+    """Let what is drawn inside leave the default generator as it was.
+
+    >>> import symgrad
+    >>> before = symgrad.get_rng_state()
+    >>> with symgrad.random.fork_rng():
+    ...     _ = symgrad.rand(3)
+    >>> bool((symgrad.get_rng_state() == before).all())
+    True
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+# Tensors
+
+
+def _floats(name: str, what: str, dtype: DType | None) -> np.dtype:
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise NotImplementedError(f'"{what}" not implemented for \'{dtype.words}\'')
+    return numpy_dtype(dtype)
+
+
+def _array(drawn: Any) -> Any:
+    return drawn if type(drawn) is Batched else np.asarray(drawn)
+
+
+def _uniform(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    source = numbers(generator)
+    if target.kind == "c":
+        return (source.random(shape) + 1j * source.random(shape)).astype(target)
+    if target in (np.float32, np.float64):
+        return _array(source.random(shape, target))
+    bits = 8 if target.name == "bfloat16" else 11  # so that rounding never gives a 1
+    return (np.floor(_array(source.random(shape)) * 2**bits) / 2**bits).astype(target)
+
+
+def _normal(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    source = numbers(generator)
+    if target.kind == "c":
+        return ((source.standard_normal(shape) + 1j * source.standard_normal(shape)) * math.sqrt(0.5)).astype(target)
+    return _array(source.standard_normal(shape)).astype(target)
+
+
+@maker
+def rand(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
+    """Uniform numbers from [0, 1)."""
+    return _uniform(sizes_of("rand", sizes, size), _floats("rand", "check_uniform_bounds", dtype), generator)
+
+
+@maker
+def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
+    """Numbers from the standard normal distribution; of complex ones, the parts have half of its variance."""
+    return _normal(sizes_of("randn", sizes, size), _floats("randn", "normal_kernel_cpu", dtype), generator)
+
+
+IN_C = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+
+
+def between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    """Integers from `low` up to, but not with, `high`, in a dtype."""
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
+        raise RuntimeError(f"to - 1 is out of bounds for {IN_C[target.name]}: {low} to {high - 1}")
+    return _array(numbers(generator).integers(low, high, shape)).astype(target)
+
+
+@maker
+def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None) -> Any:
+    """Integers from `low` up to, but not with, `high`; randint(high, size) starts at 0."""
+    if size is None:
+        low, high, size = 0, low, high
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint(): argument 'size' (position {2 if low == 0 else 3}) must be tuple of ints, not {type(size).__name__}")
+    return between(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), np.dtype(np.int64) if dtype is None else dtype.numpy,
+                    generator)
+
+
+@maker
+def randperm(dtype: DType | None, n: int, *, generator: Any = None) -> Any:
+    """The integers from 0 to n - 1 in random order."""
+    sizes_of("randperm", (n,))
+    return numbers(generator).permutation(n).astype(np.int64 if dtype is None else dtype.numpy)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """Numbers from normal distributions of the means and standard deviations given: tensors, or numbers and a `size`.
+
+    Raises RuntimeError for a negative standard deviation and for shapes that do not fit together.
+    """
+    on_cpu(device)
+    mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
+    if np.any(raw(sigma) < 0):
+        raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
+    if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise TypeError("normal(): two numbers need a size, as in normal(0.0, 1.0, (2, 3))")
+    if size is None:
+        try:
+            shape = np.broadcast_shapes(mu.shape, sigma.shape)
+        except ValueError:
+            raise RuntimeError(f"normal: the shapes {list(mu.shape)} of mean and {list(sigma.shape)} of std do not broadcast") from None
+        target = dtype_of((mu if isinstance(mean, Tensor) else sigma).dtype) if dtype is None else dtype_of(dtype)
+    else:
+        shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
+    value = _array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
+    if out is None:
+        return finished(value if value.ndim else value[()], requires_grad)
+    return into("normal", out, value, RESIZED.format(list(out.shape), list(shape)) if size is None else "")
+
+
+RESIZED = ("An output with one or more elements was resized since it had shape {}, which does not match the required output shape {}. This behavior "
+           "is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+           "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
+
+
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """1 with the probabilities that the input gives (or with the probability `p`), else 0.
+
+    Raises RuntimeError for a probability outside [0, 1].
+    """
+    x = as_value(input)
+    if p is None and x.dtype.kind in "biu":
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype_of(x.dtype).words}'")
+    chance, source = x if p is None else as_value(p), numbers(generator)
+    if not np.all((raw(chance) >= 0) & (raw(chance) <= 1)):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities are numbers from 0 to 1")
+    value = _array(source.random(tuple(x.shape)) < chance).astype(x.dtype)
+    return finished(value if value.ndim else value[()]) if out is None else into("bernoulli", out, value)
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Numbers from Poisson distributions with the rates that the input gives.
+
+    Raises RuntimeError for a negative rate.
+    """
+    x = as_value(input)
+    if np.any(raw(x) < 0):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    source = numbers(generator)
+    if type(x) is Batched or isinstance(source, _Different):
+        value = _of_members(source, x)
+    else:
+        value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
+    return finished(value if value.ndim else value[()])
+
+
+def _of_members(source: Any, x: Any) -> Any:
+    """Numbers from Poisson distributions for each member of the batches, whose rates may differ."""
+    if not isinstance(source, _Different):
+        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
+    spread, levels = x + source.random(tuple(x.shape)) * 0, []
+    out = source.plain.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
+    while type(spread) is Batched:
+        levels.append(spread.level)
+        spread = spread.data
+    for level in reversed(levels):
+        out = Batched(out, level)
+    return out
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """Indices drawn with the weights of a vector, or of each row of a matrix: `num_samples` of them, all different unless `replacement`.
+
+    Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples than there are elements.
+    """
+    x = as_value(input)
+    if x.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if x.dtype.kind in "biu":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype_of(x.dtype).words}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > x.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = np.atleast_2d(x).astype(np.float64)
+    if not np.all(raw(np.isfinite(weights) & (weights >= 0))):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if np.any(raw(weights.sum(-1) <= 0)):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    source = numbers(generator)
+    if replacement:
+        ends = np.cumsum(weights, -1)
+        drawn = source.random((weights.shape[0], num_samples)) * ends[:, -1:]
+        value = np.add.reduce(ends[:, None, :] <= drawn[:, :, None], axis=-1, dtype=np.int64)
+    else:  # the element with the earliest of exponential times of these rates comes first
+        with np.errstate(divide="ignore"):
+            value = np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
+    value = value.astype(np.int64).reshape((*x.shape[:-1], num_samples))
+    return wrap(value) if out is None else into("multinomial", out, value)
+
+
+# Like another tensor
+
+
+def _drawn_like(draw: Callable[..., Any]) -> Callable[..., Any]:
+    def fill(array: np.ndarray, *, generator: Any = None) -> None:
+        array[...] = draw(array.shape, array.dtype, generator)
+
+    return fill
+
+
+def _rand(shape: Any, dtype: Any, generator: Any) -> Any:
+    return _uniform(shape, _floats("rand_like", "check_uniform_bounds", dtype_of(dtype)), generator)
+
+
+def _randn(shape: Any, dtype: Any, generator: Any) -> Any:
+    return _normal(shape, _floats("randn_like", "normal_kernel_cpu", dtype_of(dtype)), generator)
+
+
+def _randint(array: np.ndarray, low: Any = None, high: Any = None, *, generator: Any = None) -> None:
+    low, high = (0, low) if high is None else (low, high)
+    array[...] = between(int(low), int(high), array.shape, array.dtype, generator)
+
+
+rand_like = like(_drawn_like(_rand), "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
+randn_like = like(_drawn_like(_randn), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
+randint_like = like(_randint, "Integers from `low` up to, but not with, `high`, of the shape and dtype of another tensor; randint_like(x, high) "
+                    "starts at 0.", "randint_like")

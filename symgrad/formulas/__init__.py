@@ -1,0 +1,1 @@
+"""Formulas of tensors: expressions, let-form, parsing."""

@@ -1,0 +1,340 @@
+"""Formulas of tensors: `expr`, its let-form `assignments()`, and the `conditions` under which it holds.
+
+A formula is a reading of the recorded graph in the symbolic carrier, made when somebody asks and remembered per node for as long
+as the node lives. A leaf without a symbol is a constant, and so is everything that no named leaf reaches. SymPy is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symgrad.autograd.engine import _paths
+from symgrad.engine.passes import arguments, pullback, replay
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.node import NAMED, Leaf, Link, Node, Released, mode, next_sequence, upstream
+
+__all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]
+
+Seeds = Sequence[tuple[Node, Any]]
+_formulas: dict[bool, WeakKeyDictionary[Node, Any]] = {False: WeakKeyDictionary(), True: WeakKeyDictionary()}
+_held: WeakKeyDictionary[Node, Sequence[Tensor]] = WeakKeyDictionary()
+
+
+def _sympy() -> Any:
+    """SymPy, loaded when a formula is first asked for."""
+    import sympy
+
+    return sympy
+
+
+# Reading a graph
+
+
+class Reads(str):
+    """The symbol of a leaf whose elements read as certain expressions: symbols that somebody made, or a constant such as π."""
+
+    elements: Sequence[Any]
+    constant = False
+
+    @classmethod
+    def as_(cls, name: str, elements: Sequence[Any], constant: bool = False) -> Reads:
+        """A name with the expressions of the elements, in order."""
+        out = cls(name)
+        out.elements, out.constant = elements, constant
+        return out
+
+
+def names(leaf: Leaf) -> list[str]:
+    """The names of a leaf's elements in order: its symbol, followed by the indices of the element.
+
+    >>> import symgrad
+    >>> names(symgrad.tensor([[1.0, 2.0]], symbol="x")._node)
+    ['x_0_0', 'x_0_1']
+    """
+    if isinstance(leaf.symbol, Reads):
+        return list(map(str, leaf.symbol.elements))
+    return ["_".join([leaf.symbol, *map(str, index)]) for index in np.ndindex(leaf.value.shape)]
+
+
+def _check_names(leaves: Sequence[Leaf]) -> None:
+    owners: dict[str, Leaf] = {}
+    for leaf in leaves:
+        for name in () if isinstance(leaf.symbol, Reads) and leaf.symbol.constant else names(leaf):
+            other = owners.setdefault(name, leaf)
+            if other is not leaf and (leaf.reference() is None or leaf.reference() is not other.reference()):
+                raise ValueError(f"expr: {name} is a symbol used twice for different leaves; give each tensor a symbol of its own")
+
+
+class _Reading:
+    """How the ends of a graph read: leaves as symbols, everything else as constants, which are rationals if `exact`."""
+
+    def __init__(self, exact: bool, values: Any):
+        from symgrad.carriers import symbolic
+
+        self.xp, self.exact, self.values = symbolic, exact, values
+
+    def constant(self, value: Any) -> Any:
+        return self.xp.lift_value(value, self.exact)
+
+    def leaf(self, leaf: Leaf) -> Any:
+        assumptions = {} if leaf.value.dtype.kind == "c" else {"real": True}
+        cells = self.xp.ExactExpressions if self.exact else self.xp.Expressions
+        known = isinstance(leaf.symbol, Reads)
+        elements = leaf.symbol.elements if known else [_sympy().Symbol(name, **assumptions) for name in names(leaf)]
+        return cells.fill(elements, leaf.value.shape)
+
+    def ready(self, roots: Sequence[Node]) -> list[Node]:
+        """The nodes that the roots depend on, oldest first, once what no named leaf reaches has its values.
+
+        Raises ValueError for a symbol that is used twice.
+        """
+        nodes = upstream(roots)
+        _check_names([node for node in nodes if isinstance(node, Leaf) and node.flags & NAMED])
+        for node in nodes:
+            if not node.flags & NAMED:
+                self.values.setdefault(node, None)
+                continue
+            for p, a in zip(node.parents, node.args or (node.value,)):
+                if p is not None and not p.flags & NAMED:
+                    self.values[p] = self.constant(a)
+        return nodes
+
+    def forward(self, roots: Sequence[Node]) -> None:
+        """Fill in the values of the roots and of the named nodes they depend on."""
+        self.ready(roots)
+        replay(self.xp, roots, self.leaf, self.constant, self.values)
+
+    def read(self, node: Node) -> tuple[Any, tuple]:
+        """A node's value and arguments; conjugated where they are complex, as the engine has it."""
+        args = arguments(node, self.values, self.constant) if node.args else ()
+        y = self.values[node]
+        if node.value.dtype.kind == "c":
+            conjugate = self.xp.conjugate
+            y, args = conjugate(y), tuple(map(conjugate, args))
+        return y, args + (node.args or ())[len(node.parents):]
+
+    def seeds(self, seeds: Seeds) -> list[tuple[Node, Any]]:
+        return [(root, self.constant(g)) for root, g in seeds if root.flags & NAMED]
+
+
+def formula(tensor: Tensor, exact: bool = False) -> Any:
+    """A tensor's formula as Cells of SymPy expressions, None where no named leaf is upstream; with `exact`, constants are rationals."""
+    node = tensor._node
+    if node is not None and node.flags & NAMED:
+        return _node_formula(node, exact)
+    derivative = getattr(tensor, "_formula", None)
+    if not derivative:
+        return None
+    if not isinstance(derivative, _Derivative):
+        derivative = tensor._formula = _Derivative(derivative)
+    if exact not in derivative.formulas:
+        derivative.formulas[exact] = _derivative_formula(derivative, exact)
+    return derivative.formulas[exact]
+
+
+class _Derivative(list):
+    """What a gradient was computed from, seeds and the node it belongs to, with the formulas once they are known."""
+
+    def __init__(self, parts: Sequence[tuple[Seeds, Node]]):
+        super().__init__(parts)
+        self.formulas: dict[bool, Any] = {}
+
+    @property
+    def roots(self) -> list[Node]:
+        return [root for seeds, _ in self for root, _ in seeds if root.flags & NAMED]
+
+
+def _node_formula(node: Node, exact: bool = False) -> Any:
+    values = _formulas[exact]
+    if node not in values:
+        _Reading(exact, values).forward([node])
+    return values[node]
+
+
+def _derivative_formula(derivative: _Derivative, exact: bool) -> Any:
+    reading = _Reading(exact, _formulas[exact])
+    reading.forward(derivative.roots)
+    total = 0
+    for seeds, node in derivative:
+        named, keep = reading.seeds(seeds), frozenset((node,))
+        g = pullback(reading.xp, named, reading.read, _paths(named, keep), keep).get(node)
+        total = total + (reading.constant(np.zeros(node.value.shape)) if g is None else g)
+    return total
+
+
+def _as_sympy(cells: Any) -> Any:
+    sympy = _sympy()
+    return sympy.ImmutableDenseNDimArray(cells.ravel().tolist(), cells.shape) if cells.ndim else cells.item()
+
+
+def expr(self: Tensor) -> Any:
+    """The formula of this tensor: a SymPy expression, an Array of them, or None where no named leaf is upstream.
+
+    The gradient of a named leaf has one too, and so has a derivative taken with `create_graph`. Raises ValueError for a symbol
+    that is used twice for different leaves, RecursionError for a formula nested too deeply for SymPy.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True, symbol="x")
+    >>> y = 0.5 * x.sin() * x
+    >>> y.expr
+    0.5*x*sin(x)
+    >>> y.backward()
+    >>> x.grad.expr
+    0.5*x*cos(x) + 0.5*sin(x)
+    """
+    try:
+        cells = formula(self)
+    except RecursionError:
+        raise RecursionError("expr: SymPy cannot hold a formula nested as deeply as this one; assignments() gives it as small equations") from None
+    return None if cells is None else _as_sympy(cells)
+
+
+def assignments(self: Tensor) -> list[tuple[Any, Any]]:
+    """The formula as a list of small equations (symbol, expression), in order; the last ones are the tensor's elements.
+
+    Every intermediate value that is more than a symbol or a number is called v1, v2, ... and used by that name, so the length
+    is that of the computation, where `expr` written out may be exponentially longer. Gradients have one too. The list is empty where
+    no named leaf is upstream. Raises ValueError for a symbol that is used twice for different leaves.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, symbol="x")
+    >>> y = x.sin() + 1
+    >>> (y * y).assignments()
+    [(v1, sin(x)), (v2, v1 + 1), (v3, v2**2)]
+    """
+    node = self._node
+    named = node is not None and node.flags & NAMED
+    derivative = _Derivative(() if named else getattr(self, "_formula", ()))
+    roots: list[Any] = [node] if named else derivative.roots
+    if not roots:
+        return []
+    from symgrad.formulas.letform import LetForm, undisturbed
+
+    form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
+    reading = _Reading(False, form)
+    with undisturbed():
+        form.forward(reading, roots)
+        if named:
+            return form.finished(form[node])  # type: ignore[index]
+        parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
+        return form.finished(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
+
+
+def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
+    return [node for node in upstream(roots) if isinstance(node, Leaf) and node.flags & NAMED]
+
+
+def hold(self: Tensor, leaves: Sequence[Tensor]) -> None:
+    """Let leaves that nobody else has live as long as what was computed from them."""
+    if self._node is not None:
+        _held[self._node] = tuple(leaves)
+
+
+def leaves(self: Tensor) -> dict[str, Tensor]:
+    """The named leaves that this tensor was computed from, by name, as far as they are alive.
+
+    >>> import symgrad
+    >>> x, y = symgrad.symbols("x y", [1.0, 2.0])
+    >>> (x * y).leaves
+    {'x': tensor(1., requires_grad=True), 'y': tensor(2., requires_grad=True)}
+    """
+    node = self._node
+    roots = [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
+    found = [(leaf.symbol, leaf.reference()) for leaf in _named_leaves(roots) if not getattr(leaf.symbol, "constant", False)]
+    return {str(name): leaf for name, leaf in found if leaf is not None}
+
+
+# Branches
+
+
+class _Branch(NamedTuple):
+    """A truth value that was asked of a named tensor: when, which one, and a copy of the graph it came from.
+
+    The copy ends in copies of the leaves, so that a leaf can keep it without keeping itself alive. `outline` is the same
+    for two graphs that differ only in the values of their named leaves.
+    """
+
+    sequence_nr: int
+    truth: bool
+    root: Node
+    outline: tuple
+
+
+def _record_branch(node: Node, truth: bool) -> None:
+    """Note on every named leaf upstream which way a branch went, unless the last answer to the same question was the same."""
+    if not node.flags & NAMED:
+        return
+    copies: dict[Node, Node] = {}
+    places: dict[Node | None, int] = {}
+    outline, leaves = [], []
+    for original in upstream([node]):
+        if not original.flags & NAMED:
+            continue
+        args = original.args or ()
+        parents = tuple(None if p is None or not p.flags & NAMED else p for p in original.parents)
+        copy: Any = object.__new__(type(original))
+        copy.parents = tuple(None if p is None else copies[p] for p in parents)
+        copy.args = tuple(a if p is None else None for p, a in zip(parents, args)) + args[len(parents):]
+        copy.sequence_nr, copy.flags = original.sequence_nr, original.flags
+        copy.value = original.value if isinstance(original, Link) else Released(original.value)
+        what: Any = original.op if not isinstance(original, Leaf) else (original.symbol, original.value.shape)
+        if isinstance(original, Leaf):
+            copy.reference, copy.symbol, copy.conditions = original.reference, original.symbol, []
+            leaves.append(original)
+        outline.append((what, tuple(map(places.get, parents)), _plain(copy.args)))
+        copies[original], places[original] = copy, len(places)
+    branch = _Branch(next_sequence(), truth, copies[node], tuple(outline))
+    for leaf in leaves:
+        before = next((b for b in reversed(leaf.conditions) if b.outline == branch.outline), None)
+        if before is None or before.truth != truth:
+            leaf.conditions.append(branch)
+
+
+def _plain(x: Any) -> Any:
+    """Arguments of a rule as something that can be compared."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.str, x.shape, x.tobytes()
+    return tuple(map(_plain, x)) if isinstance(x, (tuple, list)) else (type(x), x)
+
+
+def conditions(self: Tensor) -> tuple[Any, ...]:
+    """What held at the branches taken on this tensor's named leaves before it was computed: its formula is valid there.
+
+    Recorded wherever Python asks a named tensor for its truth, as `if`, `while`, `and` and `assert` do; `where` needs no condition,
+    for its formula is a Piecewise.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, symbol="x")
+    >>> y = x**2 if x > 1 else -x
+    >>> y.expr, y.conditions
+    (x**2, (x > 1,))
+    """
+    node = self._node
+    roots = [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
+    if not roots:
+        return ()
+    moment = max(root.sequence_nr for root in roots)
+    taken = {b.sequence_nr: b for leaf in _named_leaves(roots) for b in leaf.conditions if b.sequence_nr < moment}
+    latest: list[_Branch] = []
+    for _, branch in sorted(taken.items()):
+        latest = [b for b in latest if b.outline != branch.outline] + [branch]
+    return tuple(dict.fromkeys(c for c in map(_condition, latest) if c != True))  # noqa: E712  SymPy's true is not Python's
+
+
+def _condition(branch: _Branch) -> Any:
+    sympy = _sympy()
+    question = _node_formula(branch.root).ravel()[0].item()
+    if isinstance(question, sympy.Expr):
+        question = sympy.Ne(question, 0)
+    return question if branch.truth else sympy.Not(question)
+
+
+Tensor.expr = property(expr)  # type: ignore[assignment]
+Tensor.assignments = assignments  # type: ignore[attr-defined]
+Tensor.conditions = property(conditions)  # type: ignore[assignment]
+Tensor.leaves = property(leaves)  # type: ignore[assignment]
+type(mode).branch = staticmethod(_record_branch)

@@ -1,0 +1,246 @@
+"""The let-form of a formula: a list of small equations, each intermediate value on a line of its own.
+
+It is as long as the computation, where the formula written out may be exponentially longer. Every value on the way is short, a symbol or a number, so
+what a rule makes of its arguments depends on little: which op, which of the arguments are the same, and which are numbers. That is computed
+once with placeholders; the other times the placeholders are replaced, which costs a fiftieth of SymPy's evaluation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cmp_to_key
+from itertools import count
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.autograd.engine import _paths
+from symgrad.carriers.symbolic import Expressions
+from symgrad.engine.passes import arguments
+from symgrad.graph.node import Leaf, Link, Node, upstream
+
+__all__ = ["LetForm", "undisturbed"]
+
+MUCH = 100  # parts of expressions among which a pattern is looked for
+PLAIN = (int, float, bool, str, type(None))
+MINUS = sympy.S.NegativeOne
+in_order = cmp_to_key(sympy.Basic.compare)
+
+
+def _is_short(e: Any) -> bool:
+    """Whether an expression is a symbol, a number, minus one of them, or a condition: what needs no line of its own."""
+    return e.is_Atom or not isinstance(e, sympy.Expr) or e.is_Mul and e.args[0] is MINUS and len(e.args) == 2 and e.args[1].is_Atom
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """No search for cycles meanwhile: of a hundred thousand small expressions that are all kept, it would take a quarter of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# What a rule makes of short values
+
+
+class _Patterns:
+    """What rules make of cells of short expressions: computed with placeholders for each pattern of them, and filled in."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def call(self, what: Any, rule: Callable[..., Any], cells: Sequence[Any]) -> Any:
+        """`rule(*cells)`, where `what` says which rule it is, with which parameters; None among the cells stays None."""
+        places: dict[Any, int] = {}
+        key = _pattern(what, cells, places)
+        if key is None:
+            return rule(*cells)
+        known = self._known.get(key)
+        if known is None:
+            stand_in = {s: sympy.Symbol(f"p{i:03}", **({"real": True} if s.is_real else {})) for s, i in places.items()}
+            found = rule(*[_with(c, lambda e: e.xreplace(stand_in)) for c in cells])
+            known = self._known[key] = _with(found, functools.partial(_maker, {p: places[s] for s, p in stand_in.items()}))
+        symbols = list(places)
+        return _with(known, lambda make: make(symbols))
+
+
+def _with(found: Any, function: Callable[[Any], Any]) -> Any:
+    """Cells, or a sequence of them, with what a function makes of each element."""
+    if found is None:
+        return None
+    if type(found) is not Expressions:
+        return tuple([_with(c, function) for c in found])
+    return found.fill([function(e) for e in found.ravel().tolist()], found.shape)
+
+
+def _maker(places: Mapping[Any, int], e: Any) -> Callable[[Sequence[Any]], Any]:
+    """How an expression is made again with other symbols of the same assumptions, given by their places.
+
+    What SymPy has evaluated stays so for every other names, but for the order of terms and factors.
+    """
+    if e in places:
+        return operator.itemgetter(places[e])
+    if not e.args:
+        return lambda symbols: e
+    parts = [_maker(places, a) for a in e.args]
+    kind, commutative, first = type(e), e.is_commutative, int(e.args[0].is_Number)
+    if e.is_Mul or e.is_Add:
+        def ordered(symbols: Sequence[Any]) -> Any:
+            args = [part(symbols) for part in parts]
+            args[first:] = sorted(args[first:], key=in_order)
+            return kind._from_args(args, commutative)  # type: ignore[attr-defined]
+
+        return ordered
+    if e.is_Pow:
+        return lambda symbols: sympy.Pow(*[part(symbols) for part in parts], evaluate=False)
+    if not e.is_Function or vars(e).keys() - {"nargs"}:
+        return lambda symbols: e.func(*[part(symbols) for part in parts])
+    known = vars(e)
+
+    def applied(symbols: Sequence[Any]) -> Any:
+        # What evaluate=False makes, too, with a new set of how many arguments there may be.
+        out = sympy.Basic.__new__(kind, *[part(symbols) for part in parts])
+        vars(out).update(known)
+        return out
+
+    return applied
+
+
+def _pattern(what: Any, cells: Sequence[Any], places: dict[Any, int]) -> Any:
+    """What the result depends on but for the names of the symbols, which are numbered in `places`; None where there is too much of it."""
+    out: list[Any] = [what]
+    for c in cells:
+        if c is None:
+            out.append(None)
+            continue
+        if type(c) is not Expressions:
+            return None
+        out.append(c.shape)
+        stack = c.ravel().tolist()
+        while stack:
+            e = stack.pop()
+            if e.is_Symbol:
+                out.append((places.setdefault(e, len(places)), e.is_real))
+            elif e.args:
+                out.append((e.func, len(e.args)))
+                stack += e.args
+            else:
+                out.append((type(e), e))
+            if len(out) + len(stack) > MUCH:
+                return None
+    try:
+        hash(found := tuple(out))
+    except TypeError:
+        return None
+    return found
+
+
+def _parameter(x: Any) -> Any:
+    return (type(x), x) if type(x) in PLAIN else (type(x), *map(_parameter, x)) if type(x) in (tuple, list) else x
+
+
+# Lines
+
+
+class LetForm(dict):
+    """The values of nodes, in which every expression stands on its own line and is called by a short name."""
+
+    def __init__(self, taken: set[str]):
+        super().__init__()
+        self.lines: dict[Any, Any] = {}
+        self.fresh: Iterator[str] = (name for name in (f"v{i}" for i in count(1)) if name not in taken)
+        self.patterns = _Patterns()
+
+    def __setitem__(self, node: Node, cells: Any) -> None:
+        super().__setitem__(node, self.named(cells, node))
+
+    def named(self, cells: Any, node: Node) -> Any:
+        """The cells with each element that is more than a symbol, a number or minus one of them replaced by the name of its line."""
+        if hasattr(cells, "parts") or isinstance(cells, tuple):  # of the outputs of a custom Function
+            return type(cells)(None if part is None else self.named(part, node) for part in getattr(cells, "parts", cells))
+        real = node.value.dtype.kind != "c"
+        elements = cells.ravel().tolist()
+        short = [e if _is_short(e) else self.line(e, real) for e in elements]
+        return cells if all(map(operator.is_, short, elements)) else cells.fill(short, cells.shape)
+
+    def line(self, expression: Any, real: bool) -> Any:
+        known = self.lines.get(expression)
+        if known is None:
+            known = self.lines[expression] = self.symbol(real)
+        return known
+
+    def symbol(self, real: bool) -> Any:
+        assumptions = {"real": True} if real else {}
+        return sympy.Symbol(next(self.fresh), **assumptions)
+
+    def called(self, xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
+        """The node's forward rule on named cells."""
+        op, rest = node.op, args[len(tensors):]
+        return self.patterns.call((op, tuple(map(_parameter, rest))),
+                                  lambda *xs: op.forward(xp, *((xs,) if op.arity is None else xs), *rest), tensors)
+
+    def pulled(self, xp: Any, node: Node, g: Any, y: Any, args: tuple, needs: Sequence[Any]) -> Sequence[Any]:
+        """The node's pullback of a named cotangent."""
+        n = len(node.parents)
+        rest, needed = args[n:], tuple([need is not None for need in needs])
+        return self.patterns.call((node.op, needed, tuple(map(_parameter, rest))),
+                                  lambda g, y, *xs: tuple(node.vjp(xp, g, y, (*xs, *rest), needs)), (g, y, *args[:n]))
+
+    def forward(self, reading: Any, roots: Sequence[Node]) -> None:
+        """Give the roots, and the named nodes that they depend on, their lines."""
+        for node in reading.ready(roots):
+            if node in self:
+                continue
+            if isinstance(node, Leaf):
+                self[node] = reading.leaf(node)
+            elif type(node) is Link:
+                self[node] = reading.constant(node.value) if node.parents[0] is None else self[node.parents[0]]
+            else:
+                self[node] = self.called(reading.xp, node, arguments(node, self, reading.constant), node.args or ())
+
+    def pullback(self, reading: Any, seeds: Sequence[tuple[Node, Any]], target: Node) -> Any:
+        """The cotangent of one node, where every cotangent on the way is named before it goes on."""
+        pending: dict[Node, Any] = {}
+
+        def add(node: Node, g: Any) -> None:
+            g = g if g.shape == node.value.shape else reading.xp.sum_to_size(g, node.value.shape)
+            pending[node] = self.named(self.patterns.call("sum", operator.add, (pending[node], g)), node) if node in pending else g
+
+        wanted = _paths(seeds, frozenset((target,)))
+        for root, g in seeds:
+            add(root, g)
+        for node in reversed(upstream(list(pending), differentiable=True)):
+            if node not in pending or node not in wanted:
+                continue
+            g = self.named(pending.pop(node), node)
+            if node is target:
+                return g
+            needs = tuple(p if p in wanted else None for p in node.parents)
+            y, args = reading.read(node)
+            for p, c in zip(needs, self.pulled(reading.xp, node, g, y, args, needs)):
+                if p is not None and c is not None:
+                    add(p, c)
+        return reading.constant(np.zeros(target.value.shape))
+
+    def finished(self, cells: Any) -> list[tuple[Any, Any]]:
+        """The lines that the cells depend on, the last of them being the cells themselves."""
+        elements = cells.ravel().tolist()
+        needed = set().union(*(e.free_symbols for e in elements))
+        out = []
+        for expression, symbol in reversed(self.lines.items()):
+            if symbol in needed:
+                needed.update(expression.free_symbols)
+                out.append((symbol, expression))
+        out.reverse()
+        if [symbol for symbol, _ in out[len(out) - len(elements):]] != elements:
+            out += [(self.symbol(real=True), e) for e in elements]
+        return out

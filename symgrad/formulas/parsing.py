@@ -1,0 +1,361 @@
+"""Reading formulas and values from text, with a whitelist and without `eval`.
+
+A formula becomes a short program for a stack machine that knows numbers, variables, arithmetic and the elementwise functions of the
+registry. There is no name in it that could reach Python: no attribute, no string, no import. Length, nesting and powers are
+limited, so that no input can hang the reader or what comes after it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from symgrad.graph.op import REGISTRY
+
+__all__ = ["Formula", "ParseError", "parse", "parse_values"]
+
+MAX_LENGTH, MAX_DEPTH, MAX_DEGREE = 10_000, 100, 1000
+CONSTANTS = {"pi": math.pi, "e": math.e}
+TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
+                   r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^(),<>=\[\]]))")
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class ParseError(ValueError):
+    """Text that is not a formula; the message shows the place with a caret."""
+
+    def __init__(self, problem: str, text: str, at: int):
+        start = max(at - 40, 0)
+        shown = text[start:at + 40].replace("\n", " ").replace("\t", " ")
+        shown = "".join(c if c.isprintable() else "?" for c in shown)
+        super().__init__(f"{problem}\n  {shown}\n  {' ' * (at - start)}^")
+        self.problem, self.text, self.at = problem, text, at
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction: push a number or a variable, or apply an operation to the topmost values."""
+
+    kind: str
+    what: Any
+    at: int
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula that was read: `names` are its variables in order of appearance; calling it with their values computes it.
+
+    >>> formula = parse("x**2 + 2*y")
+    >>> formula.names, formula(x=3.0, y=0.5)
+    (('x', 'y'), 10.0)
+    """
+
+    text: str
+    steps: tuple[Step, ...]
+    names: tuple[str, ...]
+
+    def __call__(self, **values: Any) -> Any:
+        """The value, of the kind the variables are: a number for numbers, a Tensor (with its graph) for Tensors."""
+        known = _functions()
+        stack: list[Any] = []
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                if step.kind == "number":
+                    stack.append(step.what)
+                elif step.kind == "name":
+                    stack.append(values[step.what])
+                else:
+                    operands = stack[len(stack) - step.count:]
+                    del stack[len(stack) - step.count:]
+                    stack.append(self._applied(known[step.what] if step.kind == "call" else step.what, operands, step))
+        return stack.pop()
+
+    def _applied(self, what: Any, operands: list[Any], step: Step) -> Any:
+        constant = all(isinstance(x, (float, bool)) for x in operands)
+        if step.kind == "negate":
+            return -operands[0]
+        if step.kind == "operation":
+            # NumPy's floats overflow to inf and give nan outside a domain, where Python's would raise or turn complex.
+            out = OPERATIONS[what](*([np.float64(x) for x in operands] if constant else operands))
+        else:
+            out = what(*operands)
+            out = out.item() if constant else out
+        if not constant:
+            return out
+        if not math.isfinite(out):
+            raise ParseError(f"this constant is {float(out)}, not a finite number", self.text, step.at)
+        return bool(out) if what in COMPARISONS else float(out)
+
+
+def _functions() -> dict[str, Callable[..., Any]]:
+    """The functions a formula may call: those of the registry that act on each element, and `where`."""
+    from symgrad.engine.traced import FUNCTIONS, lift
+
+    out = {}
+    for op in REGISTRY.values():
+        elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
+        if elementwise or op.name in ("where", "sinc"):
+            function = FUNCTIONS.get(op.name) or lift(op)
+            out.update(dict.fromkeys((op.name, *op.aliases), function))
+    return out
+
+
+def _arity(function: Callable[..., Any]) -> int:
+    op = function.op  # type: ignore[attr-defined]
+    return op.arity
+
+
+class _Reader:
+    """A precedence-climbing reader that writes the steps as it goes. `degrees` bounds the powers on the stack."""
+
+    def __init__(self, text: str):
+        self.text, self.at, self.depth = text, 0, 0
+        if len(text) > MAX_LENGTH:
+            raise ParseError(f"the text is longer than {MAX_LENGTH} characters", text, MAX_LENGTH)
+        self.steps: list[Step] = []
+        self.degrees: list[float] = []
+        self.names: dict[str, None] = {}
+        self.functions = _functions()
+        self.advance()
+
+    def fail(self, problem: str, at: int | None = None) -> NoReturn:
+        raise ParseError(problem, self.text, self.start if at is None else at)
+
+    def advance(self) -> None:
+        """Go to the next token: its kind, its text and where it starts."""
+        match = TOKEN.match(self.text, self.at)
+        if match is None:
+            rest = self.text[self.at:]
+            self.start = self.at + len(rest) - len(rest.lstrip())
+            self.kind, self.token = "end", ""
+            if rest.strip():
+                self.fail(f"{rest.strip()[0]!r} is not allowed here: a formula is made of numbers, names, + - * / ** ( ) , and functions")
+            return
+        self.kind, self.token = match.lastgroup or "", match[match.lastgroup or 0]
+        self.start, self.at = match.start(match.lastgroup or 0), match.end()
+
+    def expect(self, sign: str, what: str) -> None:
+        if self.token != sign:
+            self.fail(f"expected {what}" + (f" before {self.token!r}" if self.token else ", but the text ends"))
+        self.advance()
+
+    def push(self, step: Step, degree: float) -> None:
+        self.steps.append(step)
+        del self.degrees[len(self.degrees) - step.count:]
+        if degree > MAX_DEGREE:
+            self.fail(f"the powers here multiply to more than {MAX_DEGREE}", step.at)
+        self.degrees.append(degree)
+
+    def expression(self) -> None:
+        self.product()
+        while self.token in ("+", "-"):
+            sign, at = self.token, self.start
+            self.advance()
+            self.product()
+            self.push(Step("operation", sign, at, 2), max(self.degrees[-2:]))
+
+    def product(self) -> None:
+        self.signed()
+        while self.token in ("*", "/"):
+            sign, at = self.token, self.start
+            self.advance()
+            self.signed()
+            self.push(Step("operation", sign, at, 2), sum(self.degrees[-2:]))
+
+    def signed(self) -> None:
+        """A power with signs before it: -x**2 is -(x**2)."""
+        signs = []
+        while self.token in ("+", "-"):
+            signs.append((self.token, self.start))
+            self.advance()
+        self.power()
+        for sign, at in signs:
+            if sign == "-":
+                self.push(Step("negate", None, at, 1), self.degrees[-1])
+
+    def power(self) -> None:
+        self.deeper()
+        self.atom()
+        if self.token in ("**", "^"):
+            at, first = self.start, len(self.steps)
+            self.advance()
+            self.signed()
+            base, exponent = self.degrees[-2:]
+            constant = self.constant(first, at)
+            self.push(Step("operation", "**", at, 2), base * max(1.0, abs(constant)) if constant is not None else base + exponent)
+        self.depth -= 1
+
+    def constant(self, first: int, at: int) -> float | None:
+        """The value of the steps from `first` on, where no variable is among them."""
+        steps = tuple(self.steps[first:])
+        return None if any(step.kind == "name" for step in steps) else Formula(self.text, steps, ())()
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"more than {MAX_DEPTH} parentheses, calls or powers inside one another")
+
+    def atom(self) -> None:
+        kind, token, at = self.kind, self.token, self.start
+        if kind == "number":
+            self.advance()
+            if self.kind in ("name", "number"):
+                self.fail(f"expected an operator before {self.token!r}; a product is written with *")
+            value = float(token)
+            if not math.isfinite(value):
+                self.fail("this number is too large for a float", at)
+            self.push(Step("number", value, at), 0)
+        elif kind == "name":
+            self.advance()
+            self.name(token, at)
+        elif token == "(":
+            self.advance()
+            self.expression()
+            self.expect(")", "a closing parenthesis")
+        else:
+            self.fail("expected a number, a name or '('" + (f", not {token!r}" if token else ", but the text ends"))
+
+    def name(self, name: str, at: int) -> None:
+        if self.token == "(":
+            self.call(name, at)
+        elif name in CONSTANTS:
+            self.push(Step("number", CONSTANTS[name], at), 0)
+        elif keyword.iskeyword(name) or name.startswith("_"):
+            self.fail(f"{name!r} cannot be a variable", at)
+        elif name in self.functions:
+            self.fail(f"{name} is a function: write {name}(...)", at)
+        else:
+            if self.kind in ("name", "number"):
+                self.fail(f"expected an operator before {self.token!r}; a product is written with *")
+            self.names[name] = None
+            self.push(Step("name", name, at), 1)
+
+    def call(self, name: str, at: int) -> None:
+        if name not in self.functions:
+            close = difflib.get_close_matches({"ln": "log"}.get(name, name), self.functions, 1, 0.6)
+            advice = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(self.functions))}"
+            self.fail(f"there is no function {name!r}; {advice}", at)
+        self.deeper()
+        self.advance()
+        count = 0
+        while True:
+            self.expression()
+            if name == "where" and not count:
+                sign, place = self.token, self.start
+                if sign not in COMPARISONS:
+                    self.fail("the first argument of where is a comparison, such as x > 0")
+                self.advance()
+                self.expression()
+                self.push(Step("operation", sign, place, 2), max(self.degrees[-2:]))
+            count += 1
+            if self.token != ",":
+                break
+            self.advance()
+        self.expect(")", "',' or ')'")
+        arity = _arity(self.functions[name]) if name != "where" else 3
+        if count != arity:
+            self.fail(f"{name} takes {arity} argument{'s' * (arity != 1)}, not {count}", at)
+        degree = max(self.degrees[-count:], default=0)
+        if name in ("mul", "multiply", "div", "divide", "true_divide"):
+            degree = sum(self.degrees[-2:])
+        elif name == "square":
+            degree *= 2
+        self.push(Step("call", name, at, count), degree)
+        self.depth -= 1
+
+    def end(self) -> None:
+        if self.kind != "end":
+            self.fail(f"expected an operator before {self.token!r}" if self.kind != "sign" else f"{self.token!r} is not expected here")
+
+    # Values: name = number, or nested lists of them
+
+    def value(self) -> Any:
+        if self.token != "[":
+            first = len(self.steps)
+            at = self.start
+            self.expression()
+            steps = tuple(self.steps[first:])
+            if any(step.kind == "name" for step in steps):
+                self.fail("a value cannot contain variables", next(step.at for step in steps if step.kind == "name"))
+            out = Formula(self.text, steps, ())()
+            if isinstance(out, bool):
+                self.fail("a value is a number", at)
+            return out
+        self.deeper()
+        self.advance()
+        out, shapes = [], set()
+        while self.token != "]":
+            at = self.start
+            out.append(self.value())
+            shapes.add(np.shape(out[-1]))
+            if len(shapes) > 1:
+                self.fail("the rows of a list have one length", at)
+            if self.token != ",":
+                break
+            self.advance()
+        if not out:
+            self.fail("a list holds at least one number")
+        self.expect("]", "',' or ']'")
+        self.depth -= 1
+        return out
+
+
+def parse(text: str) -> Formula:
+    """Read a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
+
+    Raises ParseError, whose message shows the place, for anything else; no text is ever run as Python.
+
+    >>> import symgrad
+    >>> parse("exp(sin(x))*y")(x=symgrad.tensor(0.0), y=symgrad.tensor(2.0))
+    tensor(2.)
+    >>> parse("__import__('os')")
+    Traceback (most recent call last):
+        ...
+    symgrad.formulas.parsing.ParseError: there is no function '__import__'...
+    """
+    if not text.strip():
+        raise ParseError("there is no formula", text, 0)
+    reader = _Reader(text)
+    reader.expression()
+    reader.end()
+    return Formula(text, tuple(reader.steps), tuple(reader.names))
+
+
+def parse_values(text: str) -> Mapping[str, Any]:
+    """Read values such as "x=1, y=[1, 2], z=pi/2": numbers and nested lists, where a number may be a constant formula.
+
+    Raises ParseError for anything else, and for a name given twice.
+
+    >>> parse_values("x=1, y=[[1, 2], [3, 2**2]]")
+    {'x': 1.0, 'y': [[1.0, 2.0], [3.0, 4.0]]}
+    """
+    out: dict[str, Any] = {}
+    if not text.strip():
+        return out
+    reader = _Reader(text)
+    while True:
+        name = reader.token
+        if reader.kind != "name" or keyword.iskeyword(name) or name.startswith("_"):
+            reader.fail("expected a name, as in x=1")
+        if name in out:
+            reader.fail(f"{name} is given twice")
+        reader.advance()
+        reader.expect("=", f"'=' after {name}")
+        out[name] = reader.value()
+        if reader.token != ",":
+            break
+        reader.advance()
+    reader.end()
+    return out

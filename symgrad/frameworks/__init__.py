@@ -1,0 +1,1 @@
+"""Functions under examination: those of symgrad with their inputs, and those of other systems behind adapters."""

@@ -1,0 +1,240 @@
+"""What is checked: a function, which of its arguments are differentiated, and one run of it at a point."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd import grad
+from symgrad.autograd.modes import enable_grad
+from symgrad.engine.tensor import Tensor, as_value
+from symgrad.factories.creation import tensor
+from symgrad.graph.node import Leaf, mode
+
+__all__ = ["Input", "NotCheckable", "Problem", "Run", "silence"]
+
+Point = Sequence[np.ndarray]
+
+
+class NotCheckable(Exception):
+    """Why there is no derivative to check."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A differentiated argument: its name in formulas, the parameter (and place in *args or **kwargs) it goes to, and its value."""
+
+    name: str
+    parameter: str
+    key: Any
+    value: np.ndarray
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Keep what a repeated run of the user's function prints, and what it warns of, from being told again."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _real_value(value: Any, given: bool) -> np.ndarray | None:
+    """An argument as the float array to differentiate by, None for one that is passed on as it is."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        array = np.asarray(as_value(value))
+    elif isinstance(value, (int, float, complex, list, tuple)) and not isinstance(value, bool):
+        try:
+            array = np.asarray(as_value(value))
+        except (TypeError, ValueError):
+            return None
+        if array.dtype.kind in "iu" and given and not isinstance(value, tuple):
+            array = array.astype(np.float64)
+    else:
+        return None
+    if array.dtype.kind == "c":
+        raise NotCheckable("an input is complex, and only derivatives by real numbers are checked; split it into its parts")
+    return None if array.dtype.kind in "biu" else array.copy()
+
+
+class Problem:
+    """A function with its arguments, of which the real ones are the inputs to differentiate by.
+
+    Floats, lists of numbers, float arrays and tensors are inputs. A given int is a real number too, unless the parameter is annotated
+    `int` or has an int for its default. Everything else is passed on as it is. `wrt` limits the inputs to some names.
+
+    Raises TypeError for inputs the function does not take, NotCheckable where none of them is real.
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None = None):
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.signature = _signature(function, len(given))
+        positional, named = ((), given) if isinstance(given, Mapping) else (given, {})
+        try:
+            self.bound = self.signature.bind(*positional, **named)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+        explicit = set(self.bound.arguments)
+        self.bound.apply_defaults()
+        self.inputs = [i for i in self._inputs(explicit) if wrt is None or i.name in wrt]
+        missing = [name for name in wrt or () if name not in {i.name for i in self.inputs}]
+        if missing:
+            known = [i.name for i in self._inputs(explicit)]
+            raise TypeError(f"{self.name}: {missing[0]} is not a real argument; those are {', '.join(known) or 'none'}")
+        if not sum(i.value.size for i in self.inputs):
+            raise NotCheckable("no argument is a real number to differentiate by; give floats, as in x=1.0")
+
+    def _inputs(self, explicit: set[str]) -> Iterator[Input]:
+        for name, value in self.bound.arguments.items():
+            parameter = self.signature.parameters[name]
+            whole = parameter.annotation in (int, "int") or _whole(parameter.default)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                parts = [(key, key, v) for key, v in value.items()]
+            else:
+                parts = [(name, None, value)]
+            for label, key, v in parts:
+                array = _real_value(v, name in explicit and not whole)
+                if array is not None:
+                    yield Input(label, name, key, array)
+
+    @property
+    def point(self) -> list[np.ndarray]:
+        """The inputs as they were given."""
+        return [i.value for i in self.inputs]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all input elements, in order, as formulas spell them."""
+        return ["_".join([i.name, *map(str, index)]) for i in self.inputs for index in np.ndindex(i.value.shape)]
+
+    def run(self, point: Point, named: bool = False) -> Run:
+        """Call the function at a point. Raises what it raises, and NotCheckable where its result has no derivative."""
+        leaves = []
+        arguments = {name: self._copied(name, value) for name, value in self.bound.arguments.items()}
+        for i, value in zip(self.inputs, point):
+            leaf = tensor(value.copy(), dtype=value.dtype, requires_grad=True, symbol=i.name if named else None)
+            leaves.append(leaf)
+            if i.key is None:
+                arguments[i.parameter] = leaf
+            else:
+                arguments[i.parameter][i.key] = leaf
+        bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
+        before, mode.complete = mode.complete, True
+        try:
+            with enable_grad():
+                result = self.function(*bound.args, **bound.kwargs)
+                return Run(leaves, *_scalar(result, self.name))
+        finally:
+            mode.complete = before
+
+    def _copied(self, name: str, value: Any) -> Any:
+        kind = self.signature.parameters[name].kind
+        return list(value) if kind is inspect.Parameter.VAR_POSITIONAL else dict(value) if kind is inspect.Parameter.VAR_KEYWORD else value
+
+
+def _signature(function: Callable[..., Any], count: int) -> inspect.Signature:
+    """How the function is called; of one that does not say, that it takes x1, x2, ..."""
+    if not callable(function):
+        raise TypeError(f"check needs a function, not {type(function).__name__}")
+    try:
+        if isinstance(function, np.ufunc):  # which has options that must not be given together
+            raise ValueError
+        return inspect.signature(function)
+    except ValueError:
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(count)])
+
+
+def _tensors(result: Any) -> Iterator[Any]:
+    if isinstance(result, Mapping):
+        result = result.values()
+    if isinstance(result, (list, tuple, type({}.values()))):
+        for part in result:
+            yield from _tensors(part)
+    else:
+        yield result
+
+
+def _scalar(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
+    """A result as one number, and its shape if it had one: an array is weighted by 1, 2, 3, ... and summed."""
+    parts = [t for t in _tensors(result) if isinstance(t, Tensor) and t.requires_grad]
+    if not parts:
+        kind = type(result).__name__
+        raise NotCheckable(f"the result of {name} does not depend on the inputs through operations that have a derivative (it is of type {kind}); "
+                           f"compute it with symgrad's functions, and without item(), float() or numpy()")
+    if any(t.is_complex() for t in parts):
+        raise NotCheckable(f"the result of {name} is complex; check its real and imaginary part")
+    if len(parts) == 1 and parts[0].numel() == 1:
+        return parts[0].reshape(()) if parts[0].ndim else parts[0], None
+    total: Any = 0
+    count = 0
+    for t in parts:
+        weights = np.arange(count + 1, count + t.numel() + 1, dtype=t.value.dtype).reshape(t.shape)
+        total = total + (t * tensor(weights)).sum()
+        count += t.numel()
+    return total, (tuple(parts[0].shape) if len(parts) == 1 else (count,))
+
+
+class Run:
+    """One recorded run: its leaves, its (weighted) result, and the derivatives the library gives for it."""
+
+    def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None):
+        self.leaves, self.result, self.shape = leaves, result, shape
+
+    @property
+    def root(self) -> Any:
+        """The node of the result."""
+        return self.result._node
+
+    @property
+    def nodes(self) -> list[Leaf]:
+        """The nodes of the leaves."""
+        return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
+
+    def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
+        """The gradient of a number by each leaf, as `symgrad.autograd.grad` has it; zeros where it does not depend on one."""
+        if not result.requires_grad:
+            return [tensor(np.zeros_like(leaf.value)) for leaf in self.leaves]
+        return list(grad(result, self.leaves, retain_graph=True, create_graph=create_graph, materialize_grads=True))  # type: ignore[arg-type]
+
+    def gradient(self) -> np.ndarray:
+        """The gradient by one numeric pullback, flat."""
+        return flat(self.gradients(self.result))
+
+    def along(self, direction: np.ndarray, order: int) -> np.ndarray:
+        """The derivative of that order with all but one of its arguments the direction, flat: for order 2, H u."""
+        result = self.result
+        for _ in range(order - 1):
+            total: Any = 0
+            at = 0
+            for g in self.gradients(result, create_graph=True):
+                part = direction[at:at + g.numel()].reshape(g.shape).astype(g.value.dtype)
+                total, at = total + (g * tensor(part)).sum(), at + g.numel()
+            result = total
+        return flat(self.gradients(result))
+
+    def derivatives(self, order: int) -> np.ndarray:
+        """All derivatives of an order by one pullback per entry of the order below, as an array with that many axes."""
+        level: list[Any] = [self.result]
+        for _ in range(order - 1):
+            level = [g.reshape(-1)[i] for result in level for g in self.gradients(result, create_graph=True) for i in range(g.numel())]
+        n = sum(leaf.numel() for leaf in self.leaves)
+        return np.array([flat(self.gradients(result)) for result in level]).reshape((n,) * order)
+
+
+def flat(tensors: Sequence[Tensor]) -> np.ndarray:
+    """Several tensors as one vector of floats."""
+    return np.concatenate([np.ravel(t.value).astype(np.float64) for t in tensors]) if tensors else np.zeros(0)

@@ -1,0 +1,1 @@
+"""Ops, nodes, and the modes of recording."""

@@ -1,0 +1,427 @@
+"""The graph: nodes with a value, edges and a place in time; and the modes that say whether one is recorded.
+
+A node holds what its rule was called with and its value; it never holds a Tensor, so a graph that nobody looks at
+is freed at once, by reference counts alone. Creation order is a topological order: `sequence_nr` is the only schedule.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import threading
+import weakref
+from collections.abc import Container, Sequence
+from typing import Any
+
+from symgrad.graph.op import Op
+
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node",
+           "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly",
+           "record", "released", "upstream", "watch", "watched"]
+
+GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED = 1, 2, 4, 8, 16, 32
+TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
+SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
+next_sequence = itertools.count(1).__next__
+
+
+class _Mode(threading.local):
+    """The modes of one thread. `branch` is told of every truth value that is asked of a recorded tensor."""
+
+    grad = True  # whether operations are recorded
+    watcher: Any = None  # records in place of the hot path where every operation is to be seen
+    observers: tuple[Any, ...] = ()  # are shown every node that is recorded
+    writing: Any = None  # is told of an array before it is written in place
+    enabled = True  # whether the hot path records by itself: `grad`, and nobody watches or observes; a thread has its own if it does not
+    inference = False
+    complete = False  # whether nodes keep all that a formula may need
+    branch: Any = None
+
+
+class _Board:
+    """What all threads share: how many do not simply record, so that the hot path asks its own thread only if some do not,
+    the place in time of the newest write into an array, who is shown every node of all threads, and anomaly mode if it is on."""
+
+    __slots__ = ("paused", "written", "lock", "observer", "anomaly", "inferred")
+
+    def __init__(self) -> None:
+        self.paused, self.written, self.lock = 0, 0, threading.Lock()
+        self.observer: Any = None
+        self.anomaly: Any = None
+        self.inferred: Any = None  # `inferred(op, args, parents, value)` is the node of an operation in inference mode, or on tensors made there
+
+
+mode = _Mode()
+board = _Board()
+
+
+def record(enabled: bool) -> bool:
+    """Switch recording on or off in this thread; returns how it was."""
+    before = mode.grad
+    if before != enabled:
+        mode.grad = enabled
+        _settle()
+    return before
+
+
+def watch(watcher: Any) -> Any:
+    """Let `watcher(op, args, parents, value)` make the nodes of this thread, or None the hot path; returns who did before."""
+    before = mode.watcher
+    mode.watcher = watcher
+    _settle()
+    return before
+
+
+def observe(observer: Any, enabled: bool) -> None:
+    """Show every node that this thread records from now on to `observer(node)`, or no longer."""
+    others = tuple(o for o in mode.observers if o is not observer)
+    mode.observers = (*others, observer) if enabled else others
+    _settle()
+
+
+def observe_all(observer: Any) -> None:
+    """Show every node that any thread records from now on to `observer(node)`; None for nobody."""
+    with board.lock:
+        board.paused += (observer is not None) - (board.observer is not None)
+        board.observer, _Mode.enabled = observer, observer is None
+
+
+def _settle() -> None:
+    plain = mode.grad and mode.watcher is None and not mode.observers
+    if plain == ("enabled" in mode.__dict__):
+        if plain:
+            del mode.enabled
+        else:
+            mode.enabled = False
+        with board.lock:
+            board.paused += -1 if plain else 1
+
+
+def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    """The node of an operation in a thread that is watched or observed, or on tensors that were made in inference mode; None if there is none."""
+    if mode.inference or INFERENCE in parents:
+        return board.inferred(op, args, parents, value)
+    if mode.watcher is not None:
+        return observed(mode.watcher(op, args, parents, value))
+    return plainly(op, args, parents, value) if mode.grad else None
+
+
+def plainly(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    """The node of an operation as the hot path makes it, seen by the observers; None if nothing is to be recorded."""
+    flags = 0
+    for p in parents:
+        flags |= 0 if p is None else p.flags
+    flags &= TRACKED if op.differentiable else NAMED
+    return observed(make_node(op, args, parents, value, flags)) if flags else None
+
+
+def observed(node: Any) -> Any:
+    """The node, after this thread's observers and those of all threads have seen it."""
+    if node is not None:
+        for observer in mode.observers:
+            observer(node)
+        if board.observer is not None:
+            board.observer(node)
+    return node
+
+
+def kept() -> int:
+    """The flags of nodes that matter in this thread: in the forward of a Function those of its shadow, too."""
+    return TRACKED if mode.watcher is None else TRACKED | SHADOW
+
+
+def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+    """A node, off the hot path."""
+    node = object.__new__(node_class(op))
+    node.args, node.parents, node.value, node.flags, node.sequence_nr = args, parents, value, flags, next_sequence()
+    return node
+
+
+class _Freed:
+    """In place of the value of a node that a pullback has used up."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(FREED)
+
+
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+freed = _Freed()
+
+
+class Released:
+    """What is left of a value after the graph that held it was freed: its shape and dtype."""
+
+    __slots__ = ("shape", "dtype", "ndim")
+    nbytes = 0
+
+    def __init__(self, value: Any):
+        self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
+
+    def conjugate(self) -> Released:
+        """A pullback of complex values conjugates whatever a node holds."""
+        return self
+
+
+_shapes: dict[tuple, Released] = {}
+
+
+def released(value: Any) -> Released:
+    """The one object that stands for all forgotten values of this shape and dtype."""
+    key = value.shape, value.dtype
+    found = _shapes.get(key)
+    if found is None:
+        if len(_shapes) > 1000:
+            _shapes.clear()
+        found = _shapes[key] = Released(value)
+    return found
+
+
+class Node:
+    """One recorded operation; `type(node)` is named after it, in torch's spelling.
+
+    `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
+    tensors (None for a constant), `value` what came out. `flags` says why the node was recorded: GRADIENT because a leaf
+    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up.
+    """
+
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "__weakref__")
+    op: Op
+    vjp: Any
+    broadcasts: bool
+    chooses = False
+    saves: bool
+    outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
+    along: Any = None  # how a number's tangent is carried along, where the forward kept what makes that cheap
+    protects = False  # whether its rule reads values that must not be written meanwhile
+    silent = False  # whether a cotangent of None is nothing at all, where it is zero otherwise
+    args: tuple | None
+    parents: tuple[Node | None, ...]
+    value: Any
+    sequence_nr: int
+    flags: int
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow through this node."""
+        return bool(self.flags & GRADIENT)
+
+    def __repr__(self) -> str:
+        return f"<{type(self.titled()).__name__} object at {id(self):#x}>"
+
+    def name(self) -> str:
+        """The node's name in torch's spelling, such as `AddBackward0`."""
+        name = type(self.titled()).__name__
+        return f"torch::autograd::{name}" if name in PREFIXED else name
+
+    def short_name(self) -> str:
+        """The name of the operation in torch's errors, such as `Add`, or `Sum1` for `SumBackward1`."""
+        name, found, number = self.name().rpartition("Backward")
+        return name + number.removeprefix("0") if found and (number.isdigit() or not number) else name + found + number
+
+    def titled(self) -> Node:
+        """The node itself, under the name that torch gives to a call of this kind."""
+        cls = type(self)
+        names = getattr(cls, "op", None) and self.op.names
+        name = names(self) if names and self.args is not None else None
+        if name is not None and name != cls.__name__:
+            self.__class__ = _titled(cls, name)  # type: ignore[arg-type]
+        return self
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes whose outputs this one consumed, with the number of the output; None for a constant."""
+        return tuple((None, 0) if p is None or not p.requires_grad else (p.seen, p.output_nr) for p in self.parents)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `origin` this node stands for."""
+        return 0
+
+    @property
+    def origin(self) -> Node:
+        """The node that this one is a part of."""
+        return self
+
+    @property
+    def seen(self) -> Any:
+        """What a person should see in place of this node."""
+        origin = self.origin
+        return self.titled() if origin is self else None if origin is None else origin.seen
+
+    def undefined(self) -> Any:
+        """What a silent node is given where no cotangent arrives."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget values once a pullback has run, where the rule needs only shapes; a graph with names keeps them for its formulas.
+
+        A node whose rule saves values is emptied by the pullback itself.
+        """
+        if self.flags & NAMED or self.args is None:
+            return
+        value = self.value
+        if value.nbytes > SMALL:
+            if self.op.kind == "elementwise":
+                self.args = None
+            else:
+                count = len(self.parents)
+                self.args = tuple(released(a) if hasattr(a, "shape") else a for a in self.args[:count]) + self.args[count:]
+            self.value = released(value)
+
+
+class Leaf(Node):
+    """The end of the graph at a tensor the user made: it accumulates the gradient, and carries the symbol.
+
+    It refers to its tensor weakly, since the tensor holds it.
+    """
+
+    __slots__ = ("reference", "symbol", "conditions")
+    conditions: list[Any]
+
+    def __init__(self, tensor: Any, value: Any, requires_grad: bool, symbol: Any = None):
+        self.args, self.parents, self.value, self.sequence_nr = (), (), value, next_sequence()
+        self.flags = GRADIENT * requires_grad | NAMED * (symbol is not None)
+        self.reference, self.symbol, self.conditions = weakref.ref(tensor), symbol, []
+
+    @property
+    def variable(self) -> Any:
+        """The tensor, while it is alive and asks for gradients here.
+
+        Raises RuntimeError where it became the result of an operation meanwhile.
+        """
+        t = self.reference()
+        if t is None or t._node is self:
+            return t
+        if t.requires_grad and not t.is_leaf:
+            raise RuntimeError("leaf variable has been moved into the graph interior")
+        return None
+
+    def release(self) -> None:
+        """A leaf keeps its value: it belongs to the tensor."""
+
+
+class _Barred(int):
+    """The flags of what no graph may hold: none, and with any others still these."""
+
+    def _same(self, _: Any) -> _Barred:
+        return self
+
+    __or__ = __ror__ = __and__ = __rand__ = _same  # type: ignore[assignment]
+
+
+BARRED = _Barred()
+INFERENCE: Node = object.__new__(Node)  # in place of the node of a tensor that was made in inference mode
+INFERENCE.args, INFERENCE.parents, INFERENCE.value, INFERENCE.flags, INFERENCE.sequence_nr = (), (), None, BARRED, 0
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
+PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
+
+
+class Link(Node):
+    """A derivative, tied to what it was taken by: so the derivative of a constant derivative is zero, not an error.
+
+    Its first parent is where the value came from (None if nothing was recorded), the others are the inputs.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, source: Node | None, inputs: Sequence[Node]):
+        self.args, self.parents, self.value, self.sequence_nr = (), (source, *inputs), value, next_sequence()
+        self.flags = GRADIENT
+        for p in self.parents:
+            self.flags |= 0 if p is None else p.flags & (NAMED | TANGENT)
+
+    op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
+            lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
+    vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
+    broadcasts = saves = chooses = False
+
+    @property
+    def origin(self) -> Node:
+        return self if self.parents[0] is None else self.parents[0].origin
+
+    def release(self) -> None:
+        """Nothing is held here but the value."""
+
+
+Link.__name__ = Link.__qualname__ = "ConstantBackward0"
+
+
+_classes: dict[tuple[Op, bool], type[Node]] = {}
+
+
+def _index(self: Node) -> tuple:
+    """The parts of the index that a node was called with."""
+    at = next(i for i, p in enumerate(self.op.parameters) if p.name == "index") + len(self.parents)
+    index = self.args[at]  # type: ignore[index]
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _release_saved(self: Node) -> None:
+    """Forget what the pullback into the arguments that asked for it has used up, where others would not have needed anything."""
+    needed = {names for p, names in zip(self.parents, self.op.saved or ()) if p is not None and p.flags & GRADIENT} - {""}
+    if self.args is None or not needed or needed == {"index"} and not any(hasattr(part, "__len__") for part in _index(self)):
+        Node.release(self)
+        return
+    self.flags |= RELEASED
+    if not self.flags & NAMED:
+        self.args, self.value = None, freed
+
+
+@functools.cache
+def _titled(cls: type[Node], name: str) -> type[Node]:
+    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
+
+
+
+
+def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
+    """The class of the nodes of one op: its name is what `grad_fn` shows.
+
+    `broadcasts` False is for nodes whose tensors are known to have one shape, so that no cotangent needs to be summed.
+    """
+    if broadcasts is None:
+        broadcasts = op.arity != 1 or any([p.name == "index" for p in op.parameters])  # an index may differ between members that share an input
+    key = op, broadcasts
+    found = _classes.get(key)
+    if found is None:
+        vjp = None if op.vjp is None else staticmethod(op.vjp)
+        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "protects": op.saves and op.kind != "linear",
+                 "chooses": op.chooses, "__doc__": op.doc, "__module__": "symgrad"}
+        if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
+            words |= {"saves": False, "release": _release_saved}
+        if op.view == "many":
+            words["output_nr"] = property(lambda self: self.args[-1])
+        indices = ("indices",) if op.saved is not None and "index" in op.saved else ()
+        for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
+            for prefix in ("_saved_", "_raw_saved_"):
+                words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
+        found = type(op.node_name, (Node,), words)
+        if op.kind != "function":  # those are of one call each
+            _classes[key] = found
+    return found
+
+
+def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> list[Node]:
+    """Every node the roots depend on, oldest first; without recursion. `differentiable` keeps to edges that carry a gradient.
+
+    What nodes in `stop` depend on is left out, and they too.
+    """
+    seen: set[Any] = {None}
+    stack: list[Any] = [*roots]
+    while stack:
+        node = stack.pop()
+        if node in seen or differentiable and not node.flags & GRADIENT or stop and node in stop:
+            continue
+        seen.add(node)
+        stack += node.parents
+    seen.discard(None)
+    return sorted(seen, key=_sequence)
+
+
+_sequence = operator.attrgetter("sequence_nr")

@@ -1,0 +1,284 @@
+"""`Op`: one differentiable operation as data, its four constructors, and the registry.
+
+A rule is a pure function of a namespace `xp`, so that one text is read with numbers, Tensors, SymPy expressions or
+fifty-digit floats. You state an op's structure; the constructor derives the rest:
+
+| constructor   | you write                           | derived                                             |
+|---------------|-------------------------------------|-----------------------------------------------------|
+| `elementwise` | the partial derivatives             | pullback, pushforward, broadcasting                 |
+| `linear`      | a transpose per argument            | pushforward = forward                               |
+| `multilinear` | a transpose per argument            | pushforward = forward, one argument replaced        |
+| `primitive`   | pullback and pushforward            | nothing                                             |
+| `composite`   | the function, over `xp`             | everything, from the ops it calls; it adds no node  |
+
+Rules never undo a broadcast and never conjugate: the engine sums a cotangent down to
+its argument's shape, and for complex values it reads a rule with conjugated arguments (see `symgrad.engine.passes`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.types.domains import REAL, Domain
+
+__all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive"]
+
+Rule = Callable[..., Any]
+REGISTRY: dict[str, Op] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One operation: what it computes, how it is differentiated, and where it is defined.
+
+    `forward(xp, *tensors, *parameters)` gives the value; `vjp(xp, g, y, args, needs)` a tuple with one cotangent (or None)
+    per tensor argument; `jvp(xp, tangents, y, args)` the tangent, where a tangent may be None for zero. `arity` counts the
+    tensor arguments; None means a sequence of them comes first. `parameters` describes the others.
+
+    `prepare(xp, ...)` is the public signature where that differs from the rule's: it checks and returns the rule's arguments,
+    or the answer itself where another op gives it.
+    `integers` says that integer input stays integer; `examples` are parameter tuples that tests and docs use; `special` are
+    points where the op has an edge; `shapes` those of tensors that the examples go with, where not all are 3 by 4; `usage` is a
+    call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input, "many"
+    that it is one of several such; 
+    `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
+    looking: writing one of these in place makes the pullback impossible, and once they are freed there is none. It may name a parameter,
+    too. `inverse(xp, y)` gives back the argument of an op that saves only its result. `names(node)` is torch's name for the node of a call,
+    where that depends on its arguments. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite
+    upstream may make a NaN of that.
+    """
+
+    name: str
+    kind: str
+    forward: Rule
+    vjp: Rule | None
+    jvp: Rule | None
+    arity: int | None
+    argument_names: tuple[str, ...]
+    parameters: tuple[inspect.Parameter, ...]
+    node_name: str
+    partials: tuple[Any, ...] = ()
+    domain: tuple[Domain, ...] = ()
+    special: tuple[tuple[float, ...], ...] = ()
+    examples: tuple[tuple[Any, ...], ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+    prepare: Rule | None = None
+    integers: bool = False
+    method: bool = True
+    public: bool = True
+    aliases: tuple[str, ...] = ()
+    view: bool | str = False
+    differentiable: bool = True
+    saves: bool = True
+    saved: tuple[str, ...] | None = None
+    inverse: Rule | None = None
+    names: Callable[[Any], str | None] | None = None
+    chooses: bool = False
+    usage: str = ""
+    doc: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name}: {self.kind}>"
+
+
+def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule | None, arity: int | None, **rest: Any) -> Op:
+    names = list(inspect.signature(forward).parameters.values())[1:]
+    if kind == "elementwise" and all(partial is None for partial in rest["partials"]):
+        rest |= {"differentiable": False, "saves": False, "integers": True}
+    tensors = 1 if arity is None else arity
+    doc = inspect.cleandoc(rest.pop("doc", "") or forward.__doc__ or "")
+    node_name = rest.pop("node_name", None) or "".join(part.capitalize() for part in name.split("_"))
+    if rest.get("domain") is not None and not isinstance(rest["domain"], tuple):
+        rest["domain"] = (rest["domain"],) * tensors
+    if name in REGISTRY:
+        raise ValueError(f"{name}: an op of this name is registered already; choose another name")
+    op = Op(name, kind, forward, vjp, jvp, arity, tuple(p.name for p in names[:tensors]), tuple(names[tensors:]),
+            node_name if kind == "composite" or re.search(r"Backward|Copy", node_name) else node_name + "Backward0", doc=doc, **rest)
+    REGISTRY[name] = op
+    return op
+
+
+def _forward_of(name: str, forward: Rule | None, names: str) -> Rule:
+    """The given rule, or, for an op that every carrier knows by name, a call of `xp.<name>`."""
+    if forward is not None:
+        return forward
+
+    def call(xp: Any, *xs: Any) -> Any:
+        return getattr(xp, name)(*xs)
+
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in ("xp", *names.split())])  # type: ignore[attr-defined]
+    return call
+
+
+def _scale(xp: Any, g: Any, partial: Any, y: Any, args: tuple) -> Any:
+    """`g` times one partial derivative, where a constant partial costs nothing."""
+    if callable(partial):
+        return g * partial(xp, y, *args)
+    if partial == 1:
+        return g
+    return -g if partial == -1 else g * partial
+
+
+def _elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
+    """g * partial for each argument; unrolled for one and two of them, where it is hot. The engine undoes broadcasting."""
+    if len(partials) == 1:
+        (partial,) = partials
+        if not callable(partial):
+            if partial == -1:
+                return lambda xp, g, y, args, needs: (-g,)
+            return (lambda xp, g, y, args, needs: (None,)) if partial in (None, 0) else lambda xp, g, y, args, needs: (g * partial,)
+        if parameters:
+            return lambda xp, g, y, args, needs: (g * partial(xp, y, *args),)
+        return lambda xp, g, y, args, needs: (g * partial(xp, y, args[0]),)
+
+    if len(partials) == 2 and all(callable(partial) for partial in partials) and not parameters:
+        first, second = partials
+
+        def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+            a, b = args
+            return None if needs[0] is None else g * first(xp, y, a, b), None if needs[1] is None else g * second(xp, y, a, b)
+
+        return vjp
+
+    if partials == (1, 1):
+        return lambda xp, g, y, args, needs: (g, g)
+    if partials == (1, -1):
+        return lambda xp, g, y, args, needs: (g, None if needs[1] is None else -g)
+
+    def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        return tuple(None if need is None or _is_zero(partial) else _scale(xp, g, partial, y, args) for partial, need in zip(partials, needs))
+
+    return vjp_each
+
+
+def _is_zero(partial: Any) -> bool:
+    return partial is None or (not callable(partial) and partial == 0)
+
+
+def _elementwise_jvp(partials: tuple[Any, ...]) -> Rule:
+    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        out = None
+        for partial, t in zip(partials, tangents):
+            if t is not None and not _is_zero(partial):
+                term = _scale(xp, t, partial, y, args)
+                out = term if out is None else out + term
+        return out
+
+    return jvp
+
+
+def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = REAL, vjp: Rule | None = None, jvp: Rule | None = None,
+                **rest: Any) -> Op:
+    """Register an op that acts on each element: y = f(x1, ..., xn), broadcast.
+
+    Each partial is a rule `(xp, y, *xs)` for dy/dxi, a number where it is constant, or None where the argument is not
+    differentiated (a condition). `forward` None stands for the primitive of that name that every carrier has. A `vjp` of its own is
+    for an op so common that the pullback derived from the partials is worth shortening, a `jvp` for one that takes complex values to real ones.
+    """
+    rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
+    parameters = len(inspect.signature(rule).parameters) > len(partials) + 1
+    if not any(callable(partial) for partial in partials):
+        rest.setdefault("saves", False)
+    pull = vjp or _elementwise_vjp(partials, parameters)
+    return _register(name, "elementwise", rule, pull, jvp or _elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
+
+
+def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, **rest: Any) -> Op:
+    """Register an op that is linear in its tensor arguments jointly.
+
+    Each transpose is a rule `(xp, g, shape, *parameters)` that carries a cotangent back to an argument of that shape. A
+    variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all.
+    """
+    if "index" in inspect.signature(forward).parameters and not rest.get("view"):
+        rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
+    rest.setdefault("saves", False)
+    if variadic:
+        def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+            count = len(needs)
+            return tuple(transposes[0](xp, g, [x.shape for x in args[:count]], *args[count:]))
+
+        def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+            count = len(tangents)
+            filled = [xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)]
+            return forward(xp, filled, *args[count:])
+
+        return _register(name, "linear", forward, vjp, jvp, None, **rest)
+
+    arity = len(transposes)
+    if arity == 1:
+        (transpose,) = transposes
+        return _register(name, "linear", forward, lambda xp, g, y, args, needs: (transpose(xp, g, args[0].shape, *args[1:]),),
+                         lambda xp, tangents, y, args: forward(xp, tangents[0], *args[1:]), 1, **rest)
+
+    def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        return tuple(None if need is None else transpose(xp, g, x.shape, *args[arity:])
+                     for transpose, x, need in zip(transposes, args, needs))
+
+    def jvp_all(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        return forward(xp, *(xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)), *args[arity:])
+
+    return _register(name, "linear", forward, vjp_each, jvp_all, arity, **rest)
+
+
+def multilinear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, **rest: Any) -> Op:
+    """Register an op that is linear in each tensor argument by itself.
+
+    Each transpose is a rule `(xp, g, *xs, *parameters)` for the cotangent of its argument; a variadic op takes a sequence of
+    tensors and one rule `(xp, g, xs, i, *parameters)` for the i-th.
+    """
+    arity = None if variadic else len(transposes)
+
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        out: list[Any] = []
+        for i, need in enumerate(needs):
+            if need is None:
+                out.append(None)
+                continue
+            cotangent = (transposes[0](xp, g, args[:len(needs)], i, *args[len(needs):]) if variadic
+                         else transposes[i](xp, g, *args))
+            out.append(cotangent)
+        return tuple(out)
+
+    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        count, out = len(tangents), None
+        for i, t in enumerate(tangents):
+            if t is not None:
+                replaced = (*args[:i], t, *args[i + 1:count])
+                term = forward(xp, *((replaced,) if variadic else replaced), *args[count:])
+                out = term if out is None else out + term
+        return out
+
+    return _register(name, "multilinear", forward, vjp, jvp, arity, **rest)
+
+
+def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | None = None, arity: int = 1, **rest: Any) -> Op:
+    """Register an op whose pullback and pushforward are both written out.
+
+    `vjp(xp, g, y, *xs, *parameters)` gives one cotangent, or a tuple of them when `arity` is above one; `jvp(xp, *tangents,
+    y, *xs, *parameters)` gives the tangent (every tangent filled in). Without them the op has integer or boolean values.
+    """
+    if vjp is None or jvp is None:
+        return _register(name, "primitive", forward, None, None, arity, differentiable=False, saves=False, **rest)
+
+    def pull(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        out = vjp(xp, g, y, *args)
+        return (out,) if arity == 1 else out
+
+    def push(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        return jvp(xp, *(xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)), y, *args)
+
+    return _register(name, "primitive", forward, pull, push, arity, **rest)
+
+
+def composite(name: str, *, arity: int = 1, **rest: Any) -> Callable[[Rule], Rule]:
+    """Register, as a decorator, a public function `(xp, ...)` written with other ops; it records their nodes and none of its own."""
+    def register(function: Rule) -> Rule:
+        _register(name, "composite", function, None, None, arity, saves=False, **rest)
+        return function
+
+    return register

@@ -1,0 +1,278 @@
+"""The carrier of matrix calculus: a namespace whose functions return sums of generic products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.matrixcalc.labelled import (
+    Condition,
+    Labelled,
+    aligned,
+    applied,
+    fresh,
+    identity,
+    indexed,
+    lift,
+    moved,
+    named,
+    number_of,
+    one_plus_exp,
+    power_of,
+    raised,
+    square,
+)
+from symgrad.matrixcalc.terms import (
+    Determinant,
+    Dimension,
+    Factor,
+    Index,
+    Inverse,
+    LogDeterminant,
+    NoCompactForm,
+    Sum,
+    Term,
+    constant,
+    plus,
+    times,
+)
+
+__all__ = ["carrier"]
+
+
+def _log(x: Any) -> Labelled:
+    """The logarithm; of 1 + exp(z) it is softplus(z)."""
+    x = lift(x)
+    inside = one_plus_exp(x)
+    return applied("log", x) if inside is None else applied("softplus", inside)
+
+
+class _Carrier:
+    """The names that rules call. Other names have no compact form."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise NoCompactForm(f"matrix_expr: {name} has no compact form; ask for .expr, which has a formula for every element")
+
+        return refuse
+
+    for _name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "atanh", "sigmoid", "sign", "abs",
+                  "relu"):
+        locals()[_name] = staticmethod(lambda x, name=_name: applied(name, x))
+    del _name
+
+    def __init__(self) -> None:
+        self.add: Callable = lambda a, b: a + b
+        self.sub: Callable = lambda a, b: a - b
+        self.mul: Callable = lambda a, b: a * b
+        self.div: Callable = lambda a, b: a / b
+        self.neg: Callable = lambda a: -a
+        self.expm1: Callable = lambda x: self.exp(x) - 1
+        self.exp2: Callable = lambda x: self.exp(x * sympy.log(2))
+        self.exp2_derivative: Callable = lambda x, order: self.exp2(x) * number_of(sympy.log(2) ** order)
+        self.log: Callable = _log
+        self.log1p: Callable = lambda x: self.log(x + 1)
+        self.log2: Callable = lambda x: self.log(x) * number_of(1 / sympy.log(2))
+        self.log10: Callable = lambda x: self.log(x) * number_of(1 / sympy.log(10))
+        self.log_derivative: Callable = lambda x, base: number_of(1 / sympy.log(base)) / x
+        self.square: Callable = lambda x: power_of(x, 2)
+        self.reciprocal: Callable = lambda x: power_of(x, -1)
+        self.sqrt: Callable = lambda x: power_of(x, sympy.Rational(1, 2))
+        self.rsqrt: Callable = lambda x: power_of(x, -sympy.Rational(1, 2))
+        self.sech: Callable = lambda x: power_of(self.cosh(x), -1)
+        self.sech_square: Callable = self._sech_square
+        self.sigmoid_slope: Callable = lambda y, x: self.sigmoid(x) * (1 - self.sigmoid(x))
+        self.softplus: Callable = lambda x, beta=1.0: applied("softplus", x * beta) / beta
+        self.logsigmoid: Callable = lambda x: -applied("softplus", -x)
+        self.logaddexp: Callable = lambda a, b: self.log(self.exp(a) + self.exp(b))
+        self.one_minus_square: Callable = lambda x: 1 - power_of(x, 2)
+        self.hypot: Callable = lambda a, b: self.sqrt(power_of(lift(a), 2) + power_of(lift(b), 2))
+        self.direction: Callable = lambda a, b: a / self.hypot(a, b)
+        self.maximum: Callable = lambda a, b: b + self.relu(lift(a) - b)
+        self.minimum: Callable = lambda a, b: b - self.relu(lift(b) - a)
+        self.eq: Callable = lambda a, b: Condition("eq", lift(a) - b)
+        self.ne: Callable = lambda a, b: Condition("eq", lift(a) - b, True)
+        self.gt = self.ge = lambda a, b: Condition("gt", lift(a) - b)
+        self.lt = self.le = lambda a, b: Condition("gt", lift(b) - a)
+        self.copy: Callable = lambda x, order="K": x
+        self.astype: Callable = lambda x, dtype: x
+        self.view = self.reshape
+        self.pow, self.getitem = raised, indexed
+
+    def _sech_square(self, x: Any) -> Labelled:
+        """1 / cosh(x)², which is 4 σ(2x) (1 - σ(2x)): the half of a sum came from a sigmoid."""
+        if any(t.coefficient.is_Rational and t.coefficient.q != 1 for t in x.total.terms):
+            slope = self.sigmoid(x * 2)
+            return slope * (1 - slope) * 4
+        return power_of(self.cosh(x), -2)
+
+    def logical_and(self, a: Any, b: Any) -> Any:
+        """Supported only for conditions that hold nowhere but on a kink."""
+        if isinstance(a, Condition) and isinstance(b, Condition) and "eq" in (a.kind, b.kind) and not (a.negated or b.negated):
+            return a if a.kind == "eq" else b
+        raise NoCompactForm("matrix_expr: a choice by several conditions has no compact form; ask for .expr")
+
+    def indicator(self, condition: Condition, like: Any) -> Labelled:
+        """1 where a condition holds."""
+        one = self.ones_like(like)
+        return self.where(condition, one, one * 0)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Labelled:
+        """A selection by the sign of a difference; a value selected only where it is exactly 0 is ignored."""
+        if not isinstance(condition, Condition):
+            raise NoCompactForm("matrix_expr: where by a given condition has no compact form; ask for .expr")
+        a, b = lift(a), lift(b)
+        axes, (first, second) = aligned([a, b])
+        if condition.negated:
+            a, b, first, second = b, a, second, first
+        if condition.kind == "eq":
+            return Labelled(axes, plus(named(axes), [(1, b.total, second)]))
+        step = applied("step", condition.difference)
+        return step * a + (1 - step) * b
+
+    def zeros_like(self, x: Any, shape: Any = None) -> Labelled:
+        """Zeros."""
+        return self.ones_like(x, shape) * 0
+
+    def ones_like(self, x: Any, shape: Any = None) -> Labelled:
+        """Ones."""
+        axes = fresh(x.axes) if shape is None and isinstance(x, Labelled) else tuple(
+            None if n == 1 else Index(Dimension(n)) for n in (x.shape if shape is None else shape))
+        return Labelled(axes, Sum(named(axes), constant(1).terms))
+
+    def eye_like(self, x: Any, n: int) -> Labelled:
+        """The identity matrix."""
+        return identity(n)
+
+    # Axes
+
+    def permute(self, x: Labelled, dims: Sequence[int]) -> Labelled:
+        """The axes in another order."""
+        return moved(x, tuple(x.axes[d] for d in dims))
+
+    def reshape(self, x: Labelled, shape: Sequence[int]) -> Labelled:
+        """Axes of size one inserted or removed."""
+        if -1 in shape:
+            known = -int(np.prod(shape))
+            shape = tuple(int(np.prod(x.shape)) // known if n == -1 else n for n in shape)
+        indices = x.indices
+        if tuple(n for n in shape if n != 1) != tuple(i.dimension.size for i in indices):
+            raise NoCompactForm(f"matrix_expr: reshape from {list(x.shape)} to {list(shape)} merges or splits axes, which has no compact form; keep "
+                                f"the axes apart, as in sums over several of them")
+        rest = iter(indices)
+        return moved(x, tuple(None if n == 1 else next(rest) for n in shape))
+
+    def broadcast_to(self, x: Labelled, size: Sequence[int]) -> Labelled:
+        """Broadcasting along new axes."""
+        extra = len(size) - x.ndim
+        axes = tuple((x.axes[n - extra] if n >= extra and x.axes[n - extra] is not None else None if m == 1 else Index(Dimension(m)))
+                     for n, m in enumerate(size))
+        return moved(x, axes)
+
+    def sum_to_size(self, x: Labelled, size: Sequence[int]) -> Labelled:
+        """The sum over the axes along which `size` would be broadcast."""
+        extra = x.ndim - len(size)
+        dims = tuple(range(extra)) + tuple(n + extra for n, m in enumerate(size) if m == 1 and x.axes[n + extra] is not None)
+        return self.reshape(self.sum(x, dims), tuple(size)) if dims else x
+
+    def sum(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
+        """The sum over axes."""
+        dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
+        gone = [x.axes[d] for d in dims if x.axes[d] is not None]
+        axes = tuple(None if n in dims else i for n, i in enumerate(x.axes) if keepdim or n not in dims)
+        parts = [times(named(axes), [(Sum(x.total.out, (t,)), x.total.out)]) for t in x.total.terms]
+        out = tuple(i for i in x.total.out if i not in gone)
+        return Labelled(axes, Sum(out, tuple(t for part in parts for t in part.rename(out))))
+
+    # Products
+
+    def einsum(self, equation: str, xs: Sequence[Labelled]) -> Labelled:
+        """The generic product, with letters for indices."""
+        left, _, right = equation.partition("->")
+        letters: dict[str, Index] = {}
+        parts = []
+        for word, x in zip(left.split(","), xs):
+            for letter, index in zip(word, x.axes):
+                if index is not None:
+                    letters.setdefault(letter, Index(index.dimension)).dimension.join(index.dimension)
+        for word, x in zip(left.split(","), xs):
+            parts.append((x.total, tuple(letters[c] for c, index in zip(word, x.axes) if index is not None)))
+        axes = tuple(letters.get(c) for c in right)
+        return Labelled(axes, times(named(axes), parts))
+
+    def matmul(self, a: Labelled, b: Labelled) -> Labelled:
+        """Products of vectors and matrices, and of stacks of them."""
+        stack = "abcdefg"[:max(a.ndim, b.ndim, 2) - 2]
+        one = "z" if a.ndim == 1 else stack[len(stack) - a.ndim + 2:] + "xz"
+        two = "z" if b.ndim == 1 else stack[len(stack) - b.ndim + 2:] + "zy"
+        out = stack + "x" * (a.ndim > 1) + "y" * (b.ndim > 1)
+        return self.einsum(f"{one},{two}->{out}", [a, b])
+
+    mm = mv = dot = matmul
+
+    def trace(self, x: Labelled) -> Labelled:
+        """The sum of the diagonal."""
+        return self.einsum("ii->", [x])
+
+    def diag(self, x: Labelled, diagonal: int = 0) -> Labelled:
+        """The diagonal of a matrix, or the diagonal matrix of a vector."""
+        if diagonal:
+            raise NoCompactForm("matrix_expr: a diagonal beside the main one has no compact form; ask for .expr")
+        if x.ndim == 2:
+            return self.einsum("ii->i", [x])
+        return self.einsum("i,ik->ik", [x, self.eye_like(x, x.shape[0])])
+
+    def diagonal(self, x: Labelled, offset: int, dim1: int, dim2: int) -> Labelled:
+        """The main diagonal of a matrix."""
+        if x.ndim != 2:
+            raise NoCompactForm("matrix_expr: diagonals of a stack of matrices have no compact form; ask for .expr")
+        return self.diag(x, offset)
+
+    def diagonal_place(self, x: Labelled, diagonal: int, shape: Any) -> Labelled:
+        """The matrix of a diagonal."""
+        if shape is not None and shape[0] != shape[1]:
+            raise NoCompactForm("matrix_expr: a diagonal of a matrix that is not square has no compact form; ask for .expr")
+        return self.diag(x, diagonal)
+
+    # Reductions and functions of matrices
+
+    def norm(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
+        """√Σx²."""
+        return self.sqrt(self.sum(power_of(x, 2), dim, keepdim))
+
+    def logsumexp(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
+        """log Σ exp(x)."""
+        return self.log(self.sum(self.exp(x), dim, keepdim))
+
+    def softmax(self, x: Labelled, dim: Any) -> Labelled:
+        """exp(x) / Σ exp(x)."""
+        return self.exp(x) / self.sum(self.exp(x), dim, True)
+
+    def log_softmax(self, x: Labelled, dim: Any) -> Labelled:
+        """x - log Σ exp(x)."""
+        return x - self.logsumexp(x, dim, True)
+
+    def reference(self, x: Any, weights: Any, dim: Any) -> Labelled:
+        """0: a compensation for lost digits is not needed in a formula."""
+        return lift(0)
+
+    def inverse(self, x: Labelled) -> Labelled:
+        """The inverse of a matrix."""
+        return Labelled(x.axes[::-1], Sum(x.indices[::-1], (Term(sympy.S.One, (Factor(Inverse(square(x)), x.indices[::-1]),)),)))
+
+    def determinant(self, x: Labelled) -> Labelled:
+        """The determinant of a matrix."""
+        return Labelled((), Sum((), (Term(sympy.S.One, (Factor(Determinant(square(x))),)),)))
+
+    def logdeterminant(self, x: Labelled) -> Labelled:
+        """The logarithm of the determinant."""
+        return Labelled((), Sum((), (Term(sympy.S.One, (Factor(LogDeterminant(square(x))),)),)))
+
+
+carrier = _Carrier()

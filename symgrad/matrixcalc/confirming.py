@@ -1,0 +1,180 @@
+"""Confirmation: a compact form is returned only if its numbers agree with the elementwise reference to fifty digits.
+
+The reference of a value is the recorded graph, replayed with many digits; that of a derivative is a difference quotient of such values with
+250 digits along random directions, which uses no rule of differentiation and has more than fifty right digits. A graph of large arrays cannot be
+replayed at other sizes, so its normal form is compared with the recorded numbers and then serves as the reference at small sizes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import precise
+from symgrad.engine.passes import replay
+from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
+from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.reading import Problem
+from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
+
+__all__ = ["Disagreement", "confirm", "sizes_of"]
+
+DIGITS, WORKING, STEP, POINTS, SMALL = 50, 250, 60, 2, 40
+Values = Mapping[str, Any]
+
+
+class Disagreement(AssertionError):
+    """A compact form that disagrees with the elementwise reference: an error of symgrad, never of the caller."""
+
+
+def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimension], int]:
+    """The length of every dimension, from the recorded arrays."""
+    known = {d.root(): n for name, symbol in symbols.items() for d, n in zip(symbol.dimensions, values[name].shape)}
+    return lambda d: known.get(d.root(), d.size)
+
+
+def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
+    """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
+    before = precise.set_digits(WORKING)
+    try:
+        points, generator = 0, random.Random(len(text))
+        truth = _truth(problem)
+        for values, sizes in _points(problem, generator):
+            expected = _differences(truth, values, sizes, by, generator)
+            for direction, wanted in expected:
+                found = of_sum(compact, values, PRECISE, sizes)
+                if form is not None:
+                    _same(_flat(found, compact), of_form(form, values, PRECISE, sizes), text)
+                _same(np.asarray(_along(found, direction)), wanted, text)
+            points += 1
+            if points == POINTS:
+                return points
+        raise ValueError(f"matrix_expr: no point was found at which {text} could be compared with the truth: the value is not finite near the arrays "
+                         f"given; give arrays inside the function's domain")
+    finally:
+        precise.set_digits(before)
+
+
+def _flat(array: Any, total: Sum) -> Any:
+    """An array in the shape of the notation: columns for vectors, and stacked columns for the rows and columns of a matrix of derivatives."""
+    if array.ndim == 4:
+        i, j, k, l = array.shape
+        return array.transpose(1, 0, 3, 2).reshape(i * j, k * l)
+    return array.reshape(-1, 1) if array.ndim == 1 else array.reshape(1, 1) if not array.ndim else array
+
+
+def _same(found: Any, wanted: Any, text: str) -> None:
+    """Raise Disagreement unless two arrays agree to the digits required, relative to the largest element."""
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if found.ndim == wanted.ndim:
+        found, wanted = np.broadcast_arrays(found, wanted)
+    if found.shape != wanted.shape:
+        raise Disagreement(f"matrix_expr: {text} has shape {found.shape} where the truth has {wanted.shape}; please report this")
+    size = max([abs(x) for x in wanted.ravel().tolist()] + [precise.context.mpf(10) ** -20])
+    for x, y in zip(found.ravel().tolist(), wanted.ravel().tolist()):
+        if not abs(x - y) <= size * precise.context.mpf(10) ** -DIGITS:
+            one, other = (precise.context.nstr(number, 15) for number in (x, y))
+            raise Disagreement(f"matrix_expr: {text} is {one} where the truth is {other}; please report this")
+
+
+def _is_small(problem: Problem) -> bool:
+    return all(node.value.ndim == 0 or np.prod(node.value.shape) <= SMALL for node in problem.nodes)
+
+
+def _truth(problem: Problem) -> Callable[[Values, Any], Any]:
+    """The value as a function of the arrays."""
+    if not _is_small(problem):
+        _recorded(problem)
+        return lambda values, sizes: of_sum(problem.literal, values, PRECISE, sizes)
+
+    def run(values: Values, sizes: Any) -> Any:
+        nodes = replay(precise, [node for node, _ in problem.roots], lambda leaf: precise.lift_value(
+            values[leaf.symbol] if leaf.symbol is not None else leaf.value), precise.lift_value)
+        total: Any = 0
+        for node, g in problem.roots:
+            total = total + (nodes[node] if g is None else (nodes[node] * precise.lift_value(g)).sum())
+        return np.asarray(total).reshape([n for n in total.shape if n != 1])
+
+    return run
+
+
+def _recorded(problem: Problem) -> None:
+    """Compare the normal form with the recorded numbers. Raises Disagreement."""
+    values = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in problem.leaves.items()}
+    sizes = sizes_of(problem.symbols, values)
+    wanted: Any = 0.0
+    for node, g in problem.roots:
+        wanted = wanted + (np.asarray(node.value, float) if g is None else np.sum(node.value * g))
+    found = of_sum(problem.literal, values, FLOATS, sizes)
+    wanted = np.asarray(wanted).reshape(found.shape)
+    if not np.allclose(found, wanted, rtol=1e-4 if any(leaf.value.dtype.itemsize < 8 for leaf in problem.leaves) else 1e-7,
+                       atol=1e-7 * np.max(np.abs(wanted), initial=1e-30), equal_nan=True):
+        raise Disagreement("matrix_expr: what was read from the graph has not the value that was recorded; please report this")
+
+
+def _points(problem: Problem, generator: random.Random) -> Iterator[tuple[Values, Any]]:
+    """Arrays of random numbers: near those of the leaves if they are small, else of small sizes in the same order."""
+    mp = precise.context
+    small = _is_small(problem)
+    lengths = sorted({d.size for s in problem.symbols.values() for d in s.dimensions})
+    short = {n: n if small else min(k + 2, n) for k, n in enumerate(lengths)}
+    for attempt in range(20):
+        values = {}
+        for leaf, symbol in problem.leaves.items():
+            shape = tuple(short[d.size] for d in symbol.dimensions)
+            out = np.empty(shape, object)
+            scale = mp.mpf(2) ** -(attempt // 2)
+            for index in np.ndindex(shape):
+                drawn = mp.mpf(generator.getrandbits(200)) / 2**200
+                near = mp.mpf(float(leaf.value[index]))
+                out[index] = near + scale * (drawn - mp.mpf("0.5")) * (1 + abs(near)) / 8 if small or attempt % 2 == 0 else \
+                    drawn + (2 if len(shape) == 2 and index[0] == index[1] else 0)
+            if symbol.symmetric:
+                out = (out + out.T) / 2
+            values[symbol.name] = out
+        sizes = sizes_of(problem.symbols, values)
+        if _finite(problem.literal, values, sizes):
+            yield values, sizes
+
+
+def _finite(total: Sum, values: Values, sizes: Any) -> bool:
+    try:
+        found = of_sum(total, values, PRECISE, sizes)
+    except (ZeroDivisionError, ValueError):
+        return False
+    return all(isinstance(x, precise.context.mpf) and precise.context.isfinite(x) for x in found.ravel().tolist())
+
+
+def _differences(truth: Callable[[Values, Any], Any], values: Values, sizes: Any, by: Sequence[Symbol],
+                 generator: random.Random) -> list[tuple[list[Any], Any]]:
+    """Directions, one for each derivative, and the derivative along them."""
+    mp = precise.context
+    if not by:
+        return [([], truth(values, sizes))]
+    h = mp.mpf(10) ** -STEP
+    directions = []
+    for symbol in by:
+        out = np.empty(values[symbol.name].shape, object)
+        for index in np.ndindex(out.shape):
+            out[index] = mp.mpf(generator.getrandbits(200)) / 2**200 - mp.mpf("0.5")
+        directions.append(out)
+
+    def moved(signs: Sequence[int]) -> Any:
+        new = dict(values)
+        for sign, symbol, direction in zip(signs, by, directions):
+            new[symbol.name] = new[symbol.name] + sign * h * direction
+        return truth(new, sizes)
+
+    if len(by) == 1:
+        return [(directions, (moved([1]) - moved([-1])) / (2 * h))]
+    return [(directions, (moved([1, 1]) - moved([1, -1]) - moved([-1, 1]) + moved([-1, -1])) / (4 * h * h))]
+
+
+def _along(array: Any, directions: Sequence[Any]) -> Any:
+    """An array of derivatives contracted with a direction for each of them."""
+    for direction in reversed(directions):
+        array = np.tensordot(array, direction, direction.ndim)
+    return array

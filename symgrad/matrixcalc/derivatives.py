@@ -1,0 +1,117 @@
+"""Derivatives of the normal form by the elements of a symbol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from symgrad.matrixcalc.functions import FUNCTIONS, Elementwise
+from symgrad.matrixcalc.simplify import simplified
+from symgrad.matrixcalc.terms import (
+    ONE,
+    Applied,
+    Delta,
+    Determinant,
+    Factor,
+    Index,
+    Inverse,
+    LogDeterminant,
+    Sum,
+    Symbol,
+    Term,
+    constant,
+    counted,
+    grouped,
+)
+
+__all__ = ["derivative"]
+
+
+def derivative(total: Sum, symbol: Symbol) -> Sum:
+    """The derivative of every element by every element of a symbol, whose axes come last: ∂y[i…] / ∂x[k…] at [i…, k…].
+
+    The elements of a symbol vary independently, also those of a symmetric matrix.
+    """
+    by = tuple(Index(d) for d in symbol.dimensions)
+    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False)
+
+
+def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
+    """The product rule."""
+    out = []
+    for term in total.terms:
+        for n, f in enumerate(term.factors):
+            for inner in _factor(f, symbol, by):
+                found = Term(term.coefficient * inner.coefficient, term.factors[:n] + inner.factors + term.factors[n + 1:])
+                out.append(counted(found, f.indices, total.out))
+    return out
+
+
+def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
+    """The derivative of one factor, at its indices."""
+    head, indices, power = f
+    if isinstance(head, Symbol):
+        if head.name != symbol.name:
+            return []
+        inner = [Term(ONE, tuple(Factor(Delta(i.dimension), (i, k)) for i, k in zip(indices, by)))]
+    elif head.argument is None:
+        return []
+    else:
+        argument = head.argument
+        inside = derivative_terms(argument, symbol, by)
+        if not inside:
+            return []
+        if isinstance(head, Applied):
+            slope = None if head.function is None else _slope(head.function, argument, indices)
+            if head.function is not None and slope is None:
+                return []
+            inner = [Term(t.coefficient, t.factors if slope is None else (slope, *t.factors)) for t in _at(inside, argument.out, indices, by)]
+        else:
+            a, b = (Index(i.dimension) for i in argument.out)
+            inverse = head if isinstance(head, Inverse) else Inverse(argument)
+            middle = _at(inside, argument.out, (a, b), by)
+            if isinstance(head, Inverse):
+                i, k = indices
+                inner = [Term(-t.coefficient, (Factor(inverse, (i, a)), *t.factors, Factor(inverse, (b, k)))) for t in middle]
+            else:
+                outside = (f.head,) if isinstance(head, Determinant) else ()
+                assert isinstance(head, (Determinant, LogDeterminant))
+                inner = [Term(t.coefficient, (*(Factor(h) for h in outside), Factor(inverse, (b, a)), *t.factors)) for t in middle]
+    if power == 1:
+        return inner
+    return [Term(power * t.coefficient, (Factor(head, indices, power - 1), *t.factors)) for t in inner]
+
+
+def derivative_terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> tuple[Term, ...]:
+    """The terms of a derivative whose output is that of the sum, followed by `by`."""
+    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False).terms
+
+
+def _at(terms: tuple[Term, ...], out: tuple[Index, ...], indices: tuple[Index, ...], by: tuple[Index, ...]) -> tuple[Term, ...]:
+    return Sum(out + by, terms).rename(indices + by)
+
+
+def _slope(function: Elementwise, argument: Sum, indices: tuple[Index, ...]) -> Factor | None:
+    """The derivative of an elementwise function as one factor; None where it is zero."""
+    out = tuple(Index(i.dimension) for i in argument.out)
+
+    def named(name: str, power: Any, at: tuple[Index, ...]) -> Factor:
+        inner = Sum(out, argument.rename(out))
+        return grouped(inner, at, power) if not name else Factor(Applied(FUNCTIONS[name], inner), at, power)
+
+    def number(p: Any) -> Any:
+        return sympy.Rational(*p) if isinstance(p, tuple) else sympy.sympify(p)
+
+    terms = []
+    for coefficient, factors in function.derivative:
+        made = []
+        for what, power in factors:
+            if isinstance(what, str):
+                made.append(named(what, number(power), out))
+            else:
+                sign, name, inside = what
+                one = Sum(out, (constant(1).terms[0], Term(sympy.sympify(sign), (named(name, number(inside), out),))))
+                made.append(grouped(one, out, number(power)))
+        terms.append(Term(sympy.sympify(coefficient), tuple(made)))
+    return grouped(Sum(out, tuple(terms)), indices) if terms else None

@@ -1,0 +1,239 @@
+"""The numbers of a normal form and of matrix notation: as floats, with many digits, or as SymPy expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.carriers import precise
+from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.functions import FUNCTIONS, Elementwise
+from symgrad.matrixcalc.linalg import determinant_of, inverse_of
+from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Size, Softmax, Sum, Symbol
+
+__all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
+
+Sizes = Callable[[Dimension], int]
+
+
+class Field:
+    """A kind of numbers: `functions` is a namespace of elementwise functions, `number` converts a SymPy number."""
+
+    def __init__(self, functions: Any, number: Callable[[Any], Any], exact: bool):
+        self.functions, self.number, self.exact = functions, number, exact
+
+    def full(self, number: Any, shape: tuple[int, ...]) -> Any:
+        """An array of one number."""
+        out = np.empty(shape, object if self.exact else float)
+        out[...] = self.number(sympy.sympify(number))
+        return out
+
+    def eye(self, n: int) -> Any:
+        """The identity matrix."""
+        out = self.full(0, (n, n))
+        out[np.arange(n), np.arange(n)] = self.number(sympy.S.One)
+        return out
+
+    def apply(self, function: Elementwise, x: Any) -> Any:
+        """An elementwise function of an array."""
+        if not self.exact:
+            return eval_floats(function, x)
+        out = np.frompyfunc(lambda e: function.sympy(self.functions, e), 1, 1)(x)
+        return np.asarray(out, object)
+
+    def power(self, x: Any, power: Any) -> Any:
+        """An elementwise power."""
+        if power == 1:
+            return x
+        p = int(power) if power.is_Integer else self.number(power)
+        return np.asarray(np.frompyfunc(lambda e: e**p, 1, 1)(x), object) if self.exact else x ** float(power)
+
+    def softmax(self, x: Any) -> Any:
+        """exp(x) / Σ exp(x)."""
+        each = self.apply(FUNCTIONS["exp"], x if self.exact else x - x.max())
+        return each / each.sum()
+
+    def inverse(self, x: Any) -> Any:
+        """The inverse of a matrix."""
+        return inverse_of(x) if self.exact else np.linalg.inv(x)
+
+    def determinant(self, x: Any) -> Any:
+        """The determinant of a matrix, as an array without axes."""
+        return np.asarray(determinant_of(x), object) if self.exact else np.asarray(np.linalg.det(x))
+
+    def log(self, x: Any) -> Any:
+        """The logarithm."""
+        return np.asarray(self.functions.log(x.item()), object) if self.exact else np.log(x)
+
+
+class _Functions:
+    """NumPy's functions under the names of the table."""
+
+    exp, log, sin, cos, tan, sinh, cosh, tanh, sign = np.exp, np.log, np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.sign
+    asin, acos, atan, asinh, atanh = np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arctanh
+
+
+def eval_floats(function: Elementwise, x: Any) -> Any:
+    """An elementwise function of floats, without overflow."""
+    if function.name == "softplus":
+        return np.logaddexp(0, x)
+    with np.errstate(over="ignore"):
+        return function.sympy(_Functions, x)
+
+
+def _mp(number: Any) -> Any:
+    return precise.context.mpf(int(number.p)) / int(number.q) if number.is_Rational else precise.context.mpf(
+        str(sympy.N(number, precise.context.dps + 10)))
+
+
+FLOATS = Field(None, float, False)
+PRECISE = Field(precise.context, _mp, True)
+SYMPY = Field(sympy, lambda number: number, True)
+
+
+def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any] | None = None) -> Any:
+    """Every element of a sum, by its definition: products multiplied out over all indices and added up."""
+    memo = {} if memo is None else memo
+    if not field.exact:
+        return _floats(total, values, field, sizes, memo)
+    out = field.full(0, tuple(sizes(i.dimension) for i in total.out))
+    for term in total.terms:
+        left = list(term.factors)
+        letters: list[Index] = []
+        product = field.full(term.coefficient, ())
+        while left:
+            f = next((g for g in left if any(i in letters for i in g.indices)), left[0])
+            left.remove(f)
+            array, indices = _distinct(field.power(_head(f, values, field, sizes, memo), f.power), f.indices)
+            joined = letters + [i for i in indices if i not in letters]
+            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _laid(array, indices, joined)
+            summed = [n for n, i in enumerate(joined) if i not in total.out and not any(i in g.indices for g in left)]
+            product = np.asarray(np.add.reduce(product, axis=tuple(summed)) if summed else product)
+            letters = [i for n, i in enumerate(joined) if n not in summed]
+        out = out + _laid(product, letters, total.out)
+    return np.asarray(out)
+
+
+def _distinct(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
+    """An array at distinct indices: the diagonal is taken where an index is repeated."""
+    found = list(indices)
+    for n in range(len(found) - 1, 0, -1):
+        first = found.index(found[n])
+        if first != n:
+            array = np.moveaxis(np.diagonal(array, axis1=first, axis2=n), -1, first)
+            del found[n]
+    return array, found
+
+
+def _laid(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
+    """An array with its axes in the order of the letters, and an axis of size one for each letter it lacks."""
+    order = sorted(range(len(indices)), key=lambda n: letters.index(indices[n]))
+    return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
+
+
+def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
+    """The elements of a sum in floats, by matrix products."""
+    out = np.zeros(tuple(sizes(i.dimension) for i in total.out))
+    for term in total.terms:
+        numbers: dict[Index, int] = {}
+        operands: list[Any] = [np.asarray(float(term.coefficient)), []]
+        for f in term.factors:
+            operands += [field.power(_head(f, values, field, sizes, memo), f.power), [numbers.setdefault(i, len(numbers)) for i in f.indices]]
+        kept = [i for i in total.out if i in numbers]
+        found = np.einsum(*operands, [numbers[i] for i in kept], optimize=len(term.factors) > 1)
+        out += found[tuple(slice(None) if i in kept else None for i in total.out)]
+    return out
+
+
+def _head(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
+    head = f.head
+    if id(head) in memo:
+        return memo[id(head)]
+    out: Any
+    if isinstance(head, Symbol):
+        out = values[head.name]
+    elif isinstance(head, Delta):
+        out = field.eye(sizes(head.dimensions[0].root()))
+    elif isinstance(head, Size):
+        out = field.full(sizes(head.dimension.root()), ())
+    else:
+        inner = of_sum(head.argument, values, field, sizes, memo)
+        if isinstance(head, Applied):
+            out = inner if head.function is None else field.apply(head.function, inner)
+        elif isinstance(head, Softmax):
+            out = field.softmax(inner)
+        elif isinstance(head, Inverse):
+            out = field.inverse(inner)
+        else:
+            out = field.determinant(inner) if isinstance(head, Determinant) else field.log(field.determinant(inner))
+    memo[id(head)] = out
+    return out
+
+
+def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -> Any:
+    """The value of matrix notation as a matrix: a column for a vector, one element for a scalar."""
+    def full(f: Form) -> Any:
+        return of_form(f, values, field, sizes)
+
+    kind, args = form.kind, form.args
+    if kind == "symbol":
+        x = values[form.value]
+        return x.reshape(-1, 1) if x.ndim == 1 else x.reshape(1, 1) if not x.ndim else x
+    if kind == "number":
+        return field.full(form.value, (1, 1))
+    if kind == "zero":
+        lengths = tuple(map(sizes, form.value))
+        rows, columns = (lengths[0] * lengths[1], lengths[2] * lengths[3]) if len(lengths) == 4 else (*lengths, 1, 1)[:2]
+        return field.full(0, (rows, columns))
+    if kind == "size":
+        return field.full(sizes(form.value), (1, 1))
+    if kind == "ones":
+        return field.full(1, (sizes(form.value), 1))
+    if kind == "eye":
+        return field.eye(sizes(form.value))
+    if kind == "commutation":
+        return _commutation(field, *map(sizes, form.value))
+    if kind == "hadamard":
+        out = field.full(1, (1, 1))
+        for f, p in zip(args, form.value):
+            out = out * field.power(full(f), p)
+        return out
+    if kind == "scale":
+        number, powers = form.value
+        out = field.full(number, (1, 1))
+        for f, p in zip(args, powers):
+            out = out * field.power(full(f), p)
+        return out * full(args[-1]) if len(args) > len(powers) else out
+    if kind == "add":
+        out = field.full(0, (1, 1))
+        for f, number in zip(args, form.value):
+            out = out + field.full(number, (1, 1)) * full(f)
+        return out
+    first = full(args[0])
+    if kind == "product":
+        for f in args[1:]:
+            first = first.dot(full(f))
+        return first
+    if kind == "kron":
+        second = full(args[1])
+        (a, b), (c, d) = first.shape, second.shape
+        return (first[:, None, :, None] * second[None, :, None, :]).reshape(a * c, b * d)
+    simple = {"transpose": lambda: first.T, "inverse": lambda: field.inverse(first), "apply": lambda: field.apply(form.value, first),
+              "diag": lambda: field.eye(len(first)) * first, "diagonal": lambda: np.diagonal(first).reshape(-1, 1),
+              "trace": lambda: np.asarray(np.add.reduce(np.diagonal(first))).reshape(1, 1), "sum": lambda: np.asarray(first.sum()).reshape(1, 1),
+              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: field.determinant(first).reshape(1, 1),
+              "logdet": lambda: field.log(field.determinant(first)).reshape(1, 1), "softmax": lambda: field.softmax(first),
+              "vec": lambda: first.T.reshape(-1, 1)}
+    return simple[kind]()
+
+
+def _commutation(field: Field, m: int, n: int) -> Any:
+    """K with K vec(X) = vec(Xᵀ) for X of m by n."""
+    out = field.full(0, (m * n, m * n))
+    for i in range(m):
+        for k in range(n):
+            out[i * n + k, k * m + i] = field.number(sympy.S.One)
+    return out

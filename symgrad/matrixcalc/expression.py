@@ -1,0 +1,307 @@
+"""Compact formulas of values, gradients and Hessians of vectors and matrices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.graph.node import NAMED, Leaf
+from symgrad.matrixcalc.confirming import confirm, sizes_of
+from symgrad.matrixcalc.derivatives import derivative
+from symgrad.matrixcalc.evaluation import FLOATS, SYMPY, of_sum
+from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.forms import form_of, pinned, weight
+from symgrad.matrixcalc.indexed import index_latex, index_numpy, index_text
+from symgrad.matrixcalc.printing import Latex, Text
+from symgrad.matrixcalc.reading import Problem
+from symgrad.matrixcalc.rewriting import reflected, split, with_softmax, without_minus
+from symgrad.matrixcalc.simplify import expanded, factored, simplified
+from symgrad.matrixcalc.source import NumPy
+from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
+
+__all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
+
+DECLARATION = re.compile(r"\s*(?:[^\W\d]\w*|\d+)?(?:\s+(?:[^\W\d]\w*|\d+))*\s*")
+
+
+class MatrixExpression:
+    """A formula in matrix notation, confirmed against the elementwise reference.
+
+    `str` gives it as text, `latex()` as LaTeX and `numpy()` as source; `evaluate` computes it and `sympy` expands its elements.
+    `is_compact` says whether it is matrix notation; otherwise it is written in index notation. `points` is the number of random points
+    at which it agreed to fifty digits.
+    """
+
+    def __init__(self, problem: Problem, by: Sequence[Symbol], total: Sum):
+        self._problem, self._by = problem, tuple(by)
+        self._total = total
+        self._sum, self._form = _most_compact(with_symbols(total, problem.symbols))
+        self._text = index_text(self._sum) if self._form is None else Text().show(pinned(self._form))
+        self.points = confirm(problem, self._by, self._sum, self._form, self._text)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether this is matrix notation, not index notation."""
+        return self._form is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays that the value depends on, in the order in which they were made."""
+        return tuple(self._problem.symbols)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value for the recorded arrays: that of the function's value followed by those of the arrays it is differentiated by."""
+        return tuple(i.dimension.size for i in self._sum.out)
+
+    def latex(self) -> str:
+        """The formula as LaTeX."""
+        return index_latex(self._sum) if self._form is None else Latex().show(pinned(self._form))
+
+    def indices(self) -> str:
+        """The formula in index notation."""
+        return index_text(self._sum)
+
+    def numpy(self) -> str:
+        """The formula as NumPy source, an expression of `np` and the names; vectors are arrays of one axis.
+
+        A derivative of a matrix by a matrix that has a Kronecker form is a matrix there, with the elements of both counted column by column.
+        """
+        def size(dimension: Dimension) -> str:
+            for symbol in self._problem.symbols.values():
+                for axis, d in enumerate(symbol.dimensions):
+                    if d.root() is dimension.root():
+                        return f"{symbol.name}.shape[{axis}]"
+            return str(dimension.size)
+
+        return index_numpy(self._sum, size) if self._form is None else NumPy(size).show(self._form)
+
+    def evaluate(self, values: Mapping[str, Any] | None = None, **arrays: Any) -> np.ndarray:
+        """The value, in float64, for arrays given by name, of any sizes that fit; arrays not given are those of the leaves.
+
+        Raises ValueError for an unknown name or a wrong number of axes.
+        """
+        given = {**(values or {}), **arrays}
+        found = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in self._problem.leaves.items()}
+        for name, value in given.items():
+            if name not in found:
+                raise ValueError(f"evaluate: there is no {name}; the formula is one of {', '.join(found)}")
+            array = np.asarray(value.detach().numpy() if isinstance(value, Tensor) else value, float)
+            if array.ndim != found[name].ndim:
+                raise ValueError(f"evaluate: {name} has {found[name].ndim} axes, but the array given has shape {list(array.shape)}")
+            found[name] = array
+        lengths: dict[Dimension, tuple[int, str]] = {}
+        for name, symbol in self._problem.symbols.items():
+            for axis, (d, n) in enumerate(zip(symbol.dimensions, found[name].shape)):
+                before, other = lengths.setdefault(d.root(), (n, f"axis {axis} of {name}"))
+                if before != n:
+                    raise ValueError(f"evaluate: axis {axis} of {name} has length {n}, but {other}, which must agree with it, has {before}")
+        return of_sum(self._sum, found, FLOATS, sizes_of(self._problem.symbols, found))
+
+    def sympy(self, sizes: Mapping[str, int] | None = None) -> Any:
+        """The elements as a SymPy Array (an expression for a scalar) of symbols A_0_0, A_0_1 and so on, for the recorded sizes.
+
+        `sizes` gives other ones by the names of the dimensions, if these were declared.
+        """
+        given = dict(sizes or {})
+        known = {d.name for s in self._problem.symbols.values() for d in s.dimensions if d.name}
+        if set(given) - known:
+            raise ValueError(f"sympy: there is no dimension {', '.join(sorted(set(given) - known))}; those with a name are "
+                             f"{', '.join(sorted(known)) or 'none'}")
+
+        def size(dimension: Dimension) -> int:
+            return given.get(dimension.name or "", dimension.size)
+
+        values = {}
+        for name, symbol in self._problem.symbols.items():
+            shape = tuple(map(size, symbol.dimensions))
+            values[name] = np.empty(shape, object)
+            for index in np.ndindex(shape):
+                at = sorted(index) if symbol.symmetric else index
+                values[name][index] = sympy.Symbol("_".join([name, *map(str, at)]), real=True)
+        found = of_sum(self._sum, values, SYMPY, size)
+        return sympy.ImmutableDenseNDimArray(found.ravel().tolist(), found.shape) if found.ndim else found.item()
+
+    def gradient(self, wrt: Any) -> MatrixExpression:
+        """The derivative by a named array: for a scalar the gradient, which has the shape of the array; else the array's axes come last.
+
+        Raises ValueError for an unknown name, and for a third derivative.
+        """
+        if len(self._by) == 2:
+            raise ValueError("gradient: derivatives beyond the second are not made in matrix notation; differentiate with symgrad.func instead")
+        symbol = _symbol(self._problem, wrt)
+        return MatrixExpression(self._problem, (*self._by, symbol), derivative(self._total, symbol))
+
+
+def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
+    """The shortest of the ways to write a sum."""
+    plain = simplified(total)
+    best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
+    ways = (plain, split(plain, (Inverse,)), split(plain))
+    apart = expanded(plain)
+    for found in (*ways, *map(factored, ways), factored(plain, True), factored(apart), factored(apart, True), expanded(plain, 3),
+                  factored(expanded(reflected(plain)))):
+        way = without_minus(with_softmax(found))
+        form: Form | None
+        try:
+            form = form_of(way)
+            text = Text().show(pinned(form))
+        except NoCompactForm:
+            form, text = None, "x" * sum(len(t.factors) for t in way.terms)
+        partly = 1 < len(way.terms) < len(plain.terms)  # a common factor of only some terms makes a formula harder to read
+        cost = form is None, 0 if form is None else weight(form) + 3 * partly, len(text)
+        if best is None or cost < best[0]:
+            best = cost, way, form
+    assert best is not None
+    return best[1], best[2]
+
+
+def _symbol(problem: Problem, wrt: Any) -> Symbol:
+    """The symbol for a name or a leaf."""
+    if isinstance(wrt, Tensor):
+        node = wrt._node
+        name = node.symbol if isinstance(node, Leaf) else None
+        if name is None:
+            raise ValueError("matrix_gradient: the tensor to differentiate by has no symbol; make it with symbol=\"x\"")
+    else:
+        name = wrt
+    if name not in problem.symbols:
+        whole = next((n for n in problem.symbols if isinstance(name, str) and re.fullmatch(rf"{re.escape(n)}(_\d+)+", name)), None)
+        raise ValueError(f"matrix_gradient: {name} is one element of {whole}; matrix notation is of whole arrays, so differentiate by {whole}"
+                         if whole else f"matrix_gradient: there is no {name} in this formula; its arrays are {', '.join(problem.symbols) or 'none'}")
+    return problem.symbols[name]
+
+
+def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
+    """The compact formula of a tensor computed from named arrays, or of the gradient of one: y = Aᵀ(A x − b).
+
+    The gradient of a scalar has the shape of its array, and vectors are columns. `symmetric` names arrays that equal their transposes.
+    Every formula is compared with the elementwise reference to fifty digits before it is returned. A formula without matrix notation is in index
+    notation. Raises ValueError if no named leaf is upstream, and NoCompactForm (a ValueError) for an op, a constant or an index without a
+    compact form.
+
+    >>> import symgrad
+    >>> from symgrad.matrixcalc import matrix_expr
+    >>> A = symgrad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], symbol="A")
+    >>> b = symgrad.tensor([1.0, 0.0, 2.0], symbol="b")
+    >>> x = symgrad.tensor([1.0, 2.0], requires_grad=True, symbol="x")
+    >>> y = symgrad.sum((A @ x - b) ** 2) / 2
+    >>> y.backward()
+    >>> matrix_expr(x.grad)
+    Aᵀ(A x − b)
+    """
+    if not isinstance(t, Tensor):
+        raise TypeError(f"matrix_expr: expected a Tensor, not {type(t).__name__}; matrix_gradient takes functions")
+    node = t._node
+    if node is not None and node.flags & NAMED:
+        problem = Problem([(node, None)], symmetric)
+        return MatrixExpression(problem, (), problem.literal)
+    parts = getattr(t, "_formula", None)
+    seeds = [(root, g) for part, _ in parts or () for root, g in part if root.flags & NAMED]
+    if not seeds:
+        raise ValueError("matrix_expr: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
+    problem = Problem(seeds, symmetric)
+    by = problem.leaves.get(parts[0][1]) if parts else None
+    if by is None:
+        raise NoCompactForm("matrix_expr: this is the gradient by a value that is no named leaf; take it with create_graph=True")
+    return MatrixExpression(problem, (by,), derivative(problem.literal, by))
+
+
+def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], dict[str, tuple[Dimension, ...]], list[str]]:
+    """Tensors for the arguments of a function: as given, or of small sizes for named dimensions."""
+    words = {}
+    for name, given in arrays.items():
+        if isinstance(given, str):
+            if not DECLARATION.fullmatch(given):
+                raise ValueError(f"matrix_gradient: {name}={given!r} is not understood; name the dimensions, as in A=\"m n\", b=\"m\", c=\"\" or "
+                                 f"W=\"n n symmetric\"")
+            words[name] = given.split()
+    symmetric = [name for name, parts in words.items() if "symmetric" in parts]
+    letters = list(dict.fromkeys(w for parts in words.values() for w in parts if w != "symmetric" and not w.isdigit()))
+    sizes = {w: (n + 1 if seed % 2 else len(letters) - n) + 1 for n, w in enumerate(letters)}
+    dimensions = {w: Dimension(n, w) for w, n in sizes.items()}
+    rng, tensors, named = np.random.default_rng(seed), {}, {}
+    for name, given in arrays.items():
+        if name not in words:
+            tensors[name] = tensor(given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given, float), requires_grad=True, symbol=name)
+            continue
+        axes = tuple(dimensions[w] if w in dimensions else Dimension(int(w)) for w in words[name] if w != "symmetric")
+        value = rng.uniform(0.2, 0.8, [d.size for d in axes]) * (rng.choice([0.3, 1.0, 3.0]) if seed > 1 else 1.0)
+        if value.ndim == 2 and value.shape[0] == value.shape[1]:
+            value = value + 2 * np.eye(len(value))
+            value = (value + value.T) / 2 if name in symmetric else value
+        tensors[name], named[name] = tensor(value, requires_grad=True, symbol=name), axes
+    return tensors, named, symmetric
+
+
+def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> Problem:
+    if isinstance(of, Tensor):
+        if arrays:
+            raise TypeError(f"matrix_gradient: {', '.join(arrays)} belongs to a function; a tensor has its arrays already")
+        node = of._node
+        if node is None or not node.flags & NAMED:
+            raise ValueError("matrix_gradient: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
+        return Problem([(node, None)], symmetric)
+    if not callable(of):
+        raise TypeError(f"matrix_gradient: expected a Tensor or a function, not {type(of).__name__}")
+    if not arrays:
+        raise TypeError("matrix_gradient: give the function's arguments by name, as dimensions (A=\"m n\") or as arrays")
+    for seed in range(24):
+        tensors, named, more = _declared(arrays, seed)
+        with np.errstate(all="ignore"):
+            y = of(**tensors)
+        if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:
+            raise ValueError("matrix_gradient: the function must return a Tensor computed from its arguments")
+        if np.isfinite(y.detach().numpy()).all():
+            break
+    return Problem([(y._node, None)], [*symmetric, *more], named)
+
+
+def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:
+    """The derivative of a tensor, or of a function, by one of its named arrays, as a compact formula.
+
+    A function gets its arguments by name: each is an array, or the names of its dimensions. The gradient of a scalar has the shape of the array, the
+    derivative of anything else the axes of the value followed by those of the array. Errors are those of `matrix_expr`.
+
+    >>> import symgrad
+    >>> from symgrad.matrixcalc import matrix_gradient
+    >>> matrix_gradient(lambda A, X, B: symgrad.trace(A @ X @ B), "X", A="n m", X="m k", B="k n")
+    AᵀBᵀ
+    """
+    problem = _problem(of, arrays, symmetric)
+    symbol = _symbol(problem, wrt)
+    return MatrixExpression(problem, (symbol,), derivative(problem.literal, symbol))
+
+
+def matrix_hessian(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:
+    """The second derivative of a scalar by a named array, or by two of them: a matrix for vectors.
+
+    By a matrix it has four axes, H[i,j,k,l] = ∂²y / ∂X[i,j] ∂X[k,l]. It is written as the matrix ∂²y / ∂vec(X) ∂vec(X)ᵀ, with Kronecker products
+    and vec stacking the columns, where that exists. Errors are those of `matrix_expr`.
+
+    >>> import symgrad
+    >>> from symgrad.matrixcalc import matrix_hessian
+    >>> matrix_hessian(lambda T, U, V: symgrad.sum((T - U @ V.T) ** 2), "U", T="n m", U="n k", V="m k")
+    2 VᵀV ⊗ I
+    """
+    problem = _problem(of, arrays, symmetric)
+    first, second = (wrt if isinstance(wrt, (tuple, list)) and len(wrt) == 2 else (wrt, wrt))
+    if problem.literal.out:
+        raise ValueError(f"matrix_hessian: the second derivative of a scalar was asked for, but the value has {len(problem.literal.out)} axes")
+    one, two = _symbol(problem, first), _symbol(problem, second)
+    return MatrixExpression(problem, (one, two), derivative(derivative(problem.literal, one), two))

@@ -1,0 +1,337 @@
+"""Matrix notation: a term of the normal form, a network of factors joined by indices, becomes a tree of matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from symgrad.matrixcalc.form import Form, transposed
+from symgrad.matrixcalc.kronecker import kronecker
+from symgrad.matrixcalc.terms import (
+    ONE,
+    Applied,
+    Delta,
+    Determinant,
+    Factor,
+    Index,
+    Inverse,
+    LogDeterminant,
+    NoCompactForm,
+    Size,
+    Softmax,
+    Sum,
+    Symbol,
+    Term,
+)
+
+__all__ = ["form_of", "pinned", "weight"]
+
+
+def pinned(form: Form) -> Form:
+    """A form with unnamed lengths replaced by the recorded numbers."""
+    args = tuple(map(pinned, form.args))
+    if form.kind == "size" and form.value.name is None:
+        return Form("number", value=sympy.Integer(form.value.size), rank=0)
+    if form.kind == "add" and all(f.kind == "number" for f in args):
+        return Form("number", value=sum((f.value * n for f, n in zip(args, form.value)), ONE * 0), rank=0)
+    if form.kind == "scale":
+        number, powers = form.value
+        for f, p in zip(args, powers):
+            number = number * f.value**p if f.kind == "number" else number
+        scalars = [(f, p) for f, p in zip(args, powers) if f.kind != "number"]
+        return _scaled(number, scalars, args[-1] if len(args) > len(powers) else None)
+    return form if args == form.args else Form(form.kind, args, form.value, form.rank, form.symmetric)
+
+
+def weight(form: Form) -> int:
+    """The amount of text: the arrays and numbers, each as often as it is a factor."""
+    if not form.args:
+        return 1
+    if form.kind in ("hadamard", "scale"):
+        powers = form.value if form.kind == "hadamard" else (*form.value[1], ONE)
+        return sum(weight(f) * (1 if f.kind == "square" else max(1, int(abs(p)))) for f, p in zip(form.args, powers))
+    return sum(map(weight, form.args))
+
+
+def _turns(form: Form) -> int:
+    return sum(map(_turns, form.args)) + (form.kind == "transpose")
+
+
+def _product(*forms: Form) -> Form:
+    """A matrix product, flat, without identity matrices."""
+    chain = [g for f in forms for g in (f.args if f.kind == "product" else (f,)) if g.kind != "eye"]
+    if not chain:
+        return forms[0]
+    left, right = chain[0].rank, chain[-1].rank
+    rank = 0 if left == -1 and right == 1 else 1 if right == 1 else -1 if left == -1 else 2
+    flat = tuple(chain)
+    return flat[0] if len(flat) == 1 else Form("product", flat, rank=rank, symmetric=rank == 2 and tuple(map(transposed, reversed(flat))) == flat)
+
+
+def _hadamard(items: Sequence[tuple[Form, Any]], rank: int) -> Form:
+    """The elementwise product of powers."""
+    powers: dict[Form, Any] = {}
+    for form, power in items:
+        for part, inner in zip(form.args, form.value) if form.kind == "hadamard" else ((form, ONE),):
+            powers[part] = powers.get(part, 0) + inner * power
+    kept = {f: p for f, p in powers.items() if p != 0 and f.kind != "ones"}
+    if not kept:
+        return next(iter(powers))
+    if len(kept) == 1 and next(iter(kept.values())) == 1:
+        return next(iter(kept))
+    return Form("hadamard", tuple(kept), tuple(kept.values()), rank, rank == 2 and all(f.symmetric for f in kept))
+
+
+def form_of(total: Sum, loose: bool = False) -> Form:
+    """A sum in matrix notation. Raises NoCompactForm if it has none.
+
+    With `loose` a number may represent a vector or a matrix filled with it, next to other terms of that shape.
+    """
+    rank = len(total.out)
+    if rank > 2 and rank != 4:
+        raise NoCompactForm(f"an array of {rank} axes has no matrix notation")
+    if not total.terms:
+        return Form("zero", value=tuple(i.dimension for i in total.out), rank=min(rank, 2))
+    parts = [_term_form(t, total.out, loose or len(total.terms) > 1) for t in total.terms]
+    if len(parts) == 1:
+        number, form = parts[0]
+        return form if number == 1 else _scaled(number, (), form)
+    shape = 2 if rank == 4 else rank
+    symmetric = shape == 2 and Sum(total.out[::-1], total.terms).key == total.key if rank == 2 else False
+    return Form("add", tuple(f for _, f in parts), tuple(n for n, _ in parts), shape, symmetric)
+
+
+def _scaled(number: Any, scalars: Sequence[tuple[Form, Any]], body: Form | None) -> Form:
+    """A number times powers of scalars times a form."""
+    if body is not None and body.kind == "scale":
+        before, powers = body.value
+        inner = tuple(zip(body.args[:-1], powers)) if len(body.args) > len(powers) else tuple(zip(body.args, powers))
+        tail = body.args[-1] if len(body.args) > len(powers) else None
+        return _scaled(number * before, (*scalars, *inner), tail)
+    if body is not None and body.kind == "number":
+        number, body = number * body.value, None
+    if body is not None and body.rank == 0:
+        scalars, body = (*scalars, (body, ONE)), None
+    joined: dict[Form, Any] = {}
+    for form, power in scalars:
+        joined[form] = joined.get(form, 0) + power
+    kept = [(f, p) for f, p in joined.items() if p != 0]
+    if body is None and not kept:
+        return Form("number", value=number, rank=0)
+    if number == 1 and not kept and body is not None:
+        return body
+    if number == 1 and body is None and len(kept) == 1 and kept[0][1] == 1:
+        return kept[0][0]
+    forms = tuple(f for f, _ in kept) + (() if body is None else (body,))
+    return Form("scale", forms, (number, tuple(p for _, p in kept)), 0 if body is None else body.rank, body is not None and body.symmetric)
+
+
+def _factor_form(f: Factor) -> Form:
+    """A factor, without its power."""
+    head, rank = f.head, len(f.indices)
+    if rank > 2:
+        raise NoCompactForm(f"a factor of {rank} axes has no matrix notation")
+    if isinstance(head, Symbol):
+        return Form("symbol", value=head.name, rank=rank, symmetric=head.symmetric)
+    if isinstance(head, Delta):
+        return Form("eye", value=head.dimensions[0].root(), symmetric=True)
+    if isinstance(head, Size):
+        return Form("size", value=head.dimension.root(), rank=0)
+    if isinstance(head, Applied):
+        inner = form_of(head.argument, loose=True)
+        return inner if head.function is None else Form("apply", (inner,), head.function, rank, head.symmetric)
+    inner = form_of(head.argument)
+    if isinstance(head, Softmax):
+        return Form("softmax", (inner,), rank=1)
+    if isinstance(head, Inverse):
+        return Form("inverse", (inner,), symmetric=head.symmetric)
+    assert isinstance(head, (Determinant, LogDeterminant))
+    return Form("det" if isinstance(head, Determinant) else "logdet", (inner,), rank=0)
+
+
+def _term_form(term: Term, out: Sequence[Index], loose: bool) -> tuple[Any, Form]:
+    """A term as a number and a form of the output's shape."""
+    if loose and not term.factors:
+        return term.coefficient, Form("number", value=ONE, rank=0)
+    network = _Network(term, out)
+    body = kronecker(network, out) if len(out) == 4 else network.form()
+    return term.coefficient, _scaled(ONE, network.scalars, body)
+
+
+class _Network:
+    """The factors of a term as forms, each at one or two indices, which are contracted until only the output's are left."""
+
+    def __init__(self, term: Term, out: Sequence[Index]):
+        self.out = tuple(out)
+        self.scalars: list[tuple[Form, Any]] = []
+        self.items: list[tuple[Form, tuple[Index, ...]]] = []
+        self.deltas: list[tuple[Index, ...]] = []
+        for f in term.factors:
+            if isinstance(f.head, Delta):
+                self.deltas.append(f.indices)
+                continue
+            form = _factor_form(f)
+            if not f.indices:
+                self.scalars.append((form, f.power))
+                continue
+            form = _hadamard([(form, f.power)], form.rank)
+            if len(f.indices) == 2 and f.indices[0] is f.indices[1]:
+                self.items.append((Form("diagonal", (form,), rank=1), f.indices[:1]))
+            else:
+                self.items.append((form, f.indices))
+
+    def degree(self, index: Index) -> int:
+        return sum(index in indices for _, indices in self.items) + (index in self.out)
+
+    def bound(self) -> list[Index]:
+        return list(dict.fromkeys(i for _, indices in self.items for i in indices if i not in self.out))
+
+    def take(self, *items: Any) -> None:
+        self.items = [item for item in self.items if all(item is not other for other in items)]
+
+    def contract(self) -> None:
+        """Sum over every index that is not in the output. Raises NoCompactForm."""
+        while self.bound():
+            if not (self._merge() or any(self._single(i) for i in self.bound()) or any(self._vector(i) for i in self.bound())
+                    or any(self._matrices(i) for i in self.bound()) or self._diagonal()):
+                raise NoCompactForm("an index that joins three matrices has no matrix notation")
+        while self._merge():
+            pass
+
+    def _merge(self) -> bool:
+        """Merge items with the same indices into elementwise products."""
+        for n, (form, indices) in enumerate(self.items):
+            for other in self.items[n + 1:]:
+                if set(other[1]) != set(indices):
+                    continue
+                closed = all(i not in self.out and self.degree(i) == 2 for i in indices)
+                second = other[0] if other[1] == indices else transposed(other[0])
+                self.take(self.items[n], other)
+                if closed:
+                    self.scalars.append((_dot(form, second) if len(indices) == 1 else _trace(transposed(form), second), ONE))
+                else:
+                    self.items.insert(n, (_hadamard([(form, ONE), (second, ONE)], form.rank), indices))
+                return True
+        return False
+
+    def _of(self, index: Index) -> list[tuple[Form, tuple[Index, ...]]]:
+        return [item for item in self.items if index in item[1]]
+
+    def _single(self, index: Index) -> bool:
+        """The sum over an index that only one factor has."""
+        found = self._of(index)
+        if len(found) != 1:
+            return False
+        (form, indices), = found
+        others = [i for i in indices if i is not index]
+        if others and self.degree(others[0]) == 1:  # the sum of all elements
+            others = []
+        self.take(found[0])
+        if not others:
+            squared = form.kind == "hadamard" and len(form.args) == 1 and form.value[0] == 2
+            self.scalars.append((Form("square", form.args, rank=0) if squared else Form("sum", (form,), rank=0), ONE))
+            return True
+        matrix = form if indices[1] is index else transposed(form)
+        self.items.append((_product(matrix, Form("ones", value=index.dimension, rank=1)), (others[0],)))
+        return True
+
+    def _vector(self, index: Index) -> bool:
+        """A matrix times a vector."""
+        found = self._of(index)
+        if len(found) != 2 or {len(indices) for _, indices in found} != {1, 2}:
+            return False
+        vector, matrix = sorted(found, key=lambda item: len(item[1]))
+        form = matrix[0] if matrix[1][1] is index else transposed(matrix[0])
+        at = self.items.index(matrix)
+        self.take(*found)
+        self.items.insert(min(at, len(self.items)), (_product(form, vector[0]), tuple(i for i in matrix[1] if i is not index)))
+        return True
+
+    def _matrices(self, index: Index) -> bool:
+        """A matrix times a matrix."""
+        found = self._of(index)
+        if len(found) != 2 or any(len(indices) != 2 for _, indices in found):
+            return False
+        (left, one), (right, two) = found
+        left = left if one[1] is index else transposed(left)
+        right = right if two[0] is index else transposed(right)
+        i = next(k for k in one if k is not index)
+        k = next(k for k in two if k is not index)
+        at = self.items.index(found[0])
+        self.take(*found)
+        if i is not k:
+            self.items.insert(at, (_product(left, right), (i, k)))
+        elif self.degree(i) == 0:
+            self.scalars.append((_trace(left, right), ONE))
+        else:
+            self.items.insert(at, (Form("diagonal", (_product(left, right),), rank=1), (i,)))
+        return True
+
+    def _diagonal(self) -> bool:
+        """A vector at an index of several matrices becomes a diagonal matrix next to one of them."""
+        for vector in self.items:
+            if len(vector[1]) == 1:
+                for matrix in self.items:
+                    if len(matrix[1]) == 2 and vector[1][0] in matrix[1]:
+                        self._beside(vector, matrix)
+                        return True
+        return False
+
+    def _beside(self, vector: Any, matrix: Any) -> None:
+        diagonal = Form("diag", (vector[0],), symmetric=True)
+        at = self.items.index(matrix)
+        form = _product(matrix[0], diagonal) if matrix[1][1] is vector[1][0] else _product(diagonal, matrix[0])
+        self.items[at] = (form, matrix[1])
+        self.take(vector)
+
+    def form(self) -> Form | None:
+        """The form of an output of up to two axes; None for a scalar that is completely in `scalars`."""
+        if self.deltas and len(self.out) == 2:
+            whole, self.out = self.out, self.out[:1]
+            if any(whole[1] in indices for _, indices in self.items):
+                self.items = [(form, tuple(whole[0] if i is whole[1] else i for i in indices)) for form, indices in self.items]
+            plain = not any(whole[0] in indices for _, indices in self.items)
+            inner = self.form()
+            eye = Form("eye", value=whole[0].dimension, symmetric=True)
+            return eye if plain or inner is None else Form("diag", (inner,), symmetric=True)
+        self.contract()
+        if not self.out:
+            return None
+        if len(self.out) == 1:
+            return self.items[0][0] if self.items else Form("ones", value=self.out[0].dimension, rank=1)
+        return self.matrix(*self.out)
+
+    def matrix(self, i: Index, k: Index) -> Form:
+        """The form of the items at two indices of the output, if no other items are there."""
+        found = next((item for item in self.items if set(item[1]) == {i, k}), None)
+        vectors = [next((item for item in self.items if item[1] == (index,)), None) for index in (i, k)]
+        if found is None:
+            column, row = (Form("ones", value=index.dimension, rank=1) if v is None else v[0] for v, index in zip(vectors, (i, k)))
+            return _product(column, transposed(row))
+        for v in vectors:
+            if v is not None:
+                self._beside(v, next(item for item in self.items if set(item[1]) == {i, k}))
+        form, indices = next(item for item in self.items if set(item[1]) == {i, k})
+        return form if indices[0] is i else transposed(form)
+
+
+def _dot(a: Form, b: Form) -> Form:
+    """The inner product, in the order with fewer transposes."""
+    if a == b:
+        return Form("square", (a,), rank=0)
+    one, two = _product(transposed(a), b), _product(transposed(b), a)
+    return one if _turns(one) <= _turns(two) else two
+
+
+def _trace(a: Form, b: Form) -> Form:
+    """The trace of a product, rotated so that it has the fewest transposes."""
+    if transposed(a) == b and a.kind != "product":
+        return Form("square", (b,), rank=0)
+    whole = _product(a, b)
+    chain = whole.args if whole.kind == "product" else (whole,)
+    turned = tuple(map(transposed, reversed(chain)))
+    candidates = [c[n:] + c[:n] for c in (chain, turned) for n in range(len(c))]
+    best = min(candidates, key=lambda c: sum(map(_turns, c)))
+    return Form("trace", (_product(*best),), rank=0)

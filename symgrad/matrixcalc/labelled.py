@@ -1,0 +1,261 @@
+"""Values of the carrier of matrix calculus: sums of generic products whose axes have indices instead of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.carriers.symbolic import exact_number
+from symgrad.matrixcalc.functions import FUNCTIONS
+from symgrad.matrixcalc.terms import (
+    Applied,
+    Delta,
+    Dimension,
+    Factor,
+    Index,
+    NoCompactForm,
+    Sum,
+    Term,
+    constant,
+    grouped,
+    plus,
+    renamed,
+    times,
+)
+
+__all__ = ["Axes", "Condition", "Labelled", "aligned", "applied", "fresh", "identity", "indexed", "lift", "moved", "named", "number_of",
+           "one_plus_exp", "power_of", "raised", "square"]
+
+Axes = tuple[Index | None, ...]
+
+
+class Labelled:
+    """A value of the carrier: a sum, and for each axis its index, or None along an axis of one element."""
+
+    __slots__ = ("axes", "total")
+    __array_ufunc__ = None
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, axes: Axes, total: Sum):
+        self.axes, self.total = axes, total
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The recorded sizes."""
+        return tuple(1 if i is None else i.dimension.size for i in self.axes)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.axes)
+
+    @property
+    def indices(self) -> tuple[Index, ...]:
+        """The indices of the axes that have one."""
+        return tuple(i for i in self.axes if i is not None)
+
+    def __add__(self, other: Any) -> Labelled:
+        return _added(self, other, 1)
+
+    def __radd__(self, other: Any) -> Labelled:
+        return _added(lift(other), self, 1)
+
+    def __sub__(self, other: Any) -> Labelled:
+        return _added(self, other, -1)
+
+    def __rsub__(self, other: Any) -> Labelled:
+        return _added(lift(other), self, -1)
+
+    def __mul__(self, other: Any) -> Labelled:
+        return _multiplied(self, other)
+
+    def __rmul__(self, other: Any) -> Labelled:
+        return _multiplied(lift(other), self)
+
+    def __truediv__(self, other: Any) -> Labelled:
+        return _multiplied(self, power_of(lift(other), -1))
+
+    def __rtruediv__(self, other: Any) -> Labelled:
+        return _multiplied(lift(other), power_of(self, -1))
+
+    def __neg__(self) -> Labelled:
+        return self * -1
+
+    def __pow__(self, other: Any) -> Labelled:
+        return raised(self, other)
+
+    def __rpow__(self, other: Any) -> Labelled:
+        return raised(lift(other), self)
+
+    def __getitem__(self, index: Any) -> Labelled:
+        return indexed(self, index)
+
+
+class Condition:
+    """A comparison of a difference with 0: "eq", or "gt", which is negated or not."""
+
+    dtype = np.dtype(bool)
+
+    def __init__(self, kind: str, difference: Labelled, negated: bool = False):
+        self.kind, self.difference, self.negated = kind, difference, negated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The recorded sizes."""
+        return self.difference.shape
+
+
+def lift(value: Any) -> Labelled:
+    """A number, an array of equal numbers or an identity matrix in the carrier. Raises NoCompactForm for another array."""
+    if isinstance(value, Labelled):
+        return value
+    if isinstance(value, sympy.Basic):
+        return number_of(value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise NoCompactForm(f"matrix_expr: a value of dtype {array.dtype} stands in the graph; a compact form is of real numbers")
+    axes = tuple(None if n == 1 else Index(Dimension(n)) for n in array.shape)
+    if array.size and (array == array.flat[0]).all():
+        return Labelled(axes, Sum(tuple(i for i in axes if i is not None), constant(exact_number(array.flat[0].item())).terms))
+    if array.ndim == 2 and array.shape[0] == array.shape[1] and (array == np.eye(len(array))).all():
+        return identity(len(array))
+    raise NoCompactForm(f"matrix_expr: a constant of shape {list(array.shape)} has no name; make it a tensor with a symbol of its own, as "
+                        f"symgrad.tensor(b, symbol=\"b\")")
+
+
+def aligned(values: Sequence[Labelled]) -> tuple[Axes, list[tuple[Index, ...]]]:
+    """The axes of values that are broadcast together, and the indices of each among them."""
+    rank = max(v.ndim for v in values)
+    axes: list[Index | None] = [None] * rank
+    for v in values:
+        for n, index in enumerate(v.axes, rank - v.ndim):
+            if index is not None:
+                found = axes[n]
+                if found is None:
+                    axes[n] = Index(index.dimension)
+                else:
+                    found.dimension.join(index.dimension)
+    placed = [tuple(_index(axes[n]) for n, index in enumerate(v.axes, rank - v.ndim) if index is not None) for v in values]
+    return tuple(axes), placed
+
+
+def _index(i: Index | None) -> Index:
+    assert i is not None
+    return i
+
+
+def named(axes: Axes) -> tuple[Index, ...]:
+    """The indices among axes."""
+    return tuple(i for i in axes if i is not None)
+
+
+def _added(a: Labelled, other: Any, sign: int) -> Labelled:
+    b = lift(other)
+    axes, (first, second) = aligned([a, b])
+    return Labelled(axes, plus(named(axes), [(1, a.total, first), (sign, b.total, second)]))
+
+
+def _multiplied(a: Labelled, other: Any) -> Labelled:
+    b = lift(other)
+    axes, (first, second) = aligned([a, b])
+    return Labelled(axes, times(named(axes), [(a.total, first), (b.total, second)]))
+
+
+def power_of(x: Labelled, power: Any) -> Labelled:
+    """An elementwise power with a number."""
+    power = sympy.sympify(power)
+    if power == 0:
+        return x * 0 + 1
+    terms = x.total.terms
+    if not terms:
+        return x
+    inside = one_plus_exp(x) if power == -1 else None
+    if inside is not None:
+        return applied("sigmoid", -inside)
+    if len(terms) == 1 and not terms[0].factors:
+        return Labelled(x.axes, Sum(x.total.out, (Term(terms[0].coefficient**power),)))
+    if len(terms) == 1 and terms[0].coefficient == 1 and len(terms[0].factors) == 1 and set(terms[0].indices()) <= set(x.total.out) \
+            and (power.is_Integer or terms[0].factors[0].power == 1):  # (x²)^½ is |x|
+        head, indices, before = terms[0].factors[0]
+        return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (Factor(head, indices, before * power),)),)))
+    return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (grouped(x.total, x.total.out, power),)),)))
+
+
+def one_plus_exp(x: Labelled) -> Labelled | None:
+    """z, where x is 1 + exp(z)."""
+    numbers = [t for t in x.total.terms if not t.factors]
+    others = [t for t in x.total.terms if t.factors]
+    if len(numbers) != 1 or len(others) != 1 or numbers[0].coefficient != 1 or others[0].coefficient != 1 or len(others[0].factors) != 1:
+        return None
+    head, indices, power = others[0].factors[0]
+    if not isinstance(head, Applied) or head.function is not FUNCTIONS["exp"] or power != 1 or set(indices) != set(x.total.out):
+        return None
+    return Labelled(x.axes, Sum(x.total.out, head.argument.rename(indices)))
+
+
+def applied(name: str, x: Any) -> Labelled:
+    """An elementwise function of the table."""
+    x = lift(x)
+    used = {i for t in x.total.terms for i in t.indices()}
+    kept = tuple(i for i in x.total.out if i in used)
+    inner = Sum(kept, x.total.terms)
+    fresh = {i: Index(i.dimension) for i in kept}
+    inner = Sum(tuple(fresh.values()), inner.rename(tuple(fresh.values())))
+    return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (Factor(Applied(FUNCTIONS[name], inner), kept),)),)))
+
+
+def moved(x: Labelled, axes: Axes, order: Sequence[Index] | None = None) -> Labelled:
+    """The same elements with axes of size one inserted or removed, or with permuted axes."""
+    return Labelled(axes, Sum(tuple(named(axes)) if order is None else tuple(order), x.total.terms))
+
+
+def fresh(axes: Axes) -> Axes:
+    """Axes of the same lengths with indices of their own."""
+    return tuple(None if i is None else Index(i.dimension) for i in axes)
+
+
+def number_of(x: Any) -> Labelled:
+    """A number that SymPy represents exactly."""
+    return Labelled((), constant(x))
+
+
+def square(x: Labelled) -> Sum:
+    """A matrix with indices of its own, whose two axes are of one length."""
+    i, k = x.indices
+    i.dimension.join(k.dimension)
+    indices = Index(i.dimension), Index(i.dimension)
+    return Sum(indices, tuple(renamed(t, dict(zip(x.total.out, indices))) for t in x.total.terms))
+
+
+def identity(n: int) -> Labelled:
+    """The identity matrix."""
+    dimension = Dimension(n)
+    i, k = Index(dimension), Index(dimension)
+    return Labelled((i, k), Sum((i, k), (Term(sympy.S.One, (Factor(Delta(dimension), (i, k)),)),)))
+
+
+def raised(a: Any, b: Any) -> Labelled:
+    """a^b, by a number or through exp(b log a)."""
+    b = lift(b)
+    if not b.total.terms:
+        return lift(a) * 0 + 1
+    if not b.axes and len(b.total.terms) == 1 and not b.total.terms[0].factors:
+        return power_of(lift(a), b.total.terms[0].coefficient)
+    return applied("exp", applied("log", a) * b)
+
+
+def indexed(x: Labelled, index: Any) -> Labelled:
+    """Full slices, and new axes of size one."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if any(p is not None and p is not Ellipsis and not (isinstance(p, slice) and p == slice(None)) for p in parts):
+        raise NoCompactForm("matrix_expr: indexing has no compact form; select elements by a product, as symgrad.dot(e, x) with a named vector e, or "
+                            "ask for .expr, which has a formula for every element")
+    if Ellipsis not in parts:
+        parts.append(Ellipsis)
+    at = parts.index(Ellipsis)
+    parts[at:at + 1] = [slice(None)] * (x.ndim - sum(p == slice(None) for p in parts if isinstance(p, slice)))
+    axes = iter(x.axes)
+    return moved(x, tuple(None if p is None else next(axes) for p in parts))

@@ -1,0 +1,294 @@
+"""Matrix notation as text and LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import sympy
+
+from symgrad.matrixcalc.form import Form
+
+__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "Text", "multiple", "number_text", "ordered"]
+
+SUM, PRODUCT, ATOM = 1, 2, 4
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number_text(number: Any) -> str:
+    """A readable number: a short fraction, else a decimal."""
+    if number.is_Rational and (number.q == 1 or max(abs(number.p), number.q) < 10_000):
+        return str(number)
+    return repr(float(number)) if number.is_Rational else str(number)
+
+
+def multiple(form: Form, number: Any) -> Form:
+    """A number times a form."""
+    if form.kind == "scale":
+        return Form("scale", form.args, (form.value[0] * number, form.value[1]), form.rank)
+    if form.kind == "number":
+        return Form("number", value=form.value * number, rank=0)
+    return form if number == 1 else Form("scale", (form,), (number, ()), form.rank)
+
+
+def ordered(form: Form) -> list[tuple[Form, Any]]:
+    """The terms of a sum with their numbers, starting with a nonnegative one if possible."""
+    pairs = list(zip(form.args, form.value))
+    first = next((n for n, (_, number) in enumerate(pairs) if not number < 0), 0)
+    return [pairs[first], *pairs[:first], *pairs[first + 1:]]
+
+
+def _fraction(number: Any) -> tuple[Any, Any]:
+    return (number.p, number.q) if number.is_Rational and max(abs(number.p), number.q) < 10_000 else (number, 1)
+
+
+class Text:
+    """Unicode text."""
+
+    times, hadamard, divided, minus, open, close = " ", " ∘ ", " ⊘ ", "−", "(", ")"
+
+    def show(self, form: Form, level: int = 0) -> str:
+        """A form, in brackets if it binds less tightly than `level`."""
+        text, own = getattr(self, f"_{form.kind}")(form)
+        return text if own >= level else self.brackets(text)
+
+    def brackets(self, text: str) -> str:
+        """The text in round brackets."""
+        return f"{self.open}{text}{self.close}"
+
+    def superscript(self, text: str, exponent: str) -> str:
+        """The text with an exponent such as "2", "-1" or "T"."""
+        return text + exponent.translate(SUPERSCRIPTS).replace("-T", "⁻ᵀ").replace("⁻T", "⁻ᵀ").replace("T", "ᵀ")
+
+    def called(self, name: str, inner: str) -> str:
+        """A function applied to an argument."""
+        return f"{name}({inner})"
+
+    def name(self, name: str) -> str:
+        """The name of an array."""
+        return name
+
+    def fraction(self, above: str, below: Sequence[str]) -> str:
+        """A quotient."""
+        return f"{above} / {below[0] if len(below) == 1 else self.brackets(' '.join(below))}"
+
+    def norm(self, inner: str, power: int, rank: int) -> str:
+        """A power of a Euclidean or Frobenius norm."""
+        text = f"‖{inner}‖" + ("_F" if rank == 2 else "")
+        return text if power == 1 else self.superscript(text, str(power))
+
+    def root(self, inner: str) -> str:
+        """A square root."""
+        return f"√({inner})"
+
+    def elementwise_power(self, base: str, power: Any) -> str:
+        """A power of every element."""
+        return f"{base}^∘{power if power.is_Integer and power > 0 else f'({power})'}"
+
+    # Leaves
+
+    def _symbol(self, form: Form) -> tuple[str, int]:
+        return self.name(form.value), ATOM
+
+    def _number(self, form: Form) -> tuple[str, int]:
+        return number_text(form.value), ATOM if form.value >= 0 else SUM
+
+    def _size(self, form: Form) -> tuple[str, int]:
+        return form.value.name or str(form.value.size), ATOM
+
+    def _zero(self, form: Form) -> tuple[str, int]:
+        return "0", ATOM
+
+    def _ones(self, form: Form) -> tuple[str, int]:
+        return "𝟏", ATOM
+
+    def _eye(self, form: Form) -> tuple[str, int]:
+        return "I", ATOM
+
+    def _commutation(self, form: Form) -> tuple[str, int]:
+        return "K", ATOM
+
+    # Trees
+
+    def _transpose(self, form: Form) -> tuple[str, int]:
+        (inner,) = form.args
+        if inner.kind == "inverse":
+            return self.superscript(self.show(inner.args[0], ATOM), "-T"), ATOM
+        return self.superscript(self.show(inner, ATOM), "T"), ATOM
+
+    def _inverse(self, form: Form) -> tuple[str, int]:
+        return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
+
+    def _run(self, form: Form, count: int) -> str:
+        """A power of a matrix."""
+        if count == 1 or abs(form.rank) == 1:
+            return self.join([self.show(form, PRODUCT + 1)] * count)
+        if form.kind == "transpose":
+            return self.superscript(self.brackets(self._run(form.args[0], count)), "T")
+        if form.kind == "inverse":
+            return self.superscript(self.show(form.args[0], ATOM), str(-count))
+        return self.superscript(self.show(form, ATOM), str(count))
+
+    def join(self, parts: Sequence[str]) -> str:
+        """The factors of a matrix product."""
+        out = last = parts[0]
+        for part in parts[1:]:
+            close = last[-1] in "ᵀ⁻⁰¹²³⁴⁵⁶⁷⁸⁹" and (part[0] == "(" or re.match(r"(?:[^\W\d_]|𝟏)(?![0-9A-Za-z_(])", part))
+            out += ("" if close or last[0] + part[0] == "((" else self.times) + part
+            last = part
+        return out
+
+    def _product(self, form: Form) -> tuple[str, int]:
+        return self.join([self._run(f, len(list(several))) for f, several in groupby(form.args)]), PRODUCT
+
+    def _hadamard(self, form: Form) -> tuple[str, int]:
+        above: list[str] = []
+        below: list[str] = []
+        for f, p in zip(form.args, form.value):
+            target = above if p > 0 else below
+            size = abs(p)
+            if size == sympy.Rational(1, 2):
+                target.append(self.root(self.show(f)))
+            elif size == 1:
+                target.append(self.show(f, PRODUCT + 1))
+            else:
+                target.append(self.elementwise_power(self.show(f, ATOM), size))
+        text = self.hadamard.join(above) or "1"
+        text = self.divided.join([text, *below])
+        return text, ATOM if len(form.args) == 1 and not below else PRODUCT
+
+    def _scalar(self, form: Form, power: Any) -> str:
+        """A positive power of a scalar."""
+        if form.kind == "square" and (2 * power).is_Integer:
+            return self.norm(self.show(form.args[0]), int(2 * power), abs(form.args[0].rank))
+        if power == sympy.Rational(1, 2):
+            return self.root(self.show(form))
+        if power.is_Integer:
+            return self.show(form, PRODUCT + 1) if power == 1 else self.superscript(self.show(form, ATOM), str(power))
+        return self.rational_power(self.show(form, ATOM), power)
+
+    def rational_power(self, base: str, power: Any) -> str:
+        """A power with a fractional exponent."""
+        return f"{base}^({power})"
+
+    def parts(self, form: Form) -> tuple[Any, list[str], list[str]]:
+        """The sign, numerator and denominator."""
+        number, powers = form.value
+        above = [self._scalar(f, p) for f, p in zip(form.args, powers) if p > 0]
+        below = [self._scalar(f, -p) for f, p in zip(form.args, powers) if p < 0]
+        p, q = _fraction(number)
+        sign, p = (-1, -p) if p < 0 else (1, p)
+        if len(form.args) > len(powers):
+            body = form.args[-1]
+            alone = not above and p == 1 and q == 1 and not below
+            above.append(self.show(body, PRODUCT if alone or body.kind in ("product", "kron") else PRODUCT + 1))
+        if p != 1 or not above:
+            above.insert(0, number_text(sympy.sympify(p)))
+        if q != 1:
+            below.insert(0, str(q))
+        return sign, above, below
+
+    def _scale(self, form: Form) -> tuple[str, int]:
+        sign, above, below = self.parts(form)
+        text = self.join(above)
+        text = self.fraction(text, below) if below else text
+        return ("-" if sign < 0 else "") + text, PRODUCT if sign > 0 else SUM
+
+    def _add(self, form: Form) -> tuple[str, int]:
+        text = ""
+        for f, number in ordered(form):
+            part = self.show(multiple(f, number))
+            negative = part.startswith("-")
+            if text:
+                text += f" {self.minus if negative else '+'} {part[1:] if negative else part}"
+            else:
+                text = part
+        return text, SUM
+
+    def _diag(self, form: Form) -> tuple[str, int]:
+        return self.called("diag", self.show(form.args[0])), ATOM
+
+    _diagonal = _diag
+
+    def _apply(self, form: Form) -> tuple[str, int]:
+        return self.called(form.value.text, self.show(form.args[0])), ATOM
+
+    def _trace(self, form: Form) -> tuple[str, int]:
+        return self.called("tr", self.show(form.args[0])), ATOM
+
+    def _det(self, form: Form) -> tuple[str, int]:
+        return self.called("det", self.show(form.args[0])), ATOM
+
+    def _logdet(self, form: Form) -> tuple[str, int]:
+        return self.called("log det", self.show(form.args[0])), ATOM
+
+    def _sum(self, form: Form) -> tuple[str, int]:
+        return self.called("sum", self.show(form.args[0])), ATOM
+
+    def _square(self, form: Form) -> tuple[str, int]:
+        return self.norm(self.show(form.args[0]), 2, abs(form.args[0].rank)), ATOM
+
+    def _softmax(self, form: Form) -> tuple[str, int]:
+        return self.called("softmax", self.show(form.args[0])), ATOM
+
+    def _vec(self, form: Form) -> tuple[str, int]:
+        return self.called("vec", self.show(form.args[0])), ATOM
+
+    def _kron(self, form: Form) -> tuple[str, int]:
+        return " ⊗ ".join(self.show(f, PRODUCT) for f in form.args), PRODUCT
+
+
+class Latex(Text):
+    """LaTeX."""
+
+    hadamard, divided, minus, open, close, times = r" \circ ", r" \oslash ", "-", r"\left(", r"\right)", r" \, "
+    NAMES = {name: "\\" + name for name in
+             "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Lambda "
+             "Sigma Phi Psi Omega".split()}
+
+    def superscript(self, text: str, exponent: str) -> str:
+        return f"{text}^{{{exponent.replace('T', chr(92) + 'top')}}}"
+
+    def called(self, name: str, inner: str) -> str:
+        known = {"det": r"\det", "log det": r"\log\det"}
+        shown = known.get(name, rf"\operatorname{{{name}}}" if name.isalpha() else name)
+        return f"{shown}{self.brackets(inner)}"
+
+    def name(self, name: str) -> str:
+        head, _, tail = name.partition("_")
+        head = self.NAMES.get(head, head if len(head) == 1 else rf"\mathrm{{{head}}}")
+        return f"{head}_{{{tail.replace('_', ' ')}}}" if tail else head
+
+    def fraction(self, above: str, below: Sequence[str]) -> str:
+        return rf"\frac{{{above}}}{{{self.times.join(below)}}}"
+
+    def norm(self, inner: str, power: int, rank: int) -> str:
+        text = rf"\left\lVert {inner} \right\rVert" + ("_F" if rank == 2 else "")
+        return text if power == 1 else f"{text}^{{{power}}}"
+
+    def root(self, inner: str) -> str:
+        return rf"\sqrt{{{inner}}}"
+
+    def elementwise_power(self, base: str, power: Any) -> str:
+        return rf"{base}^{{\circ {power}}}"
+
+    def rational_power(self, base: str, power: Any) -> str:
+        return f"{base}^{{{power}}}"
+
+    def join(self, parts: Sequence[str]) -> str:
+        return self.times.join(parts)
+
+    def _number(self, form: Form) -> tuple[str, int]:
+        return sympy.latex(sympy.nsimplify(number_text(form.value))) if form.value.is_Rational else sympy.latex(form.value), \
+            ATOM if form.value >= 0 else SUM
+
+    def _ones(self, form: Form) -> tuple[str, int]:
+        return r"\mathbf{1}", ATOM
+
+    def _kron(self, form: Form) -> tuple[str, int]:
+        return r" \otimes ".join(self.show(f, PRODUCT) for f in form.args), PRODUCT
+
+    def _apply(self, form: Form) -> tuple[str, int]:
+        return self.called(form.value.latex, self.show(form.args[0])), ATOM

@@ -1,0 +1,344 @@
+"""The normal form of matrix calculus: sums of generic products of index-labelled factors.
+
+    Σ over the indices outside the output of  coefficient · factor[i, j]^p · factor[j, k]^q · ...
+
+A factor is a head with one index per axis: a symbol, a Kronecker delta, an elementwise function of another sum, an inverse, a (log-)determinant
+or the length of an axis. Powers are elementwise. An index is a position along an axis whose length is its `Dimension`; those of two axes
+are merged when the axes are multiplied or added elementwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import sympy
+
+from symgrad.matrixcalc.functions import Elementwise
+
+__all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Size",
+           "Softmax", "Sum", "Symbol", "Term", "as_factors", "constant", "counted", "grouped", "plus", "renamed", "times", "with_symbols"]
+
+ONE, ZERO = sympy.S.One, sympy.S.Zero
+
+
+class NoCompactForm(ValueError):
+    """There is no compact form; the message says why, and what to do."""
+
+
+class Dimension:
+    """The length of an axis. Two that are found equal are merged (union-find)."""
+
+    __slots__ = ("_size", "_name", "_parent")
+
+    def __init__(self, size: int, name: str | None = None):
+        self._size, self._name, self._parent = size, name, self
+
+    def root(self) -> Dimension:
+        """The representative of all dimensions merged with this one."""
+        found = self
+        while found._parent is not found:
+            found = found._parent
+        return found
+
+    @property
+    def size(self) -> int:
+        """The number of elements along the axis."""
+        return self.root()._size
+
+    @property
+    def name(self) -> str | None:
+        """The name of the length, if it has one."""
+        return self.root()._name
+
+    def join(self, other: Dimension) -> None:
+        """Merge the lengths of two axes."""
+        a, b = self.root(), other.root()
+        if a is b:
+            return
+        if a._size != b._size:
+            raise ValueError(f"matrices: axes of lengths {a._size} and {b._size} cannot be the same")
+        b._parent, a._name = a, a._name or b._name
+
+
+class Index:
+    """A position along an axis; indices are compared by identity."""
+
+    __slots__ = ("_dimension",)
+
+    def __init__(self, dimension: Dimension):
+        self._dimension = dimension
+
+    @property
+    def dimension(self) -> Dimension:
+        """The length of its axis."""
+        return self._dimension.root()
+
+
+class Head:
+    """A factor without its indices."""
+
+    dimensions: tuple[Dimension, ...] = ()
+    argument: Any = None
+
+    @cached_property
+    def key(self) -> str:
+        """A complete description, equal for equal heads."""
+        return self.describe()
+
+    def describe(self) -> str:
+        """The text behind `key`."""
+        raise NotImplementedError
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether a head of two axes is symmetric in them."""
+        argument = self.argument
+        if len(self.dimensions) != 2 or argument is None or self.dimensions[0].root() is not self.dimensions[1].root():
+            return False
+        return Sum(argument.out[::-1], argument.terms).key == argument.key
+
+
+class Symbol(Head):
+    """A named array."""
+
+    def __init__(self, name: str, dimensions: Sequence[Dimension], symmetric: bool = False):
+        self.name, self.dimensions = name, tuple(dimensions)
+        self.symmetric = symmetric  # type: ignore[misc]
+
+    def describe(self) -> str:
+        return self.name
+
+
+class Delta(Head):
+    """The Kronecker delta: 1 where both indices are equal, and 0 elsewhere."""
+
+    symmetric = True  # type: ignore[assignment]
+
+    def __init__(self, dimension: Dimension):
+        self.dimensions = dimension, dimension
+
+    def describe(self) -> str:
+        return "δ"
+
+
+class Size(Head):
+    """The length of an axis, as a number."""
+
+    def __init__(self, dimension: Dimension):
+        self.dimension = dimension
+
+    def describe(self) -> str:
+        return f"#{id(self.dimension.root())}"
+
+
+class Applied(Head):
+    """An elementwise function of a sum, or, without a function, the sum itself as one factor."""
+
+    def __init__(self, function: Elementwise | None, argument: Sum):
+        self.function, self.argument = function, argument
+        self.dimensions = tuple(i.dimension for i in argument.out)
+
+    def describe(self) -> str:
+        return f"{self.function.name if self.function else ''}({self.argument.key})"
+
+
+class Softmax(Head):
+    """exp(x) / Σ exp(x) of a vector; it is introduced last and never differentiated."""
+
+    def __init__(self, argument: Sum):
+        self.argument = argument
+        self.dimensions = tuple(i.dimension for i in argument.out)
+
+    def describe(self) -> str:
+        return f"softmax({self.argument.key})"
+
+
+class _OfMatrix(Head):
+    mark = ""
+
+    def __init__(self, argument: Sum):
+        self.argument = argument
+
+    def describe(self) -> str:
+        return f"{self.mark}({self.argument.key})"
+
+
+class Inverse(_OfMatrix):
+    """The inverse of a square matrix."""
+
+    mark = "inv"
+
+    def __init__(self, argument: Sum):
+        self.argument = argument
+        self.dimensions = tuple(i.dimension for i in argument.out)
+
+
+class Determinant(_OfMatrix):
+    """The determinant of a square matrix."""
+
+    mark = "det"
+
+
+class LogDeterminant(_OfMatrix):
+    """The logarithm of the determinant of a square matrix."""
+
+    mark = "logdet"
+
+
+class Factor(NamedTuple):
+    """A head at some indices, raised elementwise to a power."""
+
+    head: Head
+    indices: tuple[Index, ...] = ()
+    power: Any = ONE
+
+
+class Term(NamedTuple):
+    """A coefficient and the factors it multiplies."""
+
+    coefficient: Any
+    factors: tuple[Factor, ...] = ()
+
+    def indices(self) -> set[Index]:
+        """All indices of the factors."""
+        return {i for f in self.factors for i in f.indices}
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum of products with the free indices `out`; every other index of a term is summed over within that term."""
+
+    out: tuple[Index, ...]
+    terms: tuple[Term, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for sums that are equal up to the order of terms and factors and the names of indices."""
+        places = {index: f"o{n}" for n, index in enumerate(self.out)}
+        return " + ".join(sorted(f"{t.coefficient} {term_key(t, places)}" for t in self.terms))
+
+    def rename(self, indices: Sequence[Index]) -> tuple[Term, ...]:
+        """The terms with the output's indices replaced, and fresh summation indices."""
+        outer = dict(zip(self.out, indices))
+        return tuple(renamed(term, outer) for term in self.terms)
+
+
+def renamed(term: Term, outer: Mapping[Index, Index]) -> Term:
+    """A term with some indices replaced and all others fresh."""
+    mapping = dict(outer)
+    for index in (i for f in term.factors for i in f.indices):
+        if index not in mapping:
+            mapping[index] = Index(index.dimension)
+    return Term(term.coefficient, tuple(Factor(f.head, tuple(mapping[i] for i in f.indices), f.power) for f in term.factors))
+
+
+def term_key(term: Term, places: Mapping[Index, str]) -> str:
+    """A description of the factors of a term with canonical names of indices, independent of their order."""
+    colours = {i: places.get(i, "b") for f in term.factors for i in f.indices}
+    for _ in range(len(colours) + 1):
+        described = _described(term, colours)
+        bound: dict[str, list[Index]] = {}
+        for i in colours:
+            if i not in places:
+                seen = sorted(f"{text}@{[n for n, k in enumerate(f.indices) if k is i] if not f.head.symmetric else 's'}"
+                              for f, text in described if i in f.indices)
+                bound.setdefault(str(seen), []).append(i)
+        ranks = {text: n for n, text in enumerate(sorted(bound))}
+        new = {i: f"b{ranks[text]}" for text, several in bound.items() for i in several}
+        if len(set(new.values())) == len(new):
+            return "*".join(sorted(text for _, text in _described(term, colours | new)))
+        if all(colours[i] == new[i] for i in new):  # a tie that no neighbour decides: name one of them
+            tied = next(text for text in sorted(bound) if len(bound[text]) > 1)
+            new[bound[tied][0]] += "'"
+        colours |= new
+    return "*".join(sorted(text for _, text in _described(term, colours)))
+
+
+def _described(term: Term, colours: Mapping[Index, str]) -> list[tuple[Factor, str]]:
+    out = []
+    for f in term.factors:
+        names = [colours[i] for i in f.indices]
+        if f.head.symmetric and len(names) == 2:
+            names.sort()
+        out.append((f, f"{f.head.key}[{','.join(names)}]" + (f"^{f.power}" if f.power != 1 else "")))
+    return out
+
+
+def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[int, Head] | None = None) -> Sum:
+    """A sum with other symbols of the same names."""
+    memo = {} if memo is None else memo
+
+    def replaced(head: Head) -> Head:
+        if id(head) not in memo:
+            if isinstance(head, Symbol):
+                memo[id(head)] = symbols.get(head.name, head)
+            elif head.argument is None:
+                memo[id(head)] = head
+            else:
+                inner = with_symbols(head.argument, symbols, memo)
+                memo[id(head)] = Applied(head.function, inner) if isinstance(head, Applied) else type(head)(inner)  # type: ignore[call-arg]
+        return memo[id(head)]
+
+    return Sum(total.out, tuple(Term(t.coefficient, tuple(Factor(replaced(f.head), f.indices, f.power) for f in t.factors)) for t in total.terms))
+
+
+# Building
+
+
+def constant(number: Any) -> Sum:
+    """A number."""
+    return Sum((), (Term(sympy.sympify(number)),) if number != 0 else ())
+
+
+def grouped(total: Sum, indices: Sequence[Index], power: Any = ONE) -> Factor:
+    """A sum as one factor, without the indices that it does not depend on."""
+    used = {i for term in total.terms for i in term.indices()}
+    kept = [(o, i) for o, i in zip(total.out, indices) if o in used]
+    return Factor(Applied(None, Sum(tuple(o for o, _ in kept), total.terms)), tuple(i for _, i in kept), power)
+
+
+def as_factors(total: Sum, indices: Sequence[Index]) -> Term:
+    """A sum at some indices as a product: its only term, or the sum as one factor."""
+    if len(total.terms) == 1:
+        return total.rename(indices)[0]
+    return Term(ONE, (grouped(total, indices),)) if total.terms else Term(ZERO)
+
+
+def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], coefficient: Any = ONE) -> Sum:
+    """The generic product: sums at given indices multiplied, and summed over the indices that are not in the output."""
+    factors: list[Factor] = []
+    several = None
+    parts = list(parts)
+    numbers = [total for total, _ in parts if len(total.terms) == 1 and not total.terms[0].factors]
+    others = [(total, indices) for total, indices in parts if total not in numbers]
+    if len(others) == 1 and len(others[0][0].terms) > 1 and set(others[0][1]) >= set(out):  # a number distributes over a sum
+        several = others.pop()
+    for total, indices in [*others, *((number, ()) for number in numbers)]:
+        term = as_factors(total, indices)
+        coefficient = coefficient * term.coefficient
+        factors += term.factors
+    if coefficient == 0:
+        return Sum(tuple(out), ())
+    if several is None:
+        return with_sizes(out, (Term(coefficient, tuple(factors)),), {i for _, indices in parts for i in indices})
+    terms = tuple(Term(t.coefficient * coefficient, t.factors) for t in several[0].rename(several[1]))
+    return with_sizes(out, terms, set(several[1]))
+
+
+def counted(term: Term, before: Iterable[Index], out: Sequence[Index]) -> Term:
+    """A term times the length of every summation index that it no longer depends on."""
+    lost = dict.fromkeys(i for i in before if i not in out and i not in term.indices())
+    return Term(term.coefficient, term.factors + tuple(Factor(Size(i.dimension)) for i in lost)) if lost else term
+
+
+def with_sizes(out: Sequence[Index], terms: Iterable[Term], summed: set[Index]) -> Sum:
+    """A sum of terms over `summed` and all indices outside the output; an index that a term does not depend on gives its length as a factor."""
+    return Sum(tuple(out), tuple(counted(t, summed, out) for t in terms))
+
+
+def plus(out: Sequence[Index], parts: Iterable[tuple[Any, Sum, Sequence[Index]]]) -> Sum:
+    """Sums at given indices, each times a number, added."""
+    return Sum(tuple(out), tuple(Term(c * t.coefficient, t.factors) for c, total, indices in parts for t in total.rename(indices) if c != 0))

@@ -1,0 +1,87 @@
+"""Copies of tensors: `copy.copy`, `copy.deepcopy` and `pickle`, as torch has them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.tensor import new as bare
+from symgrad.graph.node import Leaf, board
+from symgrad.methods.layout import owner
+
+__all__ = ["rebuilt"]
+
+
+def _symbol(t: Tensor) -> Any:
+    return t._node.symbol if isinstance(t._node, Leaf) else None
+
+
+def _attributes(t: Tensor) -> dict[str, Any]:
+    """What a subclass without slots has been given besides a value."""
+    return getattr(t, "__dict__", {})
+
+
+def rebuilt(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attributes: dict[str, Any] | None = None) -> Any:
+    """A leaf of a class, from its parts."""
+    out = bare(cls)
+    out._value, out._node = value, None
+    if requires_grad or symbol is not None:
+        out._make_leaf(requires_grad, symbol)
+    if attributes:
+        out.__dict__.update(attributes)
+    return out
+
+
+def __copy__(self: Tensor) -> Any:
+    """A leaf with the same memory, symbol and `requires_grad`, and no gradient."""
+    if board.paused:
+        self._escape(shared=True)
+    return rebuilt(type(self), self._array(), self.requires_grad, _symbol(self), _attributes(self))
+
+
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
+    """A leaf with memory of its own, and a copy of the gradient; tensors that shared memory share their copies'.
+
+    Raises RuntimeError for a tensor that was computed.
+    """
+    if not self.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+                           "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                           "https://github.com/pytorch/pytorch/pull/103001")
+    if id(self) in memo:
+        return memo[id(self)]
+    if board.paused:
+        self._escape()
+    value = self._value
+    out = rebuilt(type(self), _copied(value, memo) if isinstance(value, np.ndarray) else value, self.requires_grad, _symbol(self),
+                  copy.deepcopy(_attributes(self), memo))
+    memo[id(self)] = out
+    if self.grad is not None:
+        out._grad = copy.deepcopy(self.grad, memo)
+    return out
+
+
+def _copied(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
+    """A copy of an array in a copy of the whole memory it shows a part of."""
+    whole = owner(array)
+    if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype != array.dtype or not array.size:
+        return array.copy("K")
+    if id(whole) not in memo:
+        memo[id(whole)] = whole.copy("K")
+    offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    flat = memo[id(whole)].reshape(-1, order="A" if whole.flags.c_contiguous else "F")
+    return np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
+
+
+def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+    """What `pickle` keeps: the class, value, `requires_grad` and symbol; neither the graph nor the gradient."""
+    if board.paused:
+        self._escape()
+    return rebuilt, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)
+
+
+for _method in (__copy__, __deepcopy__, __reduce_ex__):
+    setattr(Tensor, _method.__name__, _method)

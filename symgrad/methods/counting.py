@@ -1,0 +1,303 @@
+"""What is counted, found and put in order, without derivatives: results are integers or booleans, or have a shape that depends on the numbers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.op import Op
+from symgrad.methods.inplace import augmented, in_place
+from symgrad.methods.layout import attach
+from symgrad.types.dtypes import dtype_of
+
+__all__ = ["bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bucketize",
+           "count_nonzero", "gcd", "histc", "isin", "isneginf", "isposinf", "isreal", "lcm", "nonzero", "searchsorted", "signbit", "unique",
+           "unique_consecutive", "where"]
+
+
+def _of(value: Any) -> Tensor:
+    value = value if type(value) is Batched else np.asarray(value)
+    return wrap(value if value.ndim or type(value) is Batched else value[()])
+
+
+def _axis(dim: int, ndim: int) -> int:
+    span = ndim or 1
+    if not -span <= dim < span:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], but got {dim})")
+    return dim % span
+
+
+# Distinct elements
+
+
+def _without_derivative(name: str, node: str) -> Callable[..., Tensor]:
+    """A function that picks elements and has a node, whose derivative torch has not either."""
+    def refuse(*args: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    op = Op(name, "primitive", lambda xp, input, index: xp.getitem(input, index), refuse, refuse, 1, ("input",),
+            (inspect.Parameter("index", inspect.Parameter.POSITIONAL_OR_KEYWORD),), node, public=False)
+    return core(op)
+
+
+_unique2, _unique_dim, _unique_consecutive = (_without_derivative(*names) for names in (
+    ("_unique2", "Unique2Backward0"), ("unique_dim", "UniqueDimBackward0"), ("unique_consecutive", "UniqueConsecutiveBackward0")))
+
+
+def _answer(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    asked = [values] + [wrap(np.asarray(inverse))] * bool(return_inverse) + [wrap(np.asarray(counts))] * bool(return_counts)
+    return tuple(asked) if len(asked) > 1 else values
+
+
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements in order, or with `dim` the distinct slices; perhaps with where each went, and how often each is there.
+
+    Raises IndexError for a `dim` out of range.
+
+    >>> import symgrad
+    >>> symgrad.unique(symgrad.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    value = np.asarray(input._value)
+    if dim is None:
+        flat = value.ravel()
+        _, first, inverse, counts = np.unique(flat, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+        values = _unique2(input, np.unravel_index(first, value.shape)) if value.ndim else _unique2(input, (None,))
+        return _answer(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
+    dim = _axis(dim, value.ndim)
+    _, first, inverse, counts = np.unique(value, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    return _answer(_unique_dim(input, (slice(None),) * dim + (first,)), inverse.reshape(-1), counts, return_inverse, return_counts)
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The elements, or with `dim` the slices, without those that equal the one before; perhaps with where each went, and how often it stood there.
+
+    >>> import symgrad
+    >>> symgrad.unique_consecutive(symgrad.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    value = np.asarray(input._value)
+    rows = value.reshape(-1, 1) if dim is None else np.moveaxis(value, _axis(dim, value.ndim), 0).reshape(value.shape[dim], -1)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    first = new.nonzero()[0]
+    inverse, counts = np.cumsum(new) - 1, np.diff([*first, len(rows)])
+    if dim is None:
+        values = _unique_consecutive(input, np.unravel_index(first, value.shape) if value.ndim else (None,))
+        return _answer(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
+    return _answer(_unique_consecutive(input, (slice(None),) * _axis(dim, value.ndim) + (first,)), inverse, counts, return_inverse, return_counts)
+
+
+# Where and how many
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of the elements that are not zero: a row of indices for each, or with `as_tuple` a vector for each dimension.
+
+    >>> import symgrad
+    >>> symgrad.nonzero(symgrad.tensor([0, 5, 7]))
+    tensor([[1],
+            [2]])
+    """
+    value = np.asarray(input._value)
+    if as_tuple:
+        return tuple(map(wrap, (value if value.ndim else value.reshape(1)).nonzero()))
+    return wrap(np.argwhere(value))
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` holds, else `other`; with the condition alone, the places where it holds, as `nonzero` with `as_tuple`.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor([1.0, -2.0])
+    >>> symgrad.where(x > 0, x, 0.0)
+    tensor([1., 0.])
+    >>> symgrad.where(x > 0)
+    (tensor([0]),)
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return FUNCTIONS["where"](condition, input, other)
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not zero, of all or along one or several dimensions."""
+    value = input._value
+    dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    return _of(np.add.reduce(value != 0, axis=dims, dtype=np.int64))
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on is in a vector, or the sum of the weights that go with it.
+
+    Raises RuntimeError for what is no vector of integers that are not negative.
+
+    >>> import symgrad
+    >>> symgrad.bincount(symgrad.tensor([0, 1, 1, 3]))
+    tensor([1, 2, 0, 1])
+    """
+    value = np.asarray(input._value)
+    if value.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.words}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if value.ndim != 1 or value.size and value.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return wrap(np.bincount(value, minlength=minlength))
+    given = as_value(weights)
+    if given.shape != value.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    out = np.bincount(value, given.astype(np.float64), minlength)
+    return wrap(out.astype(np.float32) if given.dtype == np.float32 else out)
+
+
+def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                 sorter: Tensor | None = None) -> Tensor:
+    """Where values belong in a sorted sequence (in each row, if it has several), so that it stays sorted: before equal ones, or behind (`right`).
+
+    Raises RuntimeError where the rows of the two do not match, and for a `side` that contradicts `right`.
+
+    >>> import symgrad
+    >>> symgrad.searchsorted(symgrad.tensor([1.0, 3.0, 5.0]), symgrad.tensor([3.0, 4.0]))
+    tensor([1, 2])
+    """
+    if side not in (None, "left", "right") or side == "left" and right:
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}" if side not in ("left", "right") else
+                           "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    rows, values = (x if type(x) is Batched else np.asarray(x) for x in map(as_value, (sorted_sequence, input)))
+    if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+                           f"input value "
+                           f"tensor must match, but we got boundaries tensor {list(rows.shape)} and input value tensor {list(values.shape)}")
+    if sorter is not None:
+        rows = np.take_along_axis(rows, as_value(sorter), -1)
+    where_equal: Any = "right" if right or side == "right" else "left"
+    if rows.ndim == 1:
+        out = np.searchsorted(rows, values, where_equal)
+    else:
+        pairs = zip(rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]))
+        out = np.stack([np.searchsorted(row, wanted, where_equal) for row, wanted in pairs]).reshape(values.shape)
+    return _of(out.astype(np.int32 if out_int32 else np.int64))
+
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """In which of the intervals between sorted boundaries each value lies: `searchsorted` with its arguments exchanged."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of `bins` equal intervals from `min` to `max`; from the smallest to the largest, if both are equal.
+
+    Raises RuntimeError for no bins and for limits in the wrong order.
+
+    >>> import symgrad
+    >>> symgrad.histc(symgrad.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    value = np.asarray(input._value)
+    if value.dtype.kind in "biu":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.words}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    low, high = (value.min(), value.max()) if min == max and value.size else (min, max)
+    if low == high:
+        low, high = low - 1, high + 1
+    inside = value[(value >= low) & (value <= high)].astype(np.float64)
+    at = np.minimum((bins * (inside - low) / (high - low)).astype(np.int64), bins - 1)
+    return wrap(np.bincount(at, minlength=bins).astype(value.dtype))
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among the test elements.
+
+    >>> import symgrad
+    >>> symgrad.isin(symgrad.tensor([1, 2, 3]), symgrad.tensor([2, 3]))
+    tensor([False,  True,  True])
+    """
+    return _of(np.isin(as_value(elements), as_value(test_elements), invert=invert))
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Whether inf, elementwise."""
+    return _of(input._value == np.inf)
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Whether -inf, elementwise."""
+    return _of(input._value == -np.inf)
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is 0, elementwise."""
+    return _of(np.isreal(input._value))
+
+
+def signbit(input: Tensor) -> Tensor:
+    """Whether the sign is minus, of -0.0 too, elementwise."""
+    value = input._value
+    return _of(np.signbit(value) if value.dtype.kind == "f" else value < 0)
+
+
+# Integers
+
+
+def _integer_function(name: str, ufunc: Any, what: str, booleans: bool = True) -> Callable[..., Tensor]:
+    def function(input: Any, other: Any) -> Tensor:
+        for x in (input, other):
+            value = as_value(x)
+            if value.dtype.kind not in "biu":
+                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype_of(value.dtype).words}'")
+        a, b = (x._value if isinstance(x, Tensor) else int(x) if not isinstance(x, (bool, np.ndarray)) else x for x in (input, other))
+        return _of(ufunc(a, b))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what}, elementwise, of integers{' or booleans' if booleans else ''}."
+    return function
+
+
+bitwise_and = _integer_function("bitwise_and", np.bitwise_and, "The bits that both have")
+bitwise_or = _integer_function("bitwise_or", np.bitwise_or, "The bits that one of two has")
+bitwise_xor = _integer_function("bitwise_xor", np.bitwise_xor, "The bits that just one of two has")
+bitwise_left_shift = _integer_function("bitwise_left_shift", np.left_shift, "The bits shifted to the left", False)
+bitwise_right_shift = _integer_function("bitwise_right_shift", np.right_shift, "The bits shifted to the right", False)
+gcd = _integer_function("gcd", np.gcd, "The greatest common divisor", False)
+lcm = _integer_function("lcm", np.lcm, "The least common multiple", False)
+
+
+def bitwise_not(input: Tensor) -> Tensor:
+    """The bits turned over, elementwise, of integers; of booleans the logical not."""
+    if input._value.dtype.kind not in "biu":
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.words}'")
+    return _of(np.invert(input._value))
+
+
+FUNCTIONS_HERE = {name: globals()[name] for name in __all__}
+for _name, _function in FUNCTIONS_HERE.items():
+    if _name not in ("where", "isin", "searchsorted", "bucketize"):
+        setattr(Tensor, _name, _function)
+
+
+def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor where `condition` holds, else `other`."""
+    return FUNCTIONS["where"](condition, self, other)
+
+
+_where.__name__ = "where"
+attach("where", _where)
+attach("__lshift__", bitwise_left_shift)
+attach("__rshift__", bitwise_right_shift)
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "bitwise_not", "gcd", "lcm"):
+    attach(f"{_name}_", in_place(f"{_name}_", FUNCTIONS_HERE[_name]))
+for _name, _operator in {"bitwise_and_": "__iand__", "bitwise_or_": "__ior__", "bitwise_xor_": "__ixor__", "bitwise_left_shift_": "__ilshift__",
+                         "bitwise_right_shift_": "__irshift__"}.items():
+    augmented(_name, _operator)

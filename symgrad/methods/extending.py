@@ -1,0 +1,165 @@
+"""Ops of your own: declare one, and its function, derivatives of every order, formula and check are there.
+
+The constructors are those of `symgrad.graph.op`; here they return the function people call, and a user's op may be declared
+again under the same name (a notebook cell that runs twice), where a built-in one is protected.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from symgrad.carriers import PROTOCOL, numeric
+from symgrad.engine.operands import kept_narrow
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import install, traced
+from symgrad.graph import op as ops
+from symgrad.graph.op import REGISTRY, Op
+
+__all__ = ["elementwise", "linear", "multilinear", "primitive"]
+
+Rule = Callable[..., Any]
+BUILT_IN = frozenset(REGISTRY)
+_own: dict[str, frozenset[str]] = {}  # the ops declared here, with the names each of them took
+
+
+def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict[str, Any]) -> Callable[..., Tensor]:
+    """Register an op, in place of one of the same name that was declared here before, and lift it."""
+    rest.setdefault("method", False)
+    names = frozenset((name, *rest.get("aliases", ())))
+    mine = _own.get(name, frozenset())
+    for each in names:
+        if not (isinstance(each, str) and each.isidentifier()):
+            raise ValueError(f"an op is named by an identifier such as 'swish', not by {each!r}")
+        taken = each in BUILT_IN or each in PROTOCOL or hasattr(numeric, each) or hasattr(traced, each) or rest["method"] and hasattr(Tensor, each)
+        if taken and each not in mine:
+            raise ValueError(f"{each}: this name belongs to symgrad or to another op; choose another name")
+    for i, rule in enumerate(rules):
+        if not callable(rule) and not (constructor is ops.elementwise and i and isinstance(rule, (int, float, type(None)))):
+            raise TypeError(f"{name}: rule {i} is {rule!r}, which cannot be called; a rule is a function of the namespace xp and the arguments")
+    before = REGISTRY.pop(name, None)
+    try:
+        op = REGISTRY[name] = _kept_narrow(constructor(name, *rules, **rest))
+        function = install(op)
+    except BaseException:
+        REGISTRY.pop(name, None)
+        if before is not None:
+            REGISTRY[name] = before
+        raise
+    _own[name] = names
+    if "usage" not in rest:  # what stands there is how ops of symgrad are called
+        function.__doc__ = (function.__doc__ or "").partition("\n\n>>> ")[0]
+    function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # where pickle finds it, if it has its own name there
+    return function
+
+
+def _narrow(x: Any) -> bool:
+    """Whether an array or a Tensor is in bfloat16."""
+    dtype = getattr(getattr(x, "_value", x), "dtype", None)  # which is None where elements have no machine type
+    return dtype is not None and dtype.kind == "V"
+
+
+def _kept_narrow(op: Op) -> Op:
+    """The op whose value and derivatives stay in bfloat16 where its rules put Python numbers, which NumPy thinks wider, beside a tensor."""
+    @functools.wraps(op.forward)
+    def forward(xp: Any, *args: Any) -> Any:
+        y = op.forward(xp, *args)
+        given = args[:1] if op.arity is None else args[:op.arity]
+        x = next(filter(_narrow, given[0] if op.arity is None else given), None)
+        return y if x is None or _narrow(y) else kept_narrow(y, x.dtype)
+
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        out = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        return tuple(c if c is None or _narrow(c) else xp.astype(c, g.dtype) for c in out) if _narrow(g) else out
+
+    def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
+        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        return t if t is None or not _narrow(y) or _narrow(t) else xp.astype(t, y.dtype)
+
+    return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp)
+
+
+def _forget(name: str) -> None:
+    """Undo the declaration of an op, as the tests do."""
+    REGISTRY.pop(name, None)
+    for each in _own.pop(name, frozenset()):
+        for place in (type(traced), Tensor):
+            if each in vars(place):
+                delattr(place, each)
+
+
+def elementwise(name: str, forward: Rule, *partials: Any, **rest: Any) -> Callable[..., Tensor]:
+    """Declare an op that acts on each element, y = f(x1, ..., xn), broadcast, and return its function.
+
+    `forward(xp, x1, ..., xn)` computes it with the functions of the namespace `xp`, so that it can be read with numbers, with
+    formulas and with fifty digits. Each partial `(xp, y, x1, ..., xn)` is dy/dxi; a number where it is constant, None where the
+    argument is not differentiated. `domain`, `special`, `doc`, `aliases` and `method` are as in `symgrad.graph.op.Op`.
+
+    Raises ValueError for a name that is taken, and for a number of partials that `forward` does not have arguments for.
+
+    >>> import symgrad
+    >>> bump = symgrad.elementwise("bump", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * y)
+    >>> x = symgrad.tensor(1.0, requires_grad=True)
+    >>> bump(x).backward()
+    >>> round(x.grad.item(), 6)
+    -0.735759
+    """
+    if callable(forward):
+        count = len(inspect.signature(forward).parameters) - 1
+        if not partials or len(partials) > count:
+            raise ValueError(f"{name}: forward has {count} argument{'s' * (count != 1)} after xp, and {len(partials)} partials are given; "
+                             f"give one for each")
+    return _declared(ops.elementwise, name, (forward, *partials), rest)
+
+
+def linear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Callable[..., Tensor]:
+    """Declare an op that is linear in its tensor arguments jointly, and return its function.
+
+    Each transpose `(xp, g, shape, *parameters)` carries a cotangent back to an argument of that shape.
+
+    Raises ValueError for a name that is taken.
+
+    >>> import symgrad
+    >>> twice = symgrad.linear("twice", lambda xp, x: x + x, lambda xp, g, shape: g + g)
+    >>> twice(symgrad.tensor([1.0, 2.0]))
+    tensor([2., 4.])
+    """
+    return _declared(ops.linear, name, (forward, *transposes), rest)
+
+
+def multilinear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Callable[..., Tensor]:
+    """Declare an op that is linear in each tensor argument by itself, and return its function.
+
+    Each transpose `(xp, g, *xs, *parameters)` gives the cotangent of its argument.
+
+    Raises ValueError for a name that is taken.
+
+    >>> import symgrad
+    >>> area = symgrad.multilinear("area", lambda xp, a, b: a * b, lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a)
+    >>> area(symgrad.tensor(3.0), symgrad.tensor(4.0))
+    tensor(12.)
+    """
+    return _declared(ops.multilinear, name, (forward, *transposes), rest)
+
+
+def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | None = None, **rest: Any) -> Callable[..., Tensor]:
+    """Declare an op whose pullback and pushforward are both written out, and return its function.
+
+    `vjp(xp, g, y, *xs, *parameters)` gives the cotangent (a tuple of them for `arity` above one) and `jvp(xp, *tangents, y, *xs,
+    *parameters)` the tangent. Without them the op has no derivative.
+
+    Raises ValueError for a name that is taken, and where only one of the two rules is given.
+
+    >>> import symgrad
+    >>> total = symgrad.primitive("total_of_squares", lambda xp, x: xp.sum(x * x), vjp=lambda xp, g, y, x: 2 * g * x,
+    ...                           jvp=lambda xp, t, y, x: xp.sum(2 * t * x))
+    >>> total(symgrad.tensor([3.0, 4.0]))
+    tensor(25.)
+    """
+    if (vjp is None) != (jvp is None):
+        raise ValueError(f"{name}: give both vjp and jvp, or neither; only {'jvp' if vjp is None else 'vjp'} is here")
+    return _declared(ops.primitive, name, (forward,), {"vjp": vjp, "jvp": jvp, **rest})

@@ -1,0 +1,128 @@
+"""Filling tensors with random numbers in place: `x.normal_()` and its like. To the graph each is a `copy_` of constants: the derivative is 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.factories.generators import between, numbers
+from symgrad.methods.layout import attach
+
+__all__ = ["bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
+
+WHOLE = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which a dtype has all integers
+
+
+def _fill(self: Tensor, drawn: Any) -> Tensor:
+    return self.copy_(wrap(np.asarray(drawn).astype(self._value.dtype)))  # type: ignore[attr-defined, no-any-return]
+
+
+def _floats(self: Tensor, message: str, error: type[Exception] = NotImplementedError) -> None:
+    if not (self.is_floating_point() or self.is_complex()):
+        raise error(message.format(self.dtype.words))
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill the tensor with numbers from a normal distribution; returns it.
+
+    Raises RuntimeError for a negative standard deviation and for a leaf that requires grad.
+
+    >>> import symgrad
+    >>> symgrad.empty(2).normal_(3.0, 0.0)
+    tensor([3., 3.])
+    """
+    _floats(self, "\"normal_kernel_cpu\" not implemented for '{}'")
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    source = numbers(generator)
+    drawn = source.standard_normal(self._value.shape)
+    if self.is_complex():
+        drawn = (drawn + 1j * source.standard_normal(self._value.shape)) * np.sqrt(0.5)
+    return _fill(self, mean + std * drawn)
+
+
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **words: float) -> Tensor:
+    """Fill the tensor with numbers spread evenly over [from, to); returns it.
+
+    Raises RuntimeError where `to` is below `from`, and for a leaf that requires grad.
+    """
+    from_ = words.pop("from", from_)
+    _floats(self, "\"check_uniform_bounds\" not implemented for '{}'")
+    if from_ > to:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
+    drawn = (from_ + (to - from_) * numbers(generator).random(self._value.shape)).astype(self._value.dtype)
+    return _fill(self, np.where(drawn < to, drawn, from_) if to > from_ else drawn)  # rounding may have made it `to`
+
+
+def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None, **words: int) -> Tensor:
+    """Fill the tensor with integers from `from` up to, but not with, `to`: `random_(to)` starts at 0, `random_()` goes as far as the dtype.
+
+    Raises RuntimeError for an empty range, one beyond the dtype, and a leaf that requires grad.
+    """
+    from_ = words.pop("from", from_)
+    kind = self.dtype
+    if to is None and from_ is None:
+        to = (WHOLE[kind.name] if kind.name in WHOLE else int(np.iinfo(kind.numpy).max) - (kind.name == "int64")) + 1
+    low, high = (0, from_) if to is None else (from_ or 0, to)
+    return _fill(self, between(int(low), int(high), self._value.shape, kind.numpy, generator))  # type: ignore[arg-type]
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill the tensor with 1 with a probability, or with those a tensor gives, and with 0 elsewhere; returns it.
+
+    Raises RuntimeError for a probability outside [0, 1], and for a leaf that requires grad.
+    """
+    chance = as_value(p)
+    if not np.all((chance >= 0) & (chance <= 1)):
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _fill(self, numbers(generator).random(self._value.shape) < chance)
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill the tensor with numbers from the exponential distribution of density λ exp(-λ x); returns it.
+
+    Raises RuntimeError for a λ that is not positive, and for a leaf that requires grad.
+    """
+    _floats(self, "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
+            RuntimeError)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _fill(self, numbers(generator).exponential(1 / lambd, self._value.shape))
+
+
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill the tensor with the numbers of trials up to the first success of probability `p`; returns it.
+
+    Raises RuntimeError for a probability outside (0, 1), and for a leaf that requires grad.
+    """
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _fill(self, numbers(generator).geometric(p, self._value.shape))
+
+
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Fill the tensor with numbers whose logarithms have a normal distribution; returns it.
+
+    Raises RuntimeError for a standard deviation that is not positive, and for a leaf that requires grad.
+    """
+    _floats(self, "\"log_normal\" not implemented for '{}'")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _fill(self, numbers(generator).lognormal(mean, std, self._value.shape))
+
+
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill the tensor with numbers from a Cauchy distribution; returns it.
+
+    Raises RuntimeError for a scale that is not positive, and for a leaf that requires grad.
+    """
+    _floats(self, "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}", RuntimeError)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return _fill(self, median + sigma * numbers(generator).standard_cauchy(self._value.shape))
+
+
+for _name in __all__:
+    attach(_name, globals()[_name])

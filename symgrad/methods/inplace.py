@@ -1,0 +1,400 @@
+"""In-place operations: each op of the registry as `name_`, which writes its result into the memory of its first argument.
+
+The value is computed as it would be out of place, then written; the tensor gets the node of the result. Rules that read the old value
+get a copy of it, so a write never harms its own pullback; what other nodes saved is protected by the version of the memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.structure import is_basic
+from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.recording import convert, core
+from symgrad.engine.saved import keeps_old
+from symgrad.engine.storage.versions import owner, stamp
+from symgrad.engine.storage.views import KIN, as_strided, base_of, rebase, refuse_in_place
+from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
+from symgrad.engine.tensor import Tensor, as_value, new, wrap
+from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.methods.operators import plain_index
+from symgrad.types.dtypes import DTYPES
+from symgrad.types.strides import address
+
+__all__ = ["augmented", "in_place"]
+
+OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+HOOKED = DETOURS.data  # type: ignore[attr-defined]  # the table itself, which is asked at once whether it is empty
+UNARY = {"neg": np.negative}
+
+
+def _asks(args: Any) -> bool:
+    return any(isinstance(a, Tensor) and a.requires_grad for a in args)
+
+
+def _known(args: Any) -> bool:
+    """Whether an operation on these is recorded, or at least in the shadow of a Function."""
+    flags = kept()
+    return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
+
+
+def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., Any] | None = None) -> Callable[..., Tensor]:
+    """The in-place form of a function whose first argument is the tensor that is written; `recorded` computes the same where a graph is made."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        others = (*args, *kwargs.values())
+        if mode.grad and _asks((self, *others)):
+            refuse_in_place(self)
+        x = self._array()
+        p = self._node
+        for a in others if mode.grad else ():
+            if isinstance(a, Tensor):
+                a._node  # noqa: B018  a view that has no place in the graph any more says so first
+        check_target(name, x, x.shape, x.dtype)
+        alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
+        for a in others:
+            if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
+                refuse_overlap(x, a._value)
+                alias |= a is self or np.may_share_memory(x, a._value)
+        known = _known((self, *others))
+        result = (recorded if recorded is not None and known else function)(wrap(x.copy() if known else x, p), *args, **kwargs)
+        check_target(name, x, result._value.shape, result._value.dtype)
+        return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As `{name[:-1]}`, in place: the result is written into this tensor's memory, and the tensor is returned."
+    return method
+
+
+def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
+    """Write a result into a tensor, which takes over its place in the graph."""
+    x, node, old = self._array(), result._node, self._node
+    refuse_inference(old)
+    if node is INFERENCE:
+        node = None
+    before = None
+    if node is not None:
+        base = base_of(self)
+        if base is not None and not _known((base,)):
+            before = base._value.copy()
+    since = next_sequence()
+    write(x, result._value, name)
+    if node is not None:
+        if not isinstance(node, Leaf) and node.value is result._value:
+            node.value = x
+            node.sequence_nr = since if alias else next_sequence()
+        rebase(self, old, node, before)
+    return self
+
+
+def _binary(op: Op, name: str) -> Callable[..., Tensor]:
+    """The hot path of two operands of one shape and dtype; everything else goes the general way."""
+    ufunc: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
+    call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # these want the third argument named
+    general = in_place(name, FUNCTIONS[op.name])
+    make = functools.partial(new, node_class(op, broadcasts=False))
+    first, second = keeps_old(op, 0), keeps_old(op, 1)
+
+    def method(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
+        x = self._value
+        if type(x) is not np.ndarray or x.base is not None or board.paused or alpha is not None or rounding_mode is not None:
+            words = {"alpha": alpha, "rounding_mode": rounding_mode}
+            return general(self, other, **{word: given for word, given in words.items() if given is not None})
+        p = self._place
+        if isinstance(other, Tensor):
+            z, q = other._value, other._node
+            if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
+                return general(self, other)
+        elif type(other) is float and x.dtype.kind == "f":
+            z, q = other, None
+        else:
+            return general(self, other)
+        flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
+        if not flags:
+            if flags is BARRED:
+                return general(self, other)
+            call(x, z, x)
+            stamp(x, name)
+            return self
+        if id(self) in KIN or type(p) is Leaf:
+            return general(self, other)
+        old = x.copy() if p is None or first or second and q is not None else released(x)
+        call(x, z, x)
+        stamp(x, name)
+        self._place = node = make()
+        node.args = old, z
+        node.parents = p, q
+        node.value = x
+        node.flags = flags
+        node.sequence_nr = next_sequence()
+        if HOOKED:
+            move_retained(self, p, node)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = general.__doc__
+    return method
+
+
+def _unary(op: Op, name: str) -> Callable[..., Tensor]:
+    """The hot path of one operand."""
+    call: Any = UNARY.get(op.name) or getattr(numeric, op.name)
+    general = in_place(name, FUNCTIONS[op.name])
+    make = functools.partial(new, node_class(op))
+    first = keeps_old(op, 0)
+
+    def method(self: Tensor) -> Tensor:
+        x = self._value
+        if type(x) is not np.ndarray or x.base is not None or board.paused or x.dtype.kind != "f":
+            return general(self)
+        p = self._place
+        flags = 0 if p is None else p.flags & TRACKED
+        if flags and (id(self) in KIN or type(p) is Leaf) or p is INFERENCE:
+            return general(self)
+        if not flags:
+            call(x, x)
+            stamp(x, name)
+            return self
+        old = x.copy() if first else released(x)
+        call(x, x)
+        stamp(x, name)
+        self._place = node = make()
+        node.args = (old,)
+        node.parents = (p,)
+        node.value = x
+        node.flags = flags
+        node.sequence_nr = next_sequence()
+        if HOOKED:
+            move_retained(self, p, node)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = general.__doc__
+    return method
+
+
+def _truth(op: Op) -> Callable[..., Any]:
+    """The truth values of an op as numbers of the tensor they are written into: constants to a derivative, which the graph must know."""
+    zeros = (0,) * (op.arity or 1)
+
+    def forward(xp: Any, input: Any, *other: Any) -> Any:
+        return xp.indicator(op.forward(xp, input, *other), input)
+
+    def names(node: Any) -> str:
+        return f"{op.node_name[:-1]}{int(len(node.args) > 1 and isinstance(node.args[1], (np.ndarray, np.generic)))}"
+
+    return core(replace(op, name=f"{op.name}_", forward=forward, partials=zeros, vjp=lambda xp, g, y, args, needs: (None,) * len(zeros),
+                        jvp=lambda xp, tangents, y, args: None, differentiable=True, names=names))
+
+
+def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
+    if op.kind == "elementwise" and not op.differentiable:
+        return in_place(name, FUNCTIONS[op.name], _truth(op))
+    ufunc = UNARY.get(op.name) or getattr(numeric, op.name, None)
+    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(ufunc, np.ufunc)
+    if hot and op.arity == 1:
+        return _unary(op, name)
+    if hot and op.arity == 2 or op.name in OPERATORS:
+        return _binary(op, name)
+    return in_place(name, FUNCTIONS[op.name])
+
+
+OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
+          "index_put", "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr",
+          "baddbmm", "nan_to_num", "fmod", "sgn", "sinc")
+for _op in list(REGISTRY.values()):
+    if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
+        for _name in (_op.name, *_op.aliases):
+            setattr(Tensor, _name + "_", _method_of(_op, _name + "_"))
+
+
+def _method(function: Any) -> Any:
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+expand = FUNCTIONS["expand"]
+_fill_number = core(REGISTRY["fill_number"])
+_overwrite, _fill, _zero = core(REGISTRY["overwrite"]), core(REGISTRY["fill"]), core(REGISTRY["zero"])
+
+
+@_method
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of another tensor, broadcast and converted to this dtype; differentiable by `src`.
+
+    Raises RuntimeError where the shapes do not broadcast, and for a leaf that requires grad.
+    """
+    source = src if isinstance(src, Tensor) else wrap(as_value(src))
+    if mode.grad and _asks((self, source)):
+        refuse_in_place(self)
+    return _assign(self, source, "copy_", _overwrite)
+
+
+def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = False) -> Tensor:
+    x = self._array()
+    same = name == "copy_" and isinstance(source._value, np.ndarray) and x.shape == source._value.shape and alike(x, source._value)
+    if name == "copy_" and not same:
+        try:
+            shape = np.broadcast_shapes(x.shape, source._value.shape)
+        except ValueError:
+            shape = x.shape
+        check_target(name, x, shape, x.dtype)
+    if not _fits(source._value.shape, x.shape):
+        expand(source, x.shape)  # says what does not fit
+    if name == "__setitem__" and source.shape != self.shape:
+        if source.ndim:  # else it fills
+            read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
+            refuse_overlap(x, np.broadcast_to(read, x.shape))
+    elif name != "fill_":
+        refuse_overlap(x, source._value)
+    check_target(name, x, x.shape, x.dtype, repeated or same)
+    if source._value.dtype != x.dtype:
+        source = convert(source, x.dtype)
+    if source.ndim > x.ndim:
+        source = source.reshape(source.shape[source.ndim - x.ndim:])  # type: ignore[attr-defined]
+    p = self._node
+    return _settle(self, op(wrap(x, p), source), name)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    extra = len(shape) - len(target)
+    return all(n == 1 for n in shape[:max(extra, 0)]) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1]))
+
+
+@_method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number, or the element of a tensor of no dimensions, everywhere.
+
+    Raises RuntimeError for a tensor with dimensions, and for a leaf that requires grad.
+    """
+    source = value if isinstance(value, Tensor) else wrap(np.asarray(value, self._value.dtype)[()])
+    if source.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
+    if mode.grad and _asks((self, source)):
+        refuse_in_place(self)
+    return _assign(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
+
+
+@_method
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros everywhere."""
+    if mode.grad and self.requires_grad:
+        refuse_in_place(self)
+    x = self._array()
+    check_target("zero_", x, x.shape, x.dtype, repeated=True)
+    return _settle(self, _zero(wrap(x, self._node)), "zero_")
+
+
+def _names_all(t: Tensor, index: Any) -> bool:
+    """Whether an index is the tensor itself, of which torch makes no view to write it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not all(p is Ellipsis or isinstance(p, slice) and p.step in (None, 1) for p in parts):
+        return False
+    dots = parts.count(Ellipsis)
+    return dots <= 1 and len(parts) - dots <= t.ndim and t._array()[index].shape == t.shape
+
+
+@_method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    """Write elements in place; differentiable by the value that is written.
+
+    Raises IndexError for an index that does not fit, RuntimeError for values that do not broadcast, a leaf that requires grad, and
+    memory that cannot be written.
+    """
+    index = plain_index(index)
+    source = value if isinstance(value, Tensor) else wrap(as_value(value))
+    if is_basic(index):
+        try:
+            whole = _names_all(self, index)
+            target = self if whole else self[index]  # type: ignore[index]
+        except IndexError as error:
+            raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
+        if mode.grad and _asks((target, source)):
+            refuse_in_place(target)
+        _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
+        return
+    if mode.grad and _asks((self, source)):
+        refuse_in_place(self)
+    x = self._array()
+    try:
+        piece = numeric.getitem(x, index)
+    except IndexError as error:
+        raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
+    if not _fits(source._value.shape, piece.shape):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
+                           f"{list(piece.shape)}: __setitem__ writes what broadcasts to the elements that the index names")
+    check_target("__setitem__", x, x.shape, x.dtype)
+    if source._value.dtype != x.dtype:
+        source = convert(source, x.dtype)
+    refuse_overlap(x, source._value, all_alike=False)
+    if source.ndim > piece.ndim:
+        source = source.reshape(source.shape[source.ndim - piece.ndim:])  # type: ignore[attr-defined]
+    p = self._node
+    _settle(self, traced.put(wrap(x.copy() if _known((self, source)) else x, p), source, index, False), "__setitem__")
+
+
+_float_power = in_place("float_power_", FUNCTIONS["float_power"])
+
+
+@_method
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """As `float_power`, in place.
+
+    Raises RuntimeError for a tensor that is not of double precision, which the result has.
+    """
+    wide = DTYPES["complex128" if any(isinstance(x, complex) or isinstance(x, Tensor) and x.is_complex() for x in (self, exponent)) else "float64"]
+    if self.dtype is not wide:
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.words} but the operation's result requires dtype {wide.words}")
+    return _float_power(self, exponent)
+
+
+Tensor.conj_physical_ = in_place("conj_physical_", FUNCTIONS["conj"])  # type: ignore[attr-defined]
+
+
+@_method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number on the main diagonal; with `wrap` the diagonal of a tall matrix starts again one row below its end.
+
+    Raises RuntimeError for fewer than two dimensions, for three or more of different sizes, and for a leaf that requires grad.
+
+    >>> import symgrad
+    >>> symgrad.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
+    shape = self.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    x = self._array()
+    step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
+    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)  # type: ignore[attr-defined]
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        count, below = -(-x.size // (shape[1] + 1)) - min(shape), x.strides[0] // x.itemsize * (shape[1] + 1)
+        as_strided(self, (count,), (step,), start + below).fill_(fill_value)  # type: ignore[attr-defined]
+    return self
+
+
+def augmented(name: str, operator: str) -> None:
+    """Let an augmented assignment call an in-place method."""
+    method = getattr(Tensor, name)
+    unknown = (str, bytes, dict, set, type(None))
+
+    def assign(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, unknown) else method(self, other)
+
+    setattr(Tensor, operator, assign)
+
+
+for _name, _operator in {"add_": "__iadd__", "sub_": "__isub__", "mul_": "__imul__", "div_": "__itruediv__", "pow_": "__ipow__",
+                         "floor_divide_": "__ifloordiv__", "remainder_": "__imod__"}.items():
+    augmented(_name, _operator)

@@ -1,0 +1,388 @@
+"""What else a Tensor can be asked and told: device and dtype conversions, layout and memory, with torch's names."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched
+from symgrad.engine.recording import convert, core
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.op import REGISTRY
+from symgrad.types.devices import CPU, FORMATS, IMAGES, LAYOUTS, device, missing, on_cpu
+from symgrad.types.dtypes import ALIASES, DTYPES, DType, dtype_of
+from symgrad.types.strides import address
+
+__all__ = ["UntypedStorage", "attach", "owner", "strides"]
+
+_copied = core(REGISTRY["to_copy"])
+
+
+def attach(name: str, member: Any) -> None:
+    """Give Tensor a method or a property."""
+    setattr(Tensor, name, member)
+
+
+def _method(function: Any) -> Any:
+    attach(function.__name__, function)
+    return function
+
+
+# Conversions
+
+
+def _is_device(x: Any) -> bool:
+    return isinstance(x, (str, device)) or isinstance(x, int) and not isinstance(x, bool)
+
+
+def _asked(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
+    """The device and the dtype that positional arguments of `to` ask for, and the arguments that are left."""
+    if args and isinstance(args[0], Tensor):
+        return None, args[0].dtype, args[1:]
+    if args and (args[0] is None or _is_device(args[0])):
+        where, args = args[0], args[1:]
+        if args and not isinstance(args[0], bool):
+            dtype, args = args[0], args[1:]
+    elif args and not isinstance(args[0], bool):
+        dtype, args = args[0], args[1:]
+    return where, dtype, args
+
+
+@_method
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: Any = None) -> Tensor:
+    """The tensor on a device and in a dtype: itself, if it is so already and no `copy` is asked for; else a copy, differentiably.
+
+    Called as to(device, dtype), to(dtype) or to(other), each with `non_blocking` and `copy` behind. A conversion to integers ends the graph.
+
+    Raises AssertionError for a GPU, RuntimeError for any other device but the CPU, TypeError for what is neither device, dtype nor tensor.
+
+    >>> import symgrad
+    >>> symgrad.tensor([1.5, 2.0]).to("cpu", symgrad.int64)
+    tensor([1, 2])
+    """
+    where, dtype, rest = _asked(args, dtype, device)
+    if len(rest) > 2 or not all(isinstance(x, bool) for x in rest):
+        raise TypeError(f"to() received an invalid combination of arguments: {', '.join(map(repr, args))}; call it as to(device, dtype), "
+                        f"to(dtype) or to(other), with non_blocking and copy as booleans behind")
+    copy = rest[1] if len(rest) > 1 else copy
+    if where is not None:
+        on_cpu(where)
+    target = self.dtype if dtype is None else dtype_of(dtype)
+    out = _copied(self, target.numpy) if copy and (target.is_floating_point or target.is_complex) else convert(self, target)
+    if copy and out is self:
+        out = wrap(np.array(self._value))
+    return _laid_out(out, memory_format)
+
+
+def _converter(name: str, target: DType) -> Any:
+    def converted(self: Tensor, memory_format: Any = None) -> Tensor:
+        return _laid_out(convert(self, target), memory_format)
+
+    converted.__name__, converted.__qualname__, converted.__doc__ = name, f"Tensor.{name}", f"The tensor as {target.name}."
+    return converted
+
+
+for _name, _target in {**ALIASES, "bfloat16": "bfloat16", "bool": "bool", "char": "int8", "byte": "uint8"}.items():
+    attach(_name, _converter(_name, DTYPES[_target]))
+
+
+@_method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    return convert(self, other.dtype)
+
+
+@_method
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself: it is on the CPU."""
+    return _laid_out(self, memory_format)
+
+
+@_method
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU, which symgrad cannot use.
+
+    Raises AssertionError, as torch without CUDA does.
+    """
+    raise missing(_Device("cuda" if device is None or isinstance(device, int) else device))
+
+
+_Device = device
+
+
+# Memory
+
+
+
+def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
+    """The tensor with its elements in the order of a memory format: itself, where they are."""
+    if memory_format is None or memory_format is FORMATS["preserve_format"] or is_contiguous(t, memory_format):
+        return t
+    return traced.clone(t, memory_format=memory_format)
+
+
+@_method
+def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> Tensor:
+    """The tensor itself where its elements lie in order, else a copy that does."""
+    return _laid_out(self, memory_format)
+
+
+@_method
+def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
+    """Whether the elements lie in memory in order: row by row, or in the order of a `memory_format`."""
+    value = self._value if type(self._value) is Batched else np.asarray(self._value)
+    if repr(memory_format) in IMAGES:
+        order = IMAGES[repr(memory_format)]
+        return value.ndim == len(order) and bool(value.transpose(order).flags.c_contiguous)
+    return bool(value.flags.c_contiguous)
+
+
+def strides(value: Any) -> tuple[int, ...]:
+    """How many elements apart the neighbours along each dimension lie; for no elements, as if they lay in order."""
+    if value.size:
+        return tuple(n // value.itemsize for n in value.strides)
+    out, step = [], 1
+    for n in reversed(value.shape):
+        out.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(out))
+
+
+@_method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """How many elements apart neighbours along each dimension, or along one, lie in memory.
+
+    Raises IndexError for a `dim` out of range.
+    """
+    if dim is None:
+        return strides(self._value)
+    if not -self.ndim <= dim < self.ndim:
+        raise _out_of_range(dim, self.ndim)
+    return strides(self._value)[dim]
+
+
+def _out_of_range(dim: int, ndim: int) -> IndexError:
+    if not ndim:
+        return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+
+
+@_method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one dimension.
+
+    Raises IndexError for a `dim` out of range.
+    """
+    if dim is None:
+        return self.shape
+    if not -self.ndim <= dim < self.ndim:
+        raise _out_of_range(dim, self.ndim)
+    return self.shape[dim]
+
+
+def owner(array: Any) -> Any:
+    """The object whose memory an array looks into: the last one along `base`."""
+    while (base := getattr(array, "base", None)) is not None and not isinstance(base, (bytes, memoryview)):
+        if not hasattr(base, "__array_interface__") and getattr(base, "base", None) is None:
+            break
+        array = base
+    return array
+
+
+class UntypedStorage:
+    """The memory a tensor looks into, as bytes; tensors that share memory have equal storages."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, owner: np.ndarray):
+        low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (owner.__array_interface__["data"][0],) * 2
+        if owner.flags.c_contiguous or owner.flags.f_contiguous:
+            self._bytes = owner.ravel(order="K").view(np.uint8)
+        else:
+            origin = owner.__array_interface__["data"][0] - low
+            first = owner[tuple(slice(-1, None) if s < 0 else slice(0, 1) for s in owner.strides)] if origin else owner
+            self._bytes = np.lib.stride_tricks.as_strided(first.reshape(-1)[:1].view(np.uint8), (high - low,), (1,))
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        return CPU
+
+    is_cuda, is_sparse = False, False
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return int(self._bytes.__array_interface__["data"][0])
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return int(self._bytes.size)
+
+    size = nbytes
+
+    def element_size(self) -> int:
+        """The size of an element: one byte."""
+        return 1
+
+    def tolist(self) -> list[int]:
+        """The bytes as integers."""
+        return self._bytes.tolist()
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._bytes[index].tolist()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and (self.data_ptr(), self.nbytes()) == (other.data_ptr(), other.nbytes())
+
+    def __hash__(self) -> int:
+        return hash((self.data_ptr(), self.nbytes()))
+
+    def __repr__(self) -> str:
+        lines = "\n".join(f" {byte}" for byte in self.tolist())
+        return f"{lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
+
+
+@_method
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory the tensor looks into, with the elements that it does not show.
+
+    >>> import symgrad
+    >>> x = symgrad.zeros(4)
+    >>> x[1:3].untyped_storage() == x.untyped_storage(), x.untyped_storage().nbytes()
+    (True, 32)
+    """
+    return UntypedStorage(owner(self._array()))
+
+
+@_method
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element; 0 where there is none."""
+    return int(self._array().__array_interface__["data"][0]) if self._value.size else 0
+
+
+@_method
+def storage_offset(self: Tensor) -> int:
+    """How many elements into its storage the tensor begins."""
+    array = self._array()
+    return (address(array) - address(owner(array))) // array.itemsize if array.size else 0
+
+
+@_method
+def element_size(self: Tensor) -> int:
+    """The size of one element in bytes."""
+    return int(self._value.itemsize)
+
+
+@_method
+def is_signed(self: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+@_method
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return self.shape == other.shape
+
+
+@_method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether two tensors are the same elements of the same memory."""
+    return self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()  # type: ignore[attr-defined]
+
+
+def _constant(name: str, value: Any, doc: str) -> None:
+    attach(name, property(lambda self: value, doc=doc))
+
+
+_constant("device", CPU, "Where the tensor is: on the CPU.")
+_constant("layout", LAYOUTS["strided"], "How the elements are laid out: strided.")
+_constant("is_cpu", True, "Whether the tensor is on the CPU; it is.")
+for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "meta", "nested", "mps", "xpu", "vulkan", "ipu"):
+    _constant(f"is_{_name}", False, f"Whether the tensor is of the kind {_name}; it is not.")
+attach("itemsize", property(lambda self: int(self._value.itemsize), doc="The size of one element in bytes."))
+attach("nbytes", property(lambda self: int(self._value.size * self._value.itemsize), doc="The size of all elements in bytes."))
+
+
+@_method
+def get_device(self: Tensor) -> int:
+    """The index of the GPU the tensor is on: -1, for it is on the CPU."""
+    return -1
+
+
+@_method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the tensor is in pinned memory; it is not."""
+    return False
+
+
+@_method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor in pinned memory, which needs an accelerator.
+
+    Raises RuntimeError.
+    """
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+# Transposes
+
+
+_permute = core(REGISTRY["permute"])
+
+
+def _reversed(self: Tensor) -> Tensor:
+    """The matrix transposed."""
+    if self._value.ndim == 2:
+        return _permute(self, (1, 0))
+    if self.ndim == 0:
+        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=2)
+    else:
+        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+                      "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+                      "reverse the dimensions of a tensor.", UserWarning, stacklevel=2)
+    return traced.permute(self, tuple(reversed(range(self.ndim))))
+
+
+def _matrix(name: str, batches: bool) -> Any:
+    def transposed(self: Tensor) -> Tensor:
+        if not self.ndim:
+            advice = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
+            warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=2)
+            return traced.conj(self) if name.endswith("H") else self
+        if self.ndim < 2 or self.ndim > 2 and not batches:
+            hint = ". For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "."
+            allowed = "or batches of matrices" if batches else "(2-D tensors)"
+            raise RuntimeError(f"tensor.{name} is only supported on matrices {allowed}. Got {self.ndim}-D tensor{hint}")
+        out = traced.transpose(self, -2, -1)
+        return traced.conj(out) if name.endswith("H") else out
+
+    return property(transposed, doc=f"The last two dimensions exchanged{', conjugated' * name.endswith('H')}.")
+
+
+attach("T", property(_reversed))
+attach("real", property(lambda self: traced.real(self), doc="The real parts: a view; the tensor itself, if it is real."))
+attach("imag", property(lambda self: traced.imag(self), doc="The imaginary parts: a view."))
+
+
+@_method
+def is_conj(self: Tensor) -> bool:
+    """Whether the tensor waits to be conjugated; none does here."""
+    return False
+
+
+@_method
+def is_neg(self: Tensor) -> bool:
+    """Whether the tensor waits to be negated; none does here."""
+    return False
+
+
+for _name in ("mT", "mH", "H"):
+    attach(_name, _matrix(_name, _name != "H"))

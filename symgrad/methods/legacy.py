@@ -1,0 +1,205 @@
+"""PyTorch's older ways of making tensors: `Tensor(2, 3)`, `FloatTensor([1, 2])`, `x.new(...)`, `x.new_zeros(...)`, and types by name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.recording import convert
+from symgrad.engine.tensor import Size, Tensor, as_value
+from symgrad.engine.tensor import new as bare
+from symgrad.factories import creation
+from symgrad.factories.factory import finished, is_integer, sizes_of
+from symgrad.methods.layout import attach
+from symgrad.types.devices import device as device_of
+from symgrad.types.devices import on_cpu
+from symgrad.types.dtypes import DTYPES, WORDS, DType, dtype_of, get_default_dtype, set_default_dtype
+
+__all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
+
+
+def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
+    """The value that an old-style constructor makes of its arguments: elements that are not set, or data in the dtype."""
+    if device is not None and device_of(device).type != "cpu":
+        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {device_of(device).type} was passed; symgrad computes "
+                           f"on the CPU")
+    if not args:
+        return np.empty(0, target.numpy)
+    first = args[0]
+    if isinstance(first, Size) or is_integer(first) and not isinstance(first, Tensor):
+        for i, n in enumerate(args if not isinstance(first, Size) else ()):
+            if not is_integer(n):
+                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be tuple of ints,but got "
+                                f"{type(n).__name__}\"")
+        return np.empty(sizes_of("new", args), target.numpy)
+    if len(args) > 1:
+        raise TypeError(f"new(): sizes are integers and data is one sequence, but {len(args)} arguments are given, the first of which is "
+                        f"{type(first).__name__}")
+    if isinstance(first, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(first, (Sequence, np.ndarray)):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return np.array(creation.read(first, target))
+
+
+def _tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
+    """A tensor with elements that are not set, of the sizes given; or with the data given, in the default dtype; or another tensor's alias.
+
+    Raises TypeError for other arguments: `requires_grad` is one of `symgrad.tensor`.
+    """
+    if len(words) == 1 and not args and next(iter(words)) in ("size", "data", "other"):
+        (given,) = words.values()
+        args = (Size(given),) if "size" in words else (given,)
+    elif words:
+        raise TypeError(f"new() received an invalid combination of arguments: {', '.join(words)}; call it as Tensor(*sizes), Tensor(data) or "
+                        f"Tensor(other), or use symgrad.tensor(data, {next(iter(words))}=...)")
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return _as(cls, args[0].view(args[0].shape))  # type: ignore[attr-defined]
+    out = bare(cls)
+    out._value, out._node = _legacy_value(get_default_dtype(), args, device), None
+    return out
+
+
+def _as(cls: type, t: Tensor) -> Any:
+    """A tensor as one of a subclass: its value, its memory and its place in the graph."""
+    out = bare(cls)
+    out._value, out._node = t._value, t._node
+    return out
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    """A leaf of a subclass with the memory of a tensor."""
+    return _as(cls, data.detach()).requires_grad_(require_grad)
+
+
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """This tensor as one of a subclass, with its memory and its place in the graph."""
+    return _as(cls, self)
+
+
+attach("__new__", _tensor)
+attach("_make_subclass", staticmethod(_make_subclass))
+attach("as_subclass", as_subclass)
+
+
+# Types by name
+
+
+class tensortype(type):
+    """The class of `FloatTensor` and its like: a constructor for one dtype, of which every tensor of that dtype is an instance."""
+
+    dtype: DType
+    is_cuda: bool
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        if cls.is_cuda:
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. symgrad is not compiled with CUDA enabled: use "
+                            f"torch.{cls.__name__}.")
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            if args[0].dtype is not cls.dtype:
+                raise TypeError(f"expected a tensor of {cls.dtype} (got one of {args[0].dtype}); convert it with .to({cls.dtype})")
+            return args[0].view(args[0].shape)  # type: ignore[attr-defined]
+        return finished(_legacy_value(cls.dtype, args, device))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return not cls.is_cuda and isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+
+def _type(dtype: DType, module: str) -> tensortype:
+    name = f"{dtype.words}Tensor"
+    doc = f"Tensors of {dtype.name}: called as {name}(2, 3) or {name}([1, 2]), and asked by isinstance(x, {name})."
+    return tensortype(name, (), {"dtype": dtype, "__module__": module, "__doc__": doc, "is_cuda": module != "torch", "is_sparse": False})
+
+
+TYPES = {f"{word}Tensor": _type(DTYPES[name], "torch") for name, word in WORDS.items()}
+CUDA_TYPES = {name: _type(t.dtype, "torch.cuda") for name, t in TYPES.items()}
+_BY_NAME = {f"{t.__module__}.{name}": t for table in (TYPES, CUDA_TYPES) for name, t in table.items()}
+
+
+def _named(asked: Any) -> DType:
+    """The dtype that a type, its name, or a dtype stands for."""
+    if isinstance(asked, str):
+        if asked == "torch.Tensor":
+            return get_default_dtype()
+        if asked not in _BY_NAME:
+            raise ValueError(f"invalid type: {asked!r}")
+        asked = _BY_NAME[asked]
+    if asked is Tensor:
+        return get_default_dtype()
+    if isinstance(asked, tensortype):
+        if asked.is_cuda:
+            on_cpu("cuda")
+        return asked.dtype
+    if isinstance(asked, type):
+        raise ValueError(f"invalid type: {asked.__name__!r}")
+    if not isinstance(asked, (DType, np.dtype)):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    return dtype_of(asked)
+
+
+def typed(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type, such as 'torch.FloatTensor'; or, with `dtype` (a dtype, a type or its name), the tensor in it.
+
+    Raises ValueError for a name that is no type, TypeError for anything else.
+    """
+    return f"torch.{self.dtype.words}Tensor" if dtype is None else convert(self, _named(dtype))
+
+
+typed.__name__ = "type"
+attach("type", typed)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the dtype of a type, or of its name, the default; torch advises `set_default_dtype`."""
+    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+                  "torch.set_default_device() as alternatives.", UserWarning, stacklevel=2)
+    set_default_dtype(_named(t))
+
+
+# Like this tensor
+
+
+def _method(function: Any) -> Any:
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+@_method
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """A tensor of this one's dtype, of sizes or with data as `Tensor(...)` takes them."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].view(args[0].shape)  # type: ignore[attr-defined]
+    return finished(_legacy_value(self.dtype, args, device))
+
+
+@_method
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+               pin_memory: bool = False) -> Tensor:
+    """A new tensor with a copy of `data`, in this tensor's dtype unless another is asked for."""
+    if isinstance(data, Tensor):
+        warnings.warn(creation.COPY.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        data = as_value(data)
+    return creation.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+
+
+def _new(name: str) -> None:
+    make = getattr(creation, name)
+
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+               pin_memory: bool = False, **rest: Any) -> Tensor:
+        try:
+            return make(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory, **rest)
+        except TypeError as error:
+            raise TypeError(str(error).replace(f"{name}()", f"new_{name}()")) from None
+
+    method.__name__, method.__qualname__ = f"new_{name}", f"Tensor.new_{name}"
+    method.__doc__ = f"As `symgrad.{name}`, in this tensor's dtype unless another is asked for."
+    setattr(Tensor, method.__name__, method)
+
+
+for _name in ("zeros", "ones", "empty", "full", "empty_strided"):
+    _new(_name)
+

@@ -1,0 +1,169 @@
+"""Python's operators, indexing and conversions on Tensors, and NumPy's functions when they meet one."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched
+from symgrad.carriers.structure import is_basic
+from symgrad.engine.recording import core
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.graph.op import REGISTRY
+
+__all__ = ["NUMPY_FUNCTIONS"]
+
+UNKNOWN = (str, bytes, dict, set, type(None))
+
+
+def _comparison(name: str) -> Any:
+    function = getattr(traced, name)
+
+    def compare(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, UNKNOWN) else function(self, other)
+
+    return compare
+
+
+def _reflected(name: str) -> Any:
+    function, turned = getattr(traced, name), name in ("add", "mul")  # in which the order makes no difference
+
+    def operate(self: Tensor, other: Any) -> Any:
+        return NotImplemented if isinstance(other, UNKNOWN) else function(self, other) if turned else function(other, self)
+
+    return operate
+
+
+for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+                       "matmul": "matmul"}.items():
+    _op = REGISTRY[_name]
+    setattr(Tensor, f"__{_dunder}__", traced.matmul if _op.kind == "composite" else core(_op))
+    setattr(Tensor, f"__r{_dunder}__", _reflected(_name))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Tensor, f"__{_name}__", _comparison(_name))
+
+
+def _method(function: Any) -> Any:
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def _integers(*xs: Any) -> bool:
+    return all(isinstance(x, int) or isinstance(x, Tensor) and x._value.dtype.kind in "biu" for x in xs)
+
+
+@_method
+def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:
+    """The quotient rounded down, and the remainder."""
+    return self // other, self % other  # type: ignore[operator]
+
+
+Tensor.__neg__ = core(REGISTRY["neg"])  # type: ignore[attr-defined]
+Tensor.__abs__ = core(REGISTRY["abs"])  # type: ignore[attr-defined]
+
+
+@_method
+def __pos__(self: Tensor) -> Tensor:
+    """The tensor itself."""
+    return self
+
+
+def _bits(name: str, ufunc: Any, logical: Any) -> None:
+    def operate(self: Tensor, other: Any) -> Any:
+        if isinstance(other, UNKNOWN):
+            return NotImplemented
+        if not _integers(self, other) and not isinstance(other, (bool, np.ndarray, np.generic)):
+            raise TypeError(f"{name}: bitwise operators take integers and booleans, not {self.dtype} and {other!r}")
+        if self._value.dtype == bool and (isinstance(other, bool) or as_value(other).dtype == bool):
+            return logical(self, other)
+        return wrap(ufunc(self._value, as_value(other)))
+
+    setattr(Tensor, f"__{name}__", operate)
+    setattr(Tensor, f"__r{name}__", operate)
+
+
+_bits("and", np.bitwise_and, traced.logical_and)
+_bits("or", np.bitwise_or, traced.logical_or)
+_bits("xor", np.bitwise_xor, traced.ne)
+
+
+@_method
+def __invert__(self: Tensor) -> Tensor:
+    """The logical not of booleans, the bits of integers flipped."""
+    if not _integers(self):
+        raise TypeError(f"~ takes integers and booleans, not {self.dtype}; use logical_not")
+    return traced.logical_not(self) if self._value.dtype == bool else wrap(np.invert(self._value))
+
+
+_select, _slice, _unsqueeze, _alias = (core(REGISTRY[f"{name}_item"]) for name in ("select", "slice", "unsqueeze", "alias"))
+ALL = slice(None)
+
+
+@_method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    """The elements an index names, in NumPy's and torch's ways of indexing: a view, unless arrays or booleans name them."""
+    kind = type(index)
+    if kind is int:
+        return _select(self, index)
+    if kind is slice:
+        return (_alias if index == ALL else _slice)(self, index)
+    index = plain_index(index)
+    if not is_basic(index):
+        return traced.getitem(self, index)
+    named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
+    last = named[-1] if named else ALL
+    if isinstance(last, slice):
+        return (_slice if named else _alias)(self, index)
+    return (_unsqueeze if last is None else _select)(self, index)
+
+
+def plain_index(index: Any) -> Any:
+    """An index with its Tensors replaced by arrays and its lists by integer or boolean arrays."""
+    if isinstance(index, tuple):
+        return tuple(map(plain_index, index))
+    if isinstance(index, Tensor):
+        value = index._value
+        if value.dtype.kind not in "biu":
+            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}")
+        return value if value.ndim or value.dtype.kind == "b" or type(value) is Batched else int(value)
+    if isinstance(index, (list, np.ndarray)):
+        value = np.asarray(as_value(index))
+        return value.astype(int) if not value.size and value.dtype.kind == "f" else value
+    if isinstance(index, float):
+        raise IndexError(f"a tensor is indexed by integers, slices, None, Ellipsis, booleans and integer tensors, not by {index!r}")
+    return index
+
+
+NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
+               "greater_equal": "ge", "rint": "round", "float_power": "pow", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin",
+               "concatenate": "cat", "transpose": "permute"}
+
+
+PYTHON_OPERATORS = {"floor_divide": operator.floordiv, "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+                    "invert": operator.invert, "divmod": divmod}
+
+
+def _of_tensors(operate: Any) -> Any:
+    return lambda first, *rest: operate(first if isinstance(first, Tensor) else wrap(as_value(first)), *rest)
+
+
+def _numpy_table() -> dict[str, Any]:
+    table = dict(FUNCTIONS)
+    table.update({numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()})
+    table.update({numpy: _of_tensors(operate) for numpy, operate in PYTHON_OPERATORS.items()})
+    return table
+
+
+NUMPY_FUNCTIONS = _numpy_table()
+
+
+@_method
+def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """NumPy's ufuncs on Tensors are the ops of the same name; what has none raises TypeError."""
+    function = NUMPY_FUNCTIONS.get(ufunc.__name__)
+    if function is None or method != "__call__" or kwargs:
+        return NotImplemented
+    return function(*inputs)

@@ -1,0 +1,151 @@
+"""What torch asks of tensors by functions: whether they are equal or close, what they are, and the dtype in which they meet."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Size, Tensor
+from symgrad.engine.traced import traced
+from symgrad.methods.layout import UntypedStorage, attach
+from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, promoted
+
+__all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
+           "is_same_size", "is_storage", "is_tensor", "numel", "result_type", "typename"]
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether an object is the memory of a tensor."""
+    return isinstance(obj, UntypedStorage)
+
+
+def _tensor(name: str, word: str, place: int, x: Any) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument '{word}' (position {place}) must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape and the same elements; NaN equals nothing.
+
+    Raises TypeError for what is no tensor.
+
+    >>> import symgrad
+    >>> symgrad.equal(symgrad.tensor([1, 2]), symgrad.tensor([1, 2]))
+    True
+    """
+    a, b = _tensor("equal", "input", 1, input), _tensor("equal", "other", 2, other)
+    return a.shape == b.shape and bool(np.all(a._value == b._value))
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether |input - other| <= atol + rtol |other| everywhere; shapes broadcast, dtypes must be one.
+
+    >>> import symgrad
+    >>> symgrad.allclose(symgrad.tensor([1.0]), symgrad.tensor([1.0 + 1e-9]))
+    True
+    """
+    return bool(traced.isclose(input, other, rtol, atol, equal_nan)._value.all())
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating-point one."""
+    return _tensor("is_floating_point", "input", 1, input).is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex."""
+    return _tensor("is_complex", "input", 1, input).is_complex()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor waits to be conjugated; none does here."""
+    _tensor("is_conj", "input", 1, input)
+    return False
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return bool(_tensor("is_inference", "input", 1, input).is_inference())  # type: ignore[attr-defined]
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero.
+
+    Raises RuntimeError for a tensor of another number of elements.
+    """
+    return bool(_tensor("is_nonzero", "input", 1, input))
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return _tensor("is_same_size", "input", 1, input).shape == _tensor("is_same_size", "other", 2, other).shape
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return _tensor("numel", "input", 1, input).numel()
+
+
+def typename(obj: Any) -> str:
+    """The name of a tensor's type, such as 'torch.FloatTensor', and of anything else that of its class."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())  # type: ignore[attr-defined]
+    cls = obj if isinstance(obj, type) else type(obj)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _standing(x: Any) -> Any:
+    """An operand of a promotion: an array, or a value of no dimensions that gives way to arrays of its category."""
+    if isinstance(x, Tensor):
+        return x._value
+    kind = {bool: np.bool_, int: np.int64, float: get_default_dtype().numpy, complex: get_default_dtype().to_complex().numpy}.get(type(x))
+    if kind is None:
+        raise TypeError(f"result_type(): arguments must be Tensors or numbers, not {type(x).__name__}")
+    return np.zeros((), kind)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype in which two tensors or numbers meet; a number never widens a tensor of its category, nor does a tensor of no dimensions.
+
+    >>> import symgrad
+    >>> symgrad.result_type(symgrad.tensor([1], dtype=symgrad.uint8), 300)
+    torch.uint8
+    """
+    a, b = _standing(tensor1), _standing(tensor2)
+    if isinstance(tensor1, Tensor) != isinstance(tensor2, Tensor):  # a number gives way to a tensor of no dimensions too
+        a, b = (np.empty((1,) * isinstance(x, Tensor), v.dtype) for x, v in ((tensor1, a), (tensor2, b)))
+    return dtype_of(promoted(a, b))
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape to which shapes broadcast.
+
+    Raises RuntimeError for shapes that do not.
+    """
+    try:
+        return Size(np.broadcast_shapes(*((n,) if isinstance(n, int) else tuple(n) for n in shapes)))
+    except ValueError:
+        raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(str(list(s)) for s in shapes)}") from None
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors expanded to the one shape they broadcast to.
+
+    Raises RuntimeError for shapes that do not broadcast.
+    """
+    given: Any = tensors if isinstance(tensors[0], Tensor) else tensors[0]
+    shape = functools.reduce(broadcast_shapes, (t.shape for t in given), Size())
+    return tuple(traced.expand(t, shape) for t in given)
+
+
+attach("equal", equal)
+attach("allclose", allclose)
+attach("is_nonzero", is_nonzero)

@@ -1,0 +1,210 @@
+"""How tensors print: as PyTorch prints them, to the character.
+
+All numbers of a tensor share one style (whole, fixed or scientific) and one width. The style is chosen from the finite, non-zero
+magnitudes that are shown: zeros, infinities and NaN have no say in it, and none in the width either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, batches
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.types.dtypes import DTYPES, get_default_dtype
+
+__all__ = ["get_printoptions", "set_printoptions", "text"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `set_printoptions` sets."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=float("inf"))}
+_options = PROFILES["default"]
+
+LARGE, SMALL, SPREAD = 1e8, 1e-4, 1e3  # beyond these magnitudes, and this ratio of two of them, fixed point gives way to scientific
+Style = tuple[Callable[[Any], str], int]
+
+
+def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: int | None = None,
+                     profile: str | None = None, sci_mode: bool | None = None) -> None:
+    """Choose how tensors print, from now on.
+
+    `precision` is the number of digits after the point, `threshold` the number of elements above which only the first and last
+    `edgeitems` of each dimension are shown, `linewidth` the number of characters a line is broken at. `profile` ("default", "short"
+    or "full") sets these four, and those given beside it win. `sci_mode` forces scientific notation (True), forbids it (False), or
+    lets the values decide (None, also when it is not given).
+
+    Raises ValueError for an unknown profile and for counts that are negative.
+
+    >>> import symgrad
+    >>> symgrad.set_printoptions(precision=2)
+    >>> symgrad.tensor([0.5, 1.25])
+    tensor([0.50, 1.25])
+    >>> symgrad.set_printoptions(profile="default")
+    >>> symgrad.tensor([0.5, 1.25])
+    tensor([0.5000, 1.2500])
+    """
+    global _options
+    if profile is not None and profile not in PROFILES:
+        raise ValueError(f"set_printoptions: unknown profile {profile!r}; use one of {', '.join(PROFILES)}")
+    given = {name: value for name, value in dict(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth).items()
+             if value is not None}
+    for name, value in given.items():
+        if not value >= 0:
+            raise ValueError(f"set_printoptions: {name} cannot be {value!r}; give a number that is not negative")
+    _options = replace(_options if profile is None else PROFILES[profile], **given, sci_mode=sci_mode)  # type: ignore[arg-type]
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options `set_printoptions` sets, by name; they can be passed back to it.
+
+    >>> import symgrad
+    >>> symgrad.get_printoptions()
+    {'precision': 4, 'threshold': 1000, 'edgeitems': 3, 'linewidth': 80, 'sci_mode': None}
+    """
+    return asdict(_options)
+
+
+def _style(values: np.ndarray) -> Style:
+    """How numbers that are shown together are written, and the width their column needs."""
+    if values.dtype.kind in "biu":
+        return str, max(map(len, map(str, values.ravel().tolist())))
+    numbers = values.astype(np.float64).ravel()
+    numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
+    if not numbers.size:
+        return _whole, 1
+    sizes = np.abs(numbers)
+    largest, smallest, whole = float(sizes.max()), float(sizes.min()), bool((sizes == np.trunc(sizes)).all())
+    scientific = _options.sci_mode
+    if scientific is None:
+        scientific = largest / smallest > SPREAD or largest > LARGE or (not whole and smallest < SMALL)
+    write = f"{{:.{_options.precision}e}}".format if scientific else _whole if whole else f"{{:.{_options.precision}f}}".format
+    return write, max(map(len, map(write, numbers.tolist())))
+
+
+def _whole(number: float) -> str:
+    return f"{number:.0f}." if np.isfinite(number) else str(number)
+
+
+def _cells(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The text of every element, and the width of their column."""
+    if values.dtype.kind == "c":
+        (real, left), (imag, right) = _style(values.real), _style(values.imag)
+        width = left + right + 1
+
+        def write(z: Any) -> str:
+            tail = imag(z.imag)
+            return real(z.real).rjust(left) + ("" if tail.startswith("-") else "+") + tail + "j"
+    else:
+        plain, width = _style(values if values.dtype.kind in "biuf" else values.astype(np.float64))
+
+        def write(z: Any) -> str:
+            return plain(z).rjust(width)
+
+    return np.array([write(x) for x in values.ravel().tolist()], object).reshape(values.shape), width
+
+
+def _lines(cells: Any, gaps: tuple[bool, ...], indent: int, width: int) -> str:
+    """Nested cells in brackets; `gaps` says in which dimensions the middle is left out."""
+    edge, deeper = _options.edgeitems, len(gaps) - 1
+    if not deeper:
+        items = [*cells[:edge], " ...", *cells[edge:]] if gaps[0] else cells
+        per_line = max(1, (_options.linewidth - indent) // (width + 2))
+        rows = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
+    blocks = [_lines(block, gaps[1:], indent + 1, width) for block in cells]
+    if gaps[0]:
+        blocks.insert(edge, "...")
+    return "[" + ("," + "\n" * deeper + " " * (indent + 1)).join(blocks) + "]"
+
+
+def _contents(value: np.ndarray, indent: int) -> str:
+    """The elements, all of them or only the edges."""
+    if not value.size:
+        return "[]"
+    edge, gaps = _options.edgeitems, (False,) * value.ndim
+    if value.size > _options.threshold:
+        gaps = tuple(n > 2 * edge for n in value.shape)
+        if value.ndim and not edge:
+            return "[...]"
+        for dim, n in enumerate(value.shape):
+            if gaps[dim]:
+                value = value.take([*range(edge), *range(n - edge, n)], dim)
+    cells, width = _cells(value)
+    return _lines(cells.tolist(), gaps, indent, width) if gaps else str(cells.item())
+
+
+def _dtype_is_implied(t: Tensor) -> bool:
+    """Whether the text of the elements, or the default dtype, already tells the dtype."""
+    default = get_default_dtype()
+    if not t.numel():
+        return t.dtype is default
+    complex_default = DTYPES["complex128" if default.name == "float64" else "complex64"]
+    return t.dtype in (default, complex_default, DTYPES["int64"], DTYPES["bool"])
+
+
+def _batch(value: Batched) -> str:
+    """All members of a batch at once, with its depth among the batches that are being computed."""
+    depth = next((i for i, (level, *_) in enumerate(batches.entered, 1) if level == value.level), value.level)
+    inner = text(wrap(value.data)).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {inner}\n)"
+
+
+def text(t: Tensor, name: str | None = None) -> str:
+    """The tensor as PyTorch prints it; `name` goes in front of the bracket (a subclass's own name, else "tensor").
+
+    >>> import symgrad
+    >>> text(symgrad.tensor([1.0, 2.5], requires_grad=True))
+    'tensor([1.0000, 2.5000], requires_grad=True)'
+    """
+    if type(t._value) is Batched:
+        return _batch(t._value)
+    head = f"{name or ('tensor' if type(t) is Tensor else type(t).__name__)}("
+    value = np.asarray(t.value)
+    notes = []
+    if not _options.edgeitems if value.size else value.ndim != 1:
+        notes.append(f"size={tuple(t.shape)}")
+    if not _dtype_is_implied(t):
+        notes.append(f"dtype={t.dtype}")
+    try:
+        node = t.grad_fn
+        if node is not None:
+            notes.append(f"grad_fn=<{type(node).__name__}>")
+        elif t.requires_grad:
+            notes.append("requires_grad=True")
+    except RuntimeError:  # a view that has no place in the graph any more
+        notes.append("grad_fn=<Invalid>")
+    out = head + _contents(value, len(head))
+    for note in notes:
+        column = len(out) - out.rfind("\n") - 1
+        fits = column + len(f", {note})") < _options.linewidth
+        out += f", {note}" if fits else f",\n{' ' * len(head)}{note}"
+    return out + ")"
+
+
+def _format(self: Tensor, spec: str) -> str:
+    """The number itself in a format, for a tensor of no dimensions; else the tensor as it prints."""
+    if type(self) is Tensor and not self.ndim:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+def _repr(self: Tensor) -> str:
+    """The tensor as PyTorch prints it."""
+    return text(self)
+
+
+Tensor.__repr__ = Tensor.__str__ = _repr  # type: ignore[method-assign,assignment]
+Tensor.__format__ = _format  # type: ignore[method-assign,assignment]

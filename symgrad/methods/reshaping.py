@@ -1,0 +1,241 @@
+"""Tensors that are given another shape, or other memory, in place: `t_`, `squeeze_`, `as_strided_`, `resize_`, `set_` and their like.
+
+No element is written, but the tensor is another one afterwards, so each counts as a version of its memory. A tensor in a graph gets the node
+of the op that gives such a view; its base and the other views keep theirs.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
+from symgrad.engine.storage.views import KIN, as_strided, base_of, refuse_in_place
+from symgrad.engine.storage.writes import refuse_inference
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import lift
+from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, board, make_node, mode
+from symgrad.graph.op import REGISTRY, Op
+from symgrad.methods.layout import UntypedStorage
+from symgrad.ops.rules import sizes
+from symgrad.types.dtypes import DType
+from symgrad.types.strides import address
+
+__all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
+
+
+def _method(function: Any) -> Any:
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
+    """The array and the node of a tensor that is about to change, if it may."""
+    if mode.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
+        refuse_in_place(self)
+    x, p = self._array(), self._node
+    refuse_inference(p)
+    return x, p
+
+
+def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Tensor:
+    """Let a tensor show this array from now on, at this node if there is one."""
+    old = self._value
+    if node is INFERENCE or isinstance(node, Leaf):
+        node = None
+    stamp(old, name)  # which takes the nodes of views away
+    kin, base = KIN.get(id(self)), base_of(self)
+    moved = owner(value) is not owner(old)
+    if moved and base is not None:  # a view no longer
+        del KIN[id(self)]
+        KIN[id(base)].fresh.pop(id(self), None)
+    elif not moved and kin is not None and base is None:
+        kin.array = value
+    self._value = value
+    place = getattr(self, "_place", None)
+    if isinstance(place, Leaf):
+        place.value = value
+    elif place is not None and place is not INFERENCE and node is None and base is None:
+        self._place = _outgrown(place, old, value)
+    if node is not None:
+        if hasattr(mode.watcher, "moved"):
+            mode.watcher.moved((self, place))
+        self._place = node
+        if base is not None and id(self) in KIN:
+            kin = KIN[id(self)]
+            kin.since, KIN[id(base)].fresh[id(self)] = board.written, kin.reference
+    return self
+
+
+@functools.cache
+def _outgrown_op(node_name: str) -> Op:
+    """What stands between a node and a tensor that was given another shape where nothing is recorded: no cotangent fits."""
+    def refuse(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
+        raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
+                           f"{list(args[0].shape)}: the tensor was given another shape where nothing is recorded")
+
+    return Op("outgrown", "linear", lambda xp, input, value: value, refuse, refuse, 1, ("input",), (), node_name, public=False, saves=False)
+
+
+def _outgrown(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
+    """The node of a tensor in a graph after it was given another shape where nothing is recorded."""
+    if place.op.name == "outgrown" and place.args is not None:
+        (origin,), (old, _) = place.parents, place.args
+        place = place if origin is None else origin
+    if value.shape == old.shape:
+        return place
+    return make_node(_outgrown_op(type(place.titled()).__name__), (old, value), (place,), value, place.flags)
+
+
+# Another shape of the same memory
+
+
+def _squeezed(node: Any) -> str:
+    dim = node.args[2]
+    return f"SqueezeBackward{3 if dim is None else 4 if isinstance(dim, int) else 5}"
+
+
+def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
+    """The in-place form of an op that gives a view."""
+    function = lift(replace(REGISTRY[of], name=name, view=False, **changes))
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        x, p = _begin(self)
+        result = function(wrap(x, p), *args, **kwargs)
+        return _become(self, result._value, result._node, name)
+
+    functools.update_wrapper(method, function)
+    method.__doc__ = f"As `{name[:-1]}`, in place: the tensor itself gets the shape; its memory stays as it is."
+    return method
+
+
+for _name, _of, _changes in (("t_", "t", {"node_name": "TBackward1"}), ("transpose_", "transpose", {"node_name": "TransposeBackward1"}),
+                             ("squeeze_", "squeeze", {"names": _squeezed}), ("unsqueeze_", "unsqueeze", {"node_name": "UnsqueezeBackward1"})):
+    for _alias in (_name, *(f"{alias}_" for alias in REGISTRY[_of].aliases)):
+        setattr(Tensor, _alias, _reshaping(_alias, _of, **_changes))
+
+_STRIDED = replace(REGISTRY["strided"], node_name="AsStridedBackward1")
+
+
+@_method
+def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """As `as_strided`, in place: the tensor itself shows other elements of its memory.
+
+    Raises RuntimeError for places outside the memory, and for a leaf that requires grad.
+
+    >>> import symgrad
+    >>> symgrad.arange(9.0).as_strided_((3,), (4,))
+    tensor([0., 4., 8.])
+    """
+    x, p = _begin(self)
+    result = as_strided(wrap(x, p), size, stride, storage_offset)
+    node = result._node
+    if node is not None and not isinstance(node, Leaf):
+        node = make_node(_STRIDED, node.args, node.parents, node.value, node.flags)  # type: ignore[arg-type]
+    return _become(self, result._value, node, "as_strided_")
+
+
+# Other memory
+
+
+def _block(array: np.ndarray) -> np.ndarray:
+    """All of the memory that an array is part of, as a vector of its dtype; the array's own elements where that is not one block."""
+    root = owner(array)
+    if root.flags.f_contiguous and not root.flags.c_contiguous:
+        root = root.T
+    if not root.flags.c_contiguous or root.nbytes % array.itemsize:
+        return np.ascontiguousarray(array).reshape(-1)
+    return np.ndarray((root.nbytes // array.itemsize,), array.dtype, root)
+
+
+@_method
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Give the tensor another shape, in place, and more memory if it needs it: elements keep their order in memory, and new ones are zero.
+
+    Views of the tensor keep the memory they have where it gets other. Raises RuntimeError for a tensor that requires grad, and for negative sizes.
+
+    >>> import symgrad
+    >>> symgrad.arange(4.0).resize_(2, 3)
+    tensor([[0., 1., 2.],
+            [3., 0., 0.]])
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if not size:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
+    x, shape = _begin(self)[0], sizes(size)
+    if shape == x.shape:
+        return self
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"numel: integer multiplication overflow: resize_ was asked for the sizes {list(shape)}; none may be negative")
+    block = _block(x)
+    start = (address(x) - address(block)) // x.itemsize if np.may_share_memory(block, x) else 0
+    kept, count = block[start:], math.prod(shape)
+    if count > kept.size:
+        kept = np.concatenate([kept, np.zeros(count - kept.size, x.dtype)])
+        carry_over(x, kept)
+    return _become(self, kept[:count].reshape(shape), None, "resize_")
+
+
+@_method
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """As `resize_`, to the shape of another tensor."""
+    return resize_(self, the_template.shape)
+
+
+def _no_derivative(*args: Any) -> Any:
+    raise RuntimeError("derivative for set_ is not implemented")
+
+
+_SET = Op("set_", "primitive", lambda xp, input, source: source, _no_derivative, _no_derivative, 2, ("input", "source"), (), "NotImplemented",
+          public=False, saves=False)
+SPOKEN = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
+          "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
+          "complex128": "c10::complex<double>"}
+
+
+def _spoken(dtype: DType) -> str:
+    return SPOKEN[dtype.name]
+
+
+@_method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Tensor:
+    """Let the tensor show the memory of another tensor, or of a storage, from now on; without a source it is empty.
+
+    `size`, `stride` and `storage_offset` choose among the elements of the memory, as in `as_strided`. Versions are counted apart from the source's.
+
+    Raises RuntimeError for another dtype and for a leaf that requires grad; the backward pass raises it too, for there is no derivative.
+
+    >>> import symgrad
+    >>> x, y = symgrad.zeros(2), symgrad.arange(4.0)
+    >>> x.set_(y)
+    tensor([0., 1., 2., 3.])
+    >>> x.data_ptr() == y.data_ptr()
+    True
+    """
+    if source is not None and not isinstance(source, (Tensor, UntypedStorage)):
+        raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
+                        f"UntypedStorage, which storage_offset, size and stride may follow")
+    if isinstance(source, Tensor) and source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {_spoken(source.dtype)} to a tensor of type {_spoken(self.dtype)}")
+    x, p = _begin(self, source)
+    q = None
+    if source is None:
+        value = np.empty(0, x.dtype)
+    elif isinstance(source, UntypedStorage):
+        value = Alias.of(source._bytes).view(x.dtype)
+    else:
+        value, q = Alias.of(source._array()), source._node
+    if size is not None:
+        shape = tuple(size)
+        step = tuple(math.prod(shape[i + 1:]) for i in range(len(shape))) if stride is None else stride
+        value = as_strided(wrap(value), shape, step, storage_offset)._value
+    flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
+    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and mode.grad else None
+    carry_over(x, value)
+    return _become(self, value, node, "set_")

@@ -1,0 +1,1 @@
+"""Recorded computations as lists of steps."""

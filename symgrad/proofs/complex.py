@@ -1,0 +1,181 @@
+"""Complex numbers: which ops take them, which of these are analytic, and the others by their real and imaginary parts.
+
+The gradient is the conjugate cotangent: for L = Re Σ conj(g) y it is ∂L/∂a + i ∂L/∂b at z = a + i b. Of an analytic op that is
+g conj(dy/dz), which the pullback computes by reading the rule with conjugated arguments, so that the rule itself must be g dy/dz on the plane.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.carriers import numeric, precise, symbolic
+from symgrad.graph.op import Op
+from symgrad.proofs.cases import Case, Claims, Key, named
+from symgrad.reference.heads import derivative
+from symgrad.reference.recorder import Recorder
+from symgrad.types.domains import COMPLEX
+
+__all__ = ["Parts", "complex_cases"]
+
+REFUSALS = (TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError, ArithmeticError, IndexError, Warning)
+
+
+class Parts(Case):
+    """An op that is not analytic, by the real and imaginary parts of its arguments, at order 1."""
+
+    most = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.domains = {}
+        self.parts: dict[str, tuple[Any, Any]] = {}
+        sample = _sample(self.op, self.parameters, self.shapes)
+        assert sample is not None
+        taken, value = sample
+        self.complex_value = np.iscomplexobj(value)
+        self.rules = _readable(self.op, self.parameters, self.shapes)
+        for i in self.active:
+            name, shape = self.names[i], self.shapes[i]
+            a = named(f"re_{name}" if np.iscomplexobj(taken[i]) else name, shape, {"real": True})
+            b = named(f"im_{name}", shape, {"real": True}) if np.iscomplexobj(taken[i]) else None
+            self.symbols[name] = a if b is None else a + b * sympy.I
+            self.parts[name] = (a, b)
+
+    @property
+    def variables(self) -> list[sympy.Symbol]:
+        """The symbols of all parts, in order."""
+        return [s for i in self.active for part in self.parts[self.names[i]] if part is not None for s in part.ravel().tolist()]
+
+    def supply(self, name: str, shape: tuple[int, ...]) -> Any:
+        """The expressions of an argument or of a direction, a complex one where the argument is."""
+        if name not in self.symbols:
+            of = name.removeprefix("t_")
+            whole = self.complex_value if name == "g" else self.parts[of][1] is not None
+            real, imag = named(f"re_{name}" if whole else name, shape, {"real": True}), named(f"im_{name}", shape, {"real": True})
+            self.symbols[name] = real + imag * sympy.I if whole else real
+        return self.symbols[name]
+
+    def claims(self, recorder: Recorder, supply: Callable[[str, tuple[int, ...]], Any], order: int) -> Claims:
+        """The pullback and the pushforward by the op's rules, read as the engine reads them."""
+        base = recorder.base
+        cells = [supply(self.names[i], self.shapes[i]) for i in self.active]
+        y = self.op.forward(base, *cells, *self.parameters)
+        g = supply("g", tuple(y.shape))
+        read = base.conj if self.complex_value else lambda x: x
+        assert self.op.vjp is not None and self.op.jvp is not None
+        pulled = self.op.vjp(base, g, read(y), (*map(read, cells), *self.parameters), (True,) * len(cells))
+        for i, c in zip(self.active, pulled):
+            yield Key(1, f"vjp by {self.names[i]}"), c.ravel().tolist()
+        if "jvp" in self.rules:
+            tangents = [supply(f"t_{self.names[i]}", self.shapes[i]) for i in self.active]
+            yield Key(1, "jvp"), self.op.jvp(base, tangents, y, (*cells, *self.parameters)).ravel().tolist()
+
+    def truths(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+        """The same by the derivatives of the real and imaginary parts."""
+        ys = [tuple(map(_plain, y.as_real_imag())) for y in self.forward()]
+        g = [e.as_real_imag() for e in self.supply("g", self.output).ravel().tolist()]
+        total = sympy.Add(*(p * u + q * v for (p, q), (u, v) in zip(g, ys)))
+        for i in self.active:
+            a, b = self.parts[self.names[i]]
+            found = [derivative(total, s) for s in a.ravel().tolist()]
+            if b is not None:
+                found = [d + sympy.I * derivative(total, s) for d, s in zip(found, b.ravel().tolist())]
+            yield Key(1, f"vjp by {self.names[i]}"), found
+        if "jvp" in self.rules:
+            moves: list[tuple[Any, Any]] = []
+            for i in self.active:
+                ts = [t.as_real_imag() for t in self.supply(f"t_{self.names[i]}", self.shapes[i]).ravel().tolist()]
+                for part, k in zip(self.parts[self.names[i]], (0, 1)):
+                    moves += [] if part is None else [(s, t[k]) for s, t in zip(part.ravel().tolist(), ts)]
+            yield Key(1, "jvp"), [sympy.Add(*(t * (derivative(u, s) + sympy.I * derivative(v, s)) for s, t in moves)) for u, v in ys]
+
+
+def _plain(e: Any) -> Any:
+    """An expression without the unevaluated parts of real ones."""
+    return sympy.sympify(e).doit()
+
+
+def complex_cases(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], notes: list[str]) -> Iterator[Case]:
+    """The op on complex numbers, where it takes them; `notes` says what cannot be read."""
+    sample = _sample(op, parameters, shapes)
+    if sample is None:
+        return
+    xs, _ = sample
+    readable = _readable(op, parameters, shapes)
+    missing = [rule for rule in ("vjp", "jvp") if rule not in readable]
+    if missing:
+        note = f"on complex numbers {'its rules' if len(missing) > 1 else 'the ' + missing[0]} cannot be proved: formulas know no dtype and no order"
+        notes += [note] if note not in notes else []
+    if "vjp" in readable:
+        analytic = not missing and COMPLEX not in op.domain and _is_analytic(op, parameters, xs)
+        yield (Case if analytic else Parts)(op, parameters, shapes, True)
+
+
+def _sample(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> tuple[list[Any], Any] | None:
+    """Complex arguments (or real ones of an op that makes them complex) and the value, None for an op that does not take them."""
+    rng = np.random.default_rng(0)
+    drawn = [rng.uniform(0.2, 0.9, (2, *shape)) for shape in shapes]
+    real, plane = [d[0] for d in drawn], [d[0] + 1j * d[1] for d in drawn]
+    for xs in ([real, plane] if COMPLEX in op.domain else [plane]):
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                y = _value(op, numeric, xs, parameters)
+                assert op.vjp is not None
+                pulled = op.vjp(numeric, np.ones_like(y), y, (*xs, *parameters), (True,) * len(xs))
+        except REFUSALS:
+            continue
+        if any(c is not None for c in pulled) and (np.iscomplexobj(y) or np.iscomplexobj(xs[0])) and np.asarray(y).dtype.kind in "fc":
+            return xs, y
+    return None
+
+
+def _is_analytic(op: Op, parameters: tuple[Any, ...], xs: list[Any]) -> bool:
+    """Whether a step along the imaginary axis does i times what one along the real axis does."""
+    def moved(step: complex) -> Any:
+        args = [x + step * (1 + 0.1 * k) for k, x in enumerate(xs)]
+        return np.asarray(_value(op, numeric, args, parameters), complex)
+
+    along, across = moved(1e-5) - moved(-1e-5), moved(1e-5j) - moved(-1e-5j)
+    return bool(np.all(np.abs(across - 1j * along) <= 1e-8))
+
+
+def _readable(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> list[str]:
+    """The rules that the exact carriers read as numbers do: value first, without which there is none."""
+    sample = _sample(op, parameters, shapes)
+    if sample is None or op.vjp is None or op.jvp is None:
+        return []
+    xs, y = sample
+    out = []
+    needs, ones = (True,) * len(xs), np.ones_like(y) * (1 + 0.5j if np.iscomplexobj(y) else 1)
+    cells = [precise.lift_value(x) for x in xs]
+    try:
+        for carrier, lift in ((precise, precise.lift_value), (symbolic, lambda x: symbolic.lift_value(x, exact=True))):
+            if not _close(_value(op, carrier, [*map(lift, xs)], parameters), y):
+                return []
+        z, one = _value(op, precise, cells, parameters), precise.lift_value(ones)
+        if all(map(_close, op.vjp(precise, one, z, (*cells, *parameters), needs), op.vjp(numeric, ones, y, (*xs, *parameters), needs))):
+            out.append("vjp")
+        tangents = [x * (0.3 + (0.4j if np.iscomplexobj(x) else 0)) for x in xs]
+        exact = op.jvp(precise, [precise.lift_value(t) for t in tangents], z, (*cells, *parameters))
+        if _close(exact, op.jvp(numeric, tangents, y, (*xs, *parameters))):
+            out.append("jvp")
+    except REFUSALS:
+        pass
+    return out
+
+
+def _value(op: Op, carrier: Any, xs: list[Any], parameters: tuple[Any, ...]) -> Any:
+    return op.forward(carrier, *((xs,) if op.arity is None else xs), *parameters)
+
+
+def _close(exact: Any, number: Any) -> bool:
+    if exact is None or number is None:
+        return exact is number
+    values = np.array([complex(sympy.N(e)) if isinstance(e, sympy.Basic) else complex(e) for e in exact.ravel().tolist()]).reshape(exact.shape)
+    return values.shape == np.shape(number) and bool(np.allclose(values, number, rtol=1e-12, atol=1e-14))

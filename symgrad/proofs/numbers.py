@@ -1,0 +1,216 @@
+"""What the rules say in many digits against the numbers of SymPy's formulas, which know how wrong they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
+from symgrad.algebra.evaluating import Program
+from symgrad.algebra.ranges import points_in, ranges_of
+from symgrad.carriers import precise
+from symgrad.proofs.cases import Case, Key
+from symgrad.proofs.regions import Region, constants
+from symgrad.reference.recorder import Recorder
+from symgrad.sampling.shrink import shrunk
+
+__all__ = ["Found", "Numbers"]
+
+DIGITS = (70, 140, 400)  # that are tried in turn, until two numbers agree or certainly differ
+AGREED = 48
+SIMPLIFIED = 3  # refuted statements whose points are made simple
+SIMPLE = (Fraction(1), Gaussian(Fraction(0), Fraction(1)), Gaussian(Fraction(1), Fraction(1)), Gaussian(Fraction(2), Fraction(-1)))  # numbers to try
+SAME, DIFFERENT, OPEN = "same", "different", "open"
+
+
+@dataclass
+class Found:
+    """How many points agreed, and the first at which they did not, with the claim and the truth there; `simple` where it was made so."""
+
+    points: int = 0
+    point: Mapping[sympy.Symbol, Any] | None = None
+    claim: Any = None
+    truth: Any = None
+    simple: bool = True
+
+
+class Numbers:
+    """The claims and the truths of a case inside a region, at points."""
+
+    def __init__(self, case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, seed: int = 0):
+        self.case, self.region, self.truths, self.order = case, region, truths, order
+        self.found = {key: Found() for key in truths}
+        inner = sorted(set().union(*(sympy.sympify(region(x)).free_symbols for x in case.variables)), key=str)
+        self.directions = sorted(set().union(*(e.free_symbols for name, cells in case.symbols.items() if name not in case.names
+                                               for e in cells.ravel().tolist())), key=str)
+        self.inner: list[sympy.Symbol] = inner
+        self.programs: dict[tuple[Key, ...], Program] = {}
+        self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
+        self.rng = Random(seed)
+        self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
+        self.arithmetic = Arithmetic(DIGITS[0])
+
+    def compare(self, wanted: int) -> dict[Key, Found]:
+        """Compare at so many points; each statement that is wrong at one of them has a simple point of that kind."""
+        tries = 0
+        for inner in points_in(self.ranges, constants(self.case), self.rng):
+            tries += 1
+            if tries > 3 * wanted + 10 or all(f.points >= wanted or f.point is not None for f in self.found.values()):
+                break
+            for key, (verdict, claim, truth) in self._at(inner).items():
+                found = self.found[key]
+                if verdict == SAME:
+                    found.points += 1
+                elif verdict == DIFFERENT and found.point is None and self._persists(key, inner):
+                    self._refute(key, inner, claim, truth)
+        return self.found
+
+    def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
+        """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
+        refuted = sum(f.point is not None for f in self.found.values())
+        for simple in self._simpler(key, inner) if refuted < SIMPLIFIED else ():
+            verdict, *values = self._at(simple, [key])[key]
+            if verdict == DIFFERENT and self._persists(key, simple):
+                inner, (claim, truth) = simple, values
+                break
+        at = {s: _rational(x) for s, x in zip(self.inner, inner)}
+        point = {x: self.region(x).xreplace(at) for x in self.case.variables}
+        used = set().union(*(e.free_symbols for e in self.truths[key]))
+        point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
+        self.found[key] = Found(self.found[key].points, point, claim, truth, refuted < SIMPLIFIED)
+
+    def _simpler(self, key: Key, inner: Sequence[Exact]) -> Iterator[Sequence[Exact]]:
+        """Candidates for a simple point, the simplest first."""
+        if self.case.complex:
+            for value in SIMPLE:
+                if all(value in r for r in self.ranges):
+                    yield [value] * len(inner)
+        else:
+            best = shrunk(np.array([float(x) for x in inner]), lambda v: self._refutes(key, v), 60)  # type: ignore[arg-type]
+            yield [Fraction(float(x)) for x in best]
+
+    def _refutes(self, key: Key, vector: np.ndarray) -> bool:
+        inner = [Fraction(float(x)) for x in vector]
+        if not all(x in r for x, r in zip(inner, self.ranges)):
+            return False
+        return self._at(inner, [key])[key][0] == DIFFERENT and self._persists(key, inner)
+
+    def _persists(self, key: Key, inner: Sequence[Exact]) -> bool:
+        """Whether the two differ on one side of the point as well: what differs at a kink alone is a convention, not a derivative."""
+        for step in (Fraction(1, 2**40), Fraction(-3, 2**42)):
+            moved: list[Any] = []
+            for k, x in enumerate(inner):
+                size = step * Fraction(7 + k, 8)
+                moved.append(Gaussian(x.real + size, x.imag) if isinstance(x, Gaussian) else x + size * (abs(x) or 1))
+            if all(x in r for x, r in zip(moved, self.ranges)) and self._at(moved, [key])[key][0] == DIFFERENT:
+                return True
+        return False
+
+    def _at(self, inner: Sequence[Exact], keys: Sequence[Key] | None = None) -> dict[Key, tuple[str, Any, Any]]:
+        """Whether claim and truth are the same, for each statement, with the values of an element that shows it."""
+        point = [*inner, *self.moves]
+        wanted = tuple(self.found if keys is None else keys)
+        out: dict[Key, tuple[str, Any, Any]] = {}
+        before: dict[Key, list[Any]] = {}
+        for digits in DIGITS:
+            truths, claims = self._truths(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
+            with mpmath.workdps(digits):
+                for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
+                    pairs = [(_number(c), *_ball(t)) for c, t in zip(claims[key], truths[key], strict=True)]
+                    out[key] = _judged(pairs, before.get(key), digits)
+                    before[key] = pairs
+            if all(verdict != OPEN for verdict, *_ in out.values()):
+                break
+        return out
+
+    def _truths(self, keys: tuple[Key, ...], point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
+        if keys not in self.programs:
+            self.programs[keys] = Program([e for key in keys for e in self.truths[key]], [*self.inner, *self.directions])
+        self.arithmetic.set_digits(digits)
+        values = iter(self.programs[keys].at(point, self.arithmetic))
+        return {key: [next(values) for _ in self.truths[key]] for key in keys}
+
+    def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
+        at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
+        before = precise.set_digits(digits)
+
+        def supply(name: str, shape: tuple[int, ...]) -> Any:
+            cells = [_digits(sympy.sympify(self.region(s)).xreplace(at), self.case.complex) for s in self.case.supply(name, shape).ravel().tolist()]
+            return precise.Digits.fill(cells, shape)
+
+        try:
+            recorder = Recorder(precise, precise.lift_value, self.case.complex)
+            return dict(self.case.claims(recorder, supply, order))
+        finally:
+            precise.set_digits(before)
+
+
+def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None, digits: int) -> tuple[str, Any, Any]:
+    """One statement at one point, from its claims and truths; `before` are those with fewer digits."""
+    verdict, shown = SAME, (None, None)
+    for k, (claim, truth, error) in enumerate(pairs):
+        if truth is None:
+            return OPEN, None, None
+        if claim is None:
+            return DIFFERENT, mpmath.nan, truth
+        difference = abs(claim - truth)
+        if difference <= mpmath.mpf(10) ** -AGREED * max(abs(claim), abs(truth)):
+            continue
+        if before is None or before[k][0] is None or before[k][1] is None:
+            verdict = OPEN
+            continue
+        earlier = abs(before[k][0] - before[k][1])
+        if difference <= earlier * mpmath.mpf(10) ** -30:
+            continue  # what is left of terms that cancel: it shrinks with the digits
+        if difference > mpmath.mpf(2) ** (error + 3) and abs(difference - earlier) <= difference * mpmath.mpf(10) ** -6:
+            return DIFFERENT, claim, truth
+        verdict, shown = OPEN, (claim, truth)
+    return (verdict, *shown)
+
+
+def _rational(x: Exact) -> Any:
+    if isinstance(x, Gaussian):
+        return _rational(x.real) + sympy.I * _rational(x.imag)
+    return sympy.Rational(x.numerator, x.denominator)
+
+
+def _digits(e: Any, complex: bool) -> Any:
+    """A rational number, real or complex, as the precise carrier has it."""
+    real, imag = e.as_real_imag()
+    if not (real.is_Rational and imag.is_Rational):
+        raise TypeError(f"{e} is not a rational number")
+    parts = [precise.context.mpf(int(part.p)) / int(part.q) for part in (real, imag)]
+    return precise.context.mpc(*parts) if complex else parts[0]
+
+
+def _number(x: Any) -> Any:
+    """A many-digit number of the precise carrier for everyone, None where it is not finite."""
+    x = precise.context.convert(int(x) if isinstance(x, bool) else x)
+    if not precise.context.isfinite(x):
+        return None
+    return mpmath.mpc(mpmath.mpf(x.real), mpmath.mpf(x.imag)) if isinstance(x, precise.context.mpc) else mpmath.mpf(x)
+
+
+def _ball(x: Any) -> tuple[Any, int]:
+    """A number with its error's exponent, None for what is not known."""
+    if isinstance(x, ArithmeticError):
+        return None, 0
+    if isinstance(x, Ball):
+        value = x.value
+        parts = (value.real, value.imag) if hasattr(value, "_mpc_") else (value,)
+        made = [mpmath.mp.make_mpf(part._mpf_) for part in parts]
+        return (mpmath.mpc(*made) if len(made) == 2 else made[0]), x.error
+    if isinstance(x, Gaussian):
+        return mpmath.mpc(_fraction(x.real), _fraction(x.imag)), EXACT
+    return _fraction(Fraction(x)), EXACT
+
+
+def _fraction(x: Fraction) -> Any:
+    return mpmath.mpf(x.numerator) / x.denominator

@@ -1,0 +1,139 @@
+"""Regions of a domain inside which an op is smooth: cut at its special points, by which argument is largest, or by signs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf, prod
+from typing import Any
+
+import sympy
+
+from symgrad.proofs.cases import Case, domain_of
+from symgrad.reference.heads import derivative
+from symgrad.types.domains import Domain
+
+__all__ = ["Region", "regions"]
+
+KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac, sympy.Piecewise, sympy.Heaviside)
+MOST = 16  # regions
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of the domain: the arguments in terms of new symbols, and where the symbols range. An empty `mapping` is all of the domain.
+
+    `rates` says how the new symbols move with an argument: the derivative by it is Σ rate times the derivative by the symbol. `back` has the
+    new symbols in terms of the arguments.
+    """
+
+    text: str
+    mapping: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
+    rates: Mapping[sympy.Symbol, Sequence[tuple[Any, sympy.Symbol]]] = field(default_factory=dict)
+    domains: Mapping[sympy.Symbol, Domain] = field(default_factory=dict)
+    back: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
+
+    def __call__(self, e: Any) -> Any:
+        """An expression of the arguments, inside."""
+        return e.xreplace(self.mapping) if self.mapping else e
+
+    def derivative(self, e: Any, x: sympy.Symbol) -> Any:
+        """The derivative by an argument of an expression that is inside, by `sympy.diff`."""
+        return sympy.Add(*(rate * derivative(e, s) for rate, s in self.rates.get(x, ((sympy.S.One, x),))))
+
+
+def regions(case: Case, forward: Sequence[Any]) -> list[Region]:
+    """The regions of one case, from the elements of its value as expressions; together they are the domain, but for the borders."""
+    whole = Region(_everywhere(case), {}, {}, case.domains)
+    if case.complex or not any(e.has(*KINKS) for e in forward):
+        return [whole]
+    if case.single and len(case.active) == 1:
+        return list(_pieces(case))
+    for found in (_choices(case, forward), _signs(case, forward)):
+        if 0 < len(found) <= MOST:
+            return found
+    return [whole]
+
+
+def _everywhere(case: Case) -> str:
+    if case.complex:
+        return "the complex plane"
+    names = dict.fromkeys(domain_of(case.op, i).name for i in case.active)
+    return "everywhere" if set(names) <= {"REAL"} else " x ".join(domain_of(case.op, i).name for i in case.active)
+
+
+def _pieces(case: Case) -> Iterator[Region]:
+    """The domain of one argument, cut at the special points."""
+    (x,) = case.variables
+    d = domain_of(case.op, case.active[0])
+    p, q = sympy.symbols("p q", positive=True)
+    cuts = sorted({point[0] for point in case.op.special} or {0.0}) + list(d.excluded)
+    for interval in d.intervals:
+        inner = sorted({c for c in cuts if interval.low < c < interval.high})
+        for low, high in itertools.pairwise([interval.low, *inner, interval.high]):
+            a, b = (None if abs(end) == inf else sympy.Rational(*end.as_integer_ratio()) for end in (low, high))
+            text = f"{x} < {_short(high)}" if a is None else f"{x} > {_short(low)}" if b is None else f"{_short(low)} < {x} < {_short(high)}"
+            inside = x if a is None and b is None else b - p if a is None else a + p if b is None else (a + b * q) / (1 + q)
+            if inside == x:
+                yield Region("everywhere")
+            else:
+                s = q if inside.has(q) else p
+                back = (x - a) / (b - x) if inside.has(q) else b - x if a is None else x - a
+                yield Region(text, {x: inside}, {x: ((1 / sympy.diff(inside, s), s),)}, {}, {s: back})
+
+
+def _short(x: float) -> str:
+    return f"{x + 0.0:g}"
+
+
+def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:
+    """For each maximum or minimum of arguments, which of them it is."""
+    extremes = sorted(set().union(*(e.atoms(sympy.Max, sympy.Min) for e in forward)), key=str)
+    variables, seen = set(case.variables), set[Any]()
+    if not extremes or any(e.has(*set(KINKS) - {sympy.Max, sympy.Min}) for e in forward):
+        return []
+    for extreme in extremes:
+        if not set(extreme.args) <= variables or seen & set(extreme.args):
+            return []
+        seen |= set(extreme.args)
+    if prod(len(extreme.args) for extreme in extremes) > MOST:
+        return []
+    out = []
+    for chosen in itertools.product(*(sorted(extreme.args, key=str) for extreme in extremes)):
+        mapping: dict[Any, Any] = {}
+        back: dict[Any, Any] = {}
+        rates: dict[Any, Any] = {}
+        for extreme, best in zip(extremes, chosen):
+            sign = sympy.Integer(-1 if isinstance(extreme, sympy.Max) else 1)
+            gaps = {x: sympy.Symbol(f"p_{x}", positive=True) for x in extreme.args if x != best}
+            mapping |= {x: best + sign * gap for x, gap in gaps.items()}
+            back |= {gap: sign * (x - best) for x, gap in gaps.items()}
+            rates |= {x: ((sign, gap),) for x, gap in gaps.items()} | {best: ((sympy.S.One, best), *((-sign, gap) for gap in gaps.values()))}
+        words: dict[str, list[str]] = {"largest": [], "smallest": []}
+        for extreme, best in zip(extremes, chosen):
+            words["largest" if isinstance(extreme, sympy.Max) else "smallest"].append(str(best))
+        out.append(Region("; ".join(f"{', '.join(names)} {word}" for word, names in words.items() if names), mapping, rates, {}, back))
+    return out
+
+
+def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
+    """The signs of the arguments inside absolute values, signs and whole parts."""
+    inside = set().union(*(e.atoms(*KINKS) for e in forward))
+    variables = [x for x in case.variables if any(e.has(x) for e in inside)]
+    if not variables or len(variables) > 3 or any(case.domains[x].intervals[0].low != -inf for x in variables):
+        return []
+    out = []
+    for signs in itertools.product((1, -1), repeat=len(variables)):
+        sizes = {x: sympy.Symbol(f"p_{x}", positive=True) for x in variables}
+        text = ", ".join(f"{x} {'>' if sign > 0 else '<'} 0" for x, sign in zip(variables, signs))
+        out.append(Region(text, {x: sign * sizes[x] for x, sign in zip(variables, signs)},
+                          {x: ((sympy.Integer(sign), sizes[x]),) for x, sign in zip(variables, signs)}, {},
+                          {sizes[x]: sign * x for x, sign in zip(variables, signs)}))
+    return out
+
+
+def constants(case: Case) -> list[Fraction]:
+    """Numbers next to which an op may behave in another way: its special points."""
+    return sorted({Fraction(x) for point in case.op.special for x in point if abs(x) < 100})

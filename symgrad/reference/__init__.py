@@ -1,0 +1,1 @@
+"""Reference values: exact, high-precision, rigorous."""

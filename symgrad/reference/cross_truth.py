@@ -1,0 +1,254 @@
+"""What a function should be: a formula, its derivatives by SymPy head by head, to as many digits as it takes to be certain of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import mpmath
+import numpy as np
+import sympy
+
+from symgrad.frameworks.differences import differences
+from symgrad.frameworks.problem import Problem, silence
+from symgrad.reference.exact import DIGITS, Exact
+from symgrad.reference.heads import Undecided, Undefined
+from symgrad.reference.oracle import Oracle
+from symgrad.reference.template import Step, cut
+
+__all__ = ["DifferenceTruth", "ExpressionTruth", "RecordedTruth", "TrueNumber", "Truth", "Truths"]
+
+LADDER = (DIGITS, 400, 1600, 3000)  # working digits that are tried; nothing between 1e-300 and 1e300 hides from the second
+MOVES = 2  # of the inputs, to find a condition number
+CERTAIN = 30  # how many digits of two of them must agree
+NOTHING = mpmath.mpf("1e-390")  # below every float by far
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TrueNumber:
+    """A true number: its order, its indices, its value, and how far it moves when the inputs move by one part in one."""
+
+    order: int
+    index: Index
+    directional: bool
+    value: Any
+
+
+class Truth(Protocol):
+    """Something that says what is true at a point."""
+
+    expressions: list[sympy.Expr]
+
+    def truths(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> Truths:
+        """The true numbers at a point."""
+        ...
+
+
+class _Formula:
+    expressions: list[sympy.Expr] = []
+
+    def at(self, point: Sequence[np.ndarray]) -> Oracle:
+        """The equations of the formula at a point."""
+        raise NotImplementedError
+
+    def truths(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> Truths:
+        """The true numbers at a point. Raises Undefined where the formula has no value."""
+        return Truths(self.at(point), order, full, direction)
+
+
+class _Placed(Oracle):
+    """Equations that are known already, at other values of their leaves: floats, or SymPy numbers."""
+
+    def __init__(self, other: Oracle, values: Sequence[Any]):
+        self.steps = [Step(v, ()) for v in values] + other.steps[other.count:]
+        self.active, self.count, self.output = other.active, other.count, other.output
+
+
+class ExpressionTruth(_Formula):
+    """A formula as SymPy expressions over the symbols of the inputs; several are weighted by 1, 2, 3, ... and summed, as in `check`."""
+
+    def __init__(self, expressions: Sequence[sympy.Expr], names: Sequence[str]):
+        symbols = [sympy.Symbol(name, real=True) for name in names]
+        total = expressions[0] if len(expressions) == 1 else sympy.Add(*(k * e for k, e in enumerate(expressions, 1)))
+        self.expressions = list(expressions)
+        form = cut([*expressions, total], {s: i for i, s in enumerate(symbols)})
+        oracle: Any = object.__new__(Oracle)
+        oracle.steps, oracle.active, oracle.count = [], [], len(symbols)
+        for _ in symbols:
+            oracle._add(Step(0.0, ()), True)
+        for what, inputs in form.steps:
+            oracle._add(Step(what, inputs), any(oracle.active[k] for k in inputs))
+        oracle.output = form.outputs[-1]
+        self._oracle: Oracle = oracle
+
+    def at(self, point: Sequence[np.ndarray]) -> Oracle:
+        """The equations at a point."""
+        return _Placed(self._oracle, [float(x) for v in point for x in np.ravel(v)])
+
+
+class RecordedTruth(_Formula):
+    """A symgrad function as the formula: what it records at each point, differentiated by SymPy op by op."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    def at(self, point: Sequence[np.ndarray]) -> Oracle:
+        """The equations of a run at the point. Raises Undefined where the function does not run."""
+        try:
+            with silence():
+                run = self.problem.run([np.asarray(v, dtype=np.float64) for v in point])
+        except (ArithmeticError, ValueError, RuntimeError) as error:
+            raise Undefined(str(error)) from None
+        return Oracle(run.root, run.nodes)
+
+
+class _Numbers(Exact):
+    """The oracle's half of a comparison."""
+
+    def __init__(self, oracle: Oracle, order: int, full: int, direction: np.ndarray):
+        self.oracle, self.order, self.full, self.direction = oracle, order, full, direction
+        self.count = direction.size
+        self.evaluations, self.known = {}, {}
+
+    def truths(self, digits: int) -> list[tuple[int, Index, bool, Any]]:
+        """The true numbers by order; those of order 1 come with the columns of order 2."""
+        if not self.order:
+            return [(0, (), False, self.evaluation(digits).value)]
+        if self.order != self.full:
+            return super().truths(digits)
+        evaluation, n = self.evaluation(digits), range(self.count)
+        units = np.eye(self.count)
+        rows = [evaluation.along(units[i], self.order) for i in (n if self.order > 1 else [0])]
+        out: list[Any] = [(0, (), False, evaluation.value), *((1, (i,), False, rows[0][i][0]) for i in n)]
+        if self.order >= 2:
+            out += [(2, (i, j), False, rows[i][j][1]) for i in n for j in n]
+        if self.order == 3:
+            with mpmath.workdps(digits):  # by the third derivatives along eᵢ, eⱼ and eᵢ + eⱼ
+                for i, j in itertools.product(n, repeat=2):
+                    both = None if i == j else evaluation.along(units[i] + units[j], 3)
+                    out += [(3, (i, j, k), False, rows[i][k][2] if both is None else (both[k][2] - rows[i][k][2] - rows[j][k][2]) / 2) for k in n]
+        return out
+
+
+class Truths:
+    """The true value and derivatives at one point, up to the highest order that exists there.
+
+    `entries` holds them; `kink` says that a derivative here is a convention, so that only the value counts; `order` is the highest
+    order that exists. Raises Undefined where the formula has no finite value, and Undecided where more than 3000 digits are needed.
+    """
+
+    bounds: Mapping[int, np.ndarray] = {}  # error bounds, of what is not exact
+
+    def __init__(self, oracle: Oracle, order: int, full: int, direction: np.ndarray):
+        self.oracle, self.direction, self.full = oracle, direction, full
+        self.order = order
+        while True:
+            numbers = _Numbers(oracle, self.order, min(full, self.order), direction)
+            try:
+                self.entries = self._certain(numbers)
+                break
+            except Undecided:
+                raise
+            except Undefined:
+                if not self.order:
+                    raise
+                self.order -= 1
+        self.kink = numbers.kink
+
+    def _certain(self, numbers: _Numbers) -> list[TrueNumber]:
+        """Every number as soon as two working precisions agree on it."""
+        before: list[Any] | None = None
+        for digits in LADDER:
+            rows = numbers.truths(digits)
+            with mpmath.workdps(digits):
+                if before is not None and all(_same(a, row[3]) for a, row in zip(before, rows)):
+                    self.digits = digits
+                    return [TrueNumber(order, index, directional, value) for order, index, directional, value in rows]
+            before = [row[3] for row in rows]
+        raise Undecided(f"more than {LADDER[-1]} digits")
+
+    def movement(self, seed: int = 0) -> list[Any]:
+        """For each entry, by how much it moves when every input moves by up to its own size.
+
+        That is the entry's size times its condition number: rounding the inputs moves the entry by this times a relative rounding error.
+        """
+        rng = np.random.default_rng(seed)
+        values = [step.what for step in self.oracle.steps[:self.oracle.count]]
+        moved: list[Any] = [mpmath.mpf(0)] * len(self.entries)
+        unit = sympy.Integer(10) ** -20
+        for _ in range(MOVES):
+            sizes = rng.integers(500, 1001, len(values)) * rng.choice([-1, 1], len(values))
+            placed = [_rational(v) + sympy.Rational(int(k), 1000) * unit * _rational(v) for v, k in zip(values, sizes)]
+            numbers = _Numbers(_Placed(self.oracle, placed), self.order, min(self.full, self.order), self.direction)
+            try:
+                rows = numbers.truths(self.digits)
+            except Undefined:
+                return [mpmath.inf] * len(self.entries)
+            with mpmath.workdps(self.digits):
+                moved = [max(m, abs(row[3] - e.value) * mpmath.mpf(10) ** 20) for m, row, e in zip(moved, rows, self.entries)]
+        return moved
+
+
+def _rational(x: Any) -> sympy.Rational:
+    return sympy.Rational(*float(x).as_integer_ratio())
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(max(abs(a), abs(b)) < NOTHING or abs(a - b) <= abs(b) * mpmath.mpf(10) ** -CERTAIN)
+
+
+class _Differences(Truths):
+    """Finite differences of a function's own value and derivatives, with bounds, in the place of the truth."""
+
+    def __init__(self, entries: list[TrueNumber], bounds: Mapping[int, np.ndarray]):
+        self.entries, self.bounds, self.kink = entries, bounds, False
+        self.order = max((e.order for e in entries), default=0)
+
+    def movement(self, seed: int = 0) -> list[Any]:
+        """Nothing is known of it."""
+        return [mpmath.mpf(0)] * len(self.entries)
+
+
+class DifferenceTruth:
+    """Each derivative of a function beside finite differences of the order below: for functions without a formula.
+
+    `level(vector, order)` gives a function's derivatives of an order, `room` how far the coordinates can move.
+    """
+
+    expressions: list[sympy.Expr] = []
+
+    def __init__(self, level: Callable[[np.ndarray, int], np.ndarray], room: Callable[[np.ndarray], np.ndarray]):
+        self.level, self.room = level, room
+
+    def truths(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> Truths:
+        """The differences at a point. Raises Undefined where the function has no value."""
+        vector = np.concatenate([np.ravel(v).astype(np.float64) for v in point])
+        entries: list[TrueNumber] = []
+        bounds: dict[int, np.ndarray] = {}
+        for k in range(1, order + 1):
+            try:
+                found, bound = differences(lambda v, k=k: self.level(v, k - 1), vector, self.room(vector))  # type: ignore[misc]
+            except ArithmeticError as error:
+                if k == 1:
+                    raise Undefined(str(error)) from None
+                break
+            if k <= full:
+                found, bound = np.moveaxis(found, 0, -1), np.moveaxis(bound, 0, -1)
+            elif k == full + 1:
+                found, bound = _contracted(found, direction), _contracted(bound, np.abs(direction))
+            else:
+                found, bound = found.T @ direction, bound.T @ np.abs(direction)
+            bounds[k] = bound
+            entries += [TrueNumber(k, index, k > full, mpmath.mpf(float(found[index]))) for index in np.ndindex(found.shape)]
+        return _Differences(entries, bounds)
+
+
+def _contracted(found: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """The derivatives of all entries along the direction, with all but one of their own arguments the direction, too."""
+    out = np.tensordot(direction, found, (0, 0))
+    while out.ndim > 1:
+        out = out @ direction
+    return out

@@ -1,0 +1,216 @@
+"""One point, twice to many digits: by the oracle (SymPy's derivatives) and by the library's rules in the precise carrier."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.carriers import precise
+from symgrad.frameworks.problem import Run
+from symgrad.reference.heads import Undecided
+from symgrad.reference.oracle import Oracle
+from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.template import NoFormula
+
+__all__ = ["AGREED", "DIGITS", "Entry", "Exact", "agreement", "shifted"]
+
+DIGITS = 65  # the working precision: fifty digits and a guard
+AGREED = 45  # how many equal digits two of the three ways must have
+MOST = 3000  # digits that are tried to tell two numbers apart
+FULL = 8  # up to this many inputs every second derivative is compared at every point
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of the comparison: its order, its indices among the inputs (None for the directional ones), and both exact values."""
+
+    order: int
+    index: tuple[int, ...]
+    directional: bool
+    truth: Any
+    rule: Any
+
+
+class Exact:
+    """The value and the derivatives up to an order at the point of a run.
+
+    With up to eight inputs (or `full`) second derivatives are taken entry by entry, otherwise along the `direction`; third derivatives are
+    entry by entry where `full` says so. Raises NoFormula where an op has no symbolic form, or a rule is not written with xp alone.
+    """
+
+    def __init__(self, run: Run, order: int, direction: np.ndarray, full: int | None = None):
+        self.run, self.order, self.direction = run, order, direction
+        self.count = direction.size
+        self.full = full if full is not None else min(order, 2) if self.count <= FULL else 1
+        self.oracle = Oracle(run.root, run.nodes)
+        self.evaluations: dict[int, Any] = {}
+        self.known: dict[int, list[Entry]] = {}
+
+    def entries(self, digits: int = DIGITS) -> list[Entry]:
+        """All numbers, both ways. Raises Undefined where the derivative does not exist: at a pole, or outside the domain."""
+        if digits not in self.known:
+            truths = self.truths(digits)
+            self.known[digits] = [Entry(order, index, directional, truth, rule)
+                                  for (order, index, directional, truth), rule in zip(truths, self.rules(digits), strict=True)]
+        return self.known[digits]
+
+    def evaluation(self, digits: int) -> Any:
+        """The oracle's values to that many digits."""
+        if digits not in self.evaluations:
+            self.evaluations[digits] = self.oracle.evaluated(digits)
+        return self.evaluations[digits]
+
+    @property
+    def kink(self) -> bool:
+        """Whether a kink lies here, so that the derivative is a convention."""
+        return any(e.edge for e in self.evaluations.values())
+
+    def truths(self, digits: int) -> list[tuple[int, tuple[int, ...], bool, Any]]:
+        """The oracle's numbers, in the order of `rules`."""
+        evaluation = self.evaluation(digits)
+        n = range(self.count)
+        out: list[Any] = [(0, (), False, evaluation.value)]
+        line = evaluation.along(self.direction, self.order)
+        out += [(1, (i,), False, line[i][0]) for i in n]
+        with mpmath.workdps(digits):
+            if self.full >= 2:
+                columns = {(i,): [row[1] for row in evaluation.along(_unit(self.count, i), 2)] for i in n}
+                out += [(2, (i, j), False, columns[i,][j]) for i in n for j in n]
+            if self.full >= 3:
+                out += [(3, (i, j, k), False, third[k]) for (i, j), third in self._thirds(evaluation) for k in n]
+        for order in range(self.full + 1, self.order + 1):
+            out += [(order, (i,), True, line[i][order - 1]) for i in n]
+        return out
+
+    def _thirds(self, evaluation: Any) -> Iterator[tuple[tuple[int, int], list[Any]]]:
+        """D³f[eᵢ, eⱼ, ·] for all i, j, from third derivatives along eᵢ, eⱼ and eᵢ + eⱼ."""
+        n = self.count
+        square = [[row[2] for row in evaluation.along(_unit(n, i), 3)] for i in range(n)]
+        mixed = {}
+        for i, j in itertools.combinations(range(n), 2):
+            both = [row[2] for row in evaluation.along(_unit(n, i) + _unit(n, j), 3)]
+            mixed[i, j] = mixed[j, i] = [(c - a - b) / 2 for a, b, c in zip(square[i], square[j], both)]
+        for i, j in itertools.product(range(n), repeat=2):
+            yield (i, j), square[i] if i == j else mixed[i, j]
+
+    def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
+        """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) a hair beside it."""
+        highest = self.order if order is None else order
+        before = precise.set_digits(digits)
+        try:
+            recorder = Recorder(precise, precise.lift_value)
+            values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
+            y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
+            out = [y.value.item()]
+            levels = [[recorder.gradients([(y, 1)], leaves)]] if highest else []
+            for _ in range(2, min(self.full, highest) + 1):
+                levels.append([recorder.gradients([(g, _one(g, i))], leaves) for gs in levels[-1] for g in gs for i in range(g.value.size)])
+            out += [x for level in levels for gs in level for x in _numbers(gs)]
+            if highest > self.full:
+                line = levels[0][0]
+                for k in range(2, highest + 1):
+                    line = recorder.gradients([(g, part) for g, part in zip(line, self._parts(line))], leaves)
+                    out += _numbers(line) if k > self.full else []
+            return out
+        except (TypeError, AttributeError, NotImplementedError) as error:
+            raise NoFormula(f"a rule cannot be read with many digits: {error}; write it with the functions of xp alone") from error
+        finally:
+            precise.set_digits(before)
+
+    def _parts(self, leaves: Sequence[Box]) -> Iterator[Any]:
+        at = 0
+        for leaf in leaves:
+            size = leaf.value.size
+            yield self.direction[at:at + size].reshape(leaf.shape)
+            at += size
+
+
+def _unit(n: int, i: int) -> np.ndarray:
+    out = np.zeros(n)
+    out[i] = 1
+    return out
+
+
+def _one(g: Box, i: int) -> np.ndarray:
+    return _unit(g.value.size, i).reshape(g.shape)
+
+
+def _numbers(boxes: Sequence[Box]) -> list[Any]:
+    return [x for box in boxes for x in box.value.ravel().tolist()]
+
+
+def shifted(rng: np.random.Generator) -> Callable[[Any], Any]:
+    """A move of the inputs by up to one part in 10²⁰ each, up or down: how much a derivative follows is its condition.
+
+    An input that is 0 moves by as much as if it were 1.
+    """
+    def shift(values: Any) -> Any:
+        parts = precise.lift_value(np.asarray(rng.uniform(0.5, 1.0, values.shape) * rng.choice([-1, 1], values.shape)))
+        return values + parts * precise.context.mpf(10) ** -20 * precise.where(precise.eq(values, 0), 1, values)
+
+    return shift
+
+
+def agreement(exact: Exact) -> tuple[float, Entry | None]:
+    """To how many digits the oracle and the rules agree at a point, and the worst entry if they do not.
+
+    A difference that shrinks with the working precision is rounding (two large terms that cancel, or a derivative that is zero); one
+    that stays, and is no smaller than the digits can show, is real. Raises Undefined where there is nothing to compare.
+    """
+    entries = exact.entries()
+    close = [digits_of(e.truth, e.rule) for e in entries]
+    digits = 2 * DIGITS
+    while min(close) < AGREED:
+        finer = exact.entries(digits)
+        wanted, culprit = digits, None
+        for k, (e, f) in enumerate(zip(entries, finer)):
+            if close[k] >= AGREED:
+                continue
+            close[k] = 50.0 if _shrank(e, f, digits) else digits_of(f.truth, f.rule)
+            if close[k] < AGREED:
+                needed = _needed(exact, f, digits)
+                wanted = max(wanted, needed)
+                if needed <= digits and (culprit is None or f.order < culprit.order):
+                    culprit = f
+        if culprit is not None:
+            return min(close), culprit
+        if min(close) < AGREED and not digits < wanted <= MOST:
+            raise Undecided(f"more than {MOST} digits")
+        entries, digits = finer, wanted
+    return min(close), None
+
+
+def _shrank(e: Entry, f: Entry, digits: int) -> bool:
+    with mpmath.workdps(digits):
+        before, after = (abs(mpmath.mpf(x.truth) - mpmath.mpf(x.rule)) for x in (e, f))
+        return bool(mpmath.isfinite(after) and after <= before * mpmath.mpf(10) ** (-DIGITS // 2))
+
+
+def _needed(exact: Exact, e: Entry, digits: int) -> int:
+    """How many digits a difference needs to be seen beside the largest terms it may be left over from."""
+    with mpmath.workdps(digits):
+        difference = abs(mpmath.mpf(e.truth) - mpmath.mpf(e.rule))
+        if not mpmath.isfinite(difference):
+            return digits
+        return 15 + int(mpmath.ceil(mpmath.log10(exact.evaluation(digits).scale / difference)))
+
+
+def digits_of(a: Any, b: Any) -> float:
+    """How many decimal digits of two numbers are the same; 0 where one of them is not finite or not real."""
+    with mpmath.workdps(DIGITS):
+        try:
+            a, b = mpmath.mpf(a), mpmath.mpf(b)
+        except TypeError:
+            return 0.0
+        if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
+            return 0.0
+        if a == b:
+            return 50.0
+        return max(0.0, min(50.0, float(-mpmath.log10(abs(a - b) / max(abs(a), abs(b))))))
+
+

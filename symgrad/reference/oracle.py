@@ -1,0 +1,218 @@
+"""The oracle: derivatives of a recorded computation that rest on `sympy.diff` and the chain rule, and on no rule of this library.
+
+Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into heads, whose derivatives
+SymPy knows. The gradient along a line, ∇f(x + t u) = ∇f + t H u + ..., then comes from one sweep forward and one back with
+truncated series in t: linear in the size of the computation at every order, where the flat formula swells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.reference.heads import Head, Undefined, along, edge_met, multiply_into, number
+from symgrad.reference.template import Choice, Step, template
+
+__all__ = ["Oracle"]
+
+COMPARE: dict[type, Any] = {sympy.Eq: eq, sympy.Ne: ne, sympy.StrictLessThan: lt, sympy.LessThan: le, sympy.StrictGreaterThan: gt,
+                            sympy.GreaterThan: ge}
+
+
+class Oracle:
+    """A scalar computation as equations between single numbers, ready to be differentiated along any line.
+
+    Made from the node of the result and its leaves. Raises NoFormula where an op has no symbolic form.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor([2.0, 3.0], requires_grad=True)
+    >>> oracle = Oracle((x[0] ** 2 * x[1])._node, [x._node])
+    >>> [[int(c) for c in row] for row in oracle.evaluated(50).along([1, 0], 2)]
+    [[12, 6], [4, 4]]
+    """
+
+    def __init__(self, root: Node, leaves: Sequence[Leaf]):
+        self.steps: list[Step] = []
+        self.active: list[bool] = []
+        places: dict[Node, list[int]] = {}
+        for leaf in leaves:
+            places[leaf] = [self._add(Step(float(x), ()), True) for x in np.ravel(leaf.value)]
+        self.count = len(self.steps)
+        for node in upstream([root]):
+            if node in places or node.value.dtype.kind in "biu":
+                continue
+            if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+                places[node] = self._constants(node.value)
+            elif type(node) is Link:
+                places[node] = places[node.parents[0]]  # type: ignore[index]
+            else:
+                places[node] = self._instance(node, places)
+        (self.output,) = places[root]
+
+    def _add(self, step: Step, active: bool) -> int:
+        self.steps.append(step)
+        self.active.append(active)
+        return len(self.steps) - 1
+
+    def _constants(self, value: Any) -> list[int]:
+        return [self._add(Step(float(x), ()), False) for x in np.ravel(value)]
+
+    def _instance(self, node: Node, places: dict[Node, list[int]]) -> list[int]:
+        """The steps of a node's template, put to its own places."""
+        form, inputs = template(node)
+        mine: list[int] = []
+        for i in inputs:
+            parent = node.parents[i]
+            mine += self._constants(node.args[i]) if parent is None else places[parent]  # type: ignore[index]
+        for what, read in form.steps:
+            inner = tuple([mine[k] for k in read])
+            mine.append(self._add(Step(what, inner), any([self.active[k] for k in inner])))
+        outputs = [mine[k] for k in form.outputs]
+        return outputs if node.op.differentiable else [self._add(Step(None, (k,)), False) for k in outputs]  # constant on purpose
+
+    def evaluated(self, digits: int) -> Evaluation:
+        """The values of all equations to that many digits."""
+        with mpmath.workdps(digits):
+            return Evaluation(self, digits)
+
+
+class Evaluation:
+    """The oracle at its point, to a number of digits.
+
+    `edge` says whether a kink or the border of a branch lies here, where a derivative is a convention or the formula's own says nothing.
+    """
+
+    def __init__(self, oracle: Oracle, digits: int):
+        self.oracle, self.digits = oracle, digits
+        self.values: list[Any] = []
+        self.taken: dict[int, int] = {}
+        self.memos: list[dict[Head, Any]] = [{} for _ in oracle.steps]
+        self.edge = False
+        edge_met()
+        for place, step in enumerate(oracle.steps):
+            try:
+                self.values.append(self._value(place, step))
+            except Undefined:
+                self.values.append(None)
+        self.edge |= edge_met()
+
+    def _value(self, place: int, step: Step) -> Any:
+        what = step.what
+        if isinstance(what, Choice):
+            self.taken[place] = taken = self._branch(what, step.inputs)
+            return self.values[taken]
+        if type(what) is float:
+            return mpmath.mpf(what)
+        xs = [self.values[k] for k in step.inputs]
+        if None in xs:
+            return None
+        if what is None:
+            return mpmath.fsum(xs)
+        if isinstance(what, Head):
+            value = self.memos[place][what] = what(*xs)
+            return value
+        return number(what)
+
+    def _branch(self, choice: Choice, inputs: Sequence[int]) -> int:
+        sides = inputs[len(choice.conditions):]
+        truths = {}
+        for i, (truth, relation) in enumerate(choice.relations):
+            a, b = self.values[sides[2 * i]], self.values[sides[2 * i + 1]]
+            if a is None or b is None:
+                raise Undefined("a comparison")
+            # On the border of a branch its own derivative says nothing of the other side.
+            self.edge |= bool(a == b) and (self.oracle.active[sides[2 * i]] or self.oracle.active[sides[2 * i + 1]])
+            truths[truth] = sympy.true if COMPARE[relation](a, b) else sympy.false
+        for condition, branch in zip(choice.conditions, inputs):
+            if condition.xreplace(truths) == sympy.true:
+                return branch
+        raise Undefined("no branch")
+
+    @property
+    def value(self) -> Any:
+        """The value of the computation. Raises Undefined where it has none."""
+        out = self.values[self.oracle.output]
+        if out is None:
+            raise Undefined("the value")
+        return out
+
+    @property
+    def scale(self) -> Any:
+        """A size that no term of the computation exceeds: what is smaller by all working digits may have been rounded away."""
+        with mpmath.workdps(self.digits):
+            cotangents = self._back([[v] for v in self.values], 1)
+            numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]
+            return mpmath.mpf(2) ** (3 * max([0, *(int(mpmath.mag(x)) for x in numbers)]))
+
+    def along(self, direction: Sequence[float], length: int) -> list[list[Any]]:
+        """For each input the derivatives Dᵏ(∂f/∂xᵢ)[u, ..., u] for k = 0, ..., length - 1, with the direction u.
+
+        Raises Undefined where one of them does not exist or lies at a pole.
+        """
+        with mpmath.workdps(self.digits):
+            edge_met()
+            back = self._back(self._series(direction, length), length)
+            self.edge |= edge_met()
+            out = []
+            for i in range(self.oracle.count):
+                row = back[i] or [None] * length
+                out.append([mpmath.mpf(0) if c is None else c * mpmath.factorial(k) for k, c in enumerate(row)])
+            return out
+
+    def _series(self, direction: Sequence[float], length: int) -> list[Any]:
+        """Every value as a series in t along x + t u."""
+        oracle, values = self.oracle, self.values
+        series: list[Any] = []
+        for place, (what, inputs) in enumerate(oracle.steps):
+            own = [values[place]]
+            if length > 1 and values[place] is not None and oracle.active[place]:
+                if place < oracle.count:
+                    if direction[place]:
+                        own = [values[place], mpmath.mpf(direction[place])] + [None] * (length - 2)
+                elif place in self.taken:
+                    own = series[self.taken[place]]
+                elif what is None:
+                    moving = [series[k] for k in inputs if len(series[k]) > 1]
+                    if moving:
+                        own = own + [_total([s[i] for s in moving]) for i in range(1, length)]
+                elif any(len(series[k]) > 1 for k in inputs):
+                    own = along(what, [series[k] for k in inputs], self.memos[place], length)
+            series.append(own)
+        return series
+
+    def _back(self, series: list[Any], length: int) -> list[Any]:
+        """The cotangents of all places as series in t, from the output down."""
+        oracle = self.oracle
+        cotangents: list[Any] = [None] * len(oracle.steps)
+        if self.value is not None:
+            cotangents[oracle.output] = [mpmath.mpf(1)] + [None] * (length - 1)
+        for place in range(oracle.output, oracle.count - 1, -1):
+            g = cotangents[place]
+            if g is None or not oracle.active[place]:
+                continue
+            what, inputs = oracle.steps[place]
+            for i, k in enumerate(inputs if place not in self.taken else (self.taken[place],)):
+                if not oracle.active[k]:
+                    continue
+                if isinstance(what, Head):
+                    derivative = what.partial(i)
+                    if derivative.zero:
+                        continue
+                    factor = along(derivative, [series[j] for j in inputs], self.memos[place], length)
+                else:
+                    factor = [mpmath.mpf(1)]
+                if cotangents[k] is None:
+                    cotangents[k] = [None] * length
+                multiply_into(cotangents[k], g, factor)
+        return cotangents
+
+
+def _total(terms: Sequence[Any]) -> Any:
+    present = [t for t in terms if t is not None]
+    return sum(present[1:], present[0]) if present else None

@@ -1,0 +1,224 @@
+"""The rules of the library read in an exact carrier, and recorded there, so that they can be read again for the next order.
+
+`Recorder(precise)` is to many-digit floats what the traced carrier is to NumPy: the pullback computes the gradient to fifty digits and
+records itself, so its pullback gives the Hessian. `Recorder(symbolic)` gives the formulas in the same way. Constants are lifted before any
+arithmetic touches them, so nothing is rounded to a float on the way.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.engine.passes import pullback
+from symgrad.graph.node import GRADIENT, Leaf, Link, Node, next_sequence, node_class, upstream
+from symgrad.graph.op import REGISTRY, Op
+
+__all__ = ["Box", "Recorder"]
+
+Seeds = Sequence[tuple["Box", Any]]
+
+
+class Box:
+    """A value of the carrier and its place in the graph: what a rule sees as a tensor."""
+
+    def __init__(self, recorder: Recorder, value: Any, node: Node | None = None):
+        self.recorder, self.value, self.node = recorder, value, node
+
+    dtype = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each dimension."""
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.value.ndim
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real numbers."""
+        return True
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self.recorder.complex
+
+    def item(self) -> Any:
+        """The only element."""
+        return self.value.item()
+
+    def to(self, dtype: Any) -> Box:
+        """The box itself: elements here have no machine type."""
+        return self
+
+    def __getitem__(self, index: Any) -> Box:
+        return self.recorder.getitem(self, index)
+
+    def __neg__(self) -> Box:
+        return self.recorder.neg(self)
+
+    def __bool__(self) -> bool:
+        return bool(self.value.item())
+
+    __hash__ = object.__hash__
+
+
+class Number(float):
+    """A Python number among a rule's arguments: still a float to whoever asks, but its arithmetic is the carrier's."""
+
+    recorder: Recorder
+
+
+def _arithmetic(symbol: str, name: str) -> None:
+    def forward(self: Any, other: Any) -> Box:
+        return getattr(self.recorder, name)(self, other)
+
+    def reflected(self: Any, other: Any) -> Box:
+        return getattr(self.recorder, name)(other, self)
+
+    for cls in (Box, Number):
+        setattr(cls, f"__{symbol}__", forward)
+        setattr(cls, f"__r{symbol}__", reflected)
+
+
+for _symbol, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "mod": "remainder", "matmul": "matmul"}.items():
+    _arithmetic(_symbol, _name)
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Box, f"__{_name}__", lambda self, other, _name=_name: getattr(self.recorder, _name)(self, other))
+
+
+class Recorder:
+    """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays.
+
+    `complex` is what rules are told that ask whether numbers are complex.
+    """
+
+    def __init__(self, base: Any, lift: Callable[[Any], Any], complex: bool = False):
+        self.base, self.lift, self.complex = base, lift, complex
+
+    def __getattr__(self, name: str) -> Any:
+        op = REGISTRY.get(name)
+        if op is None:
+            raise AttributeError(f"the rules of this op ask for xp.{name}, which is no op; see symgrad.carriers for what xp has")
+        function = self._composite(op) if op.kind == "composite" else self._op(op)
+        setattr(self, name, function)
+        return function
+
+    def _composite(self, op: Op) -> Callable[..., Any]:
+        return lambda *args, **kwargs: op.forward(self, *args, **kwargs)
+
+    def _op(self, op: Op) -> Callable[..., Box]:
+        signature = inspect.signature(op.prepare or op.forward)
+        count = op.arity or 1
+        plain = op.prepare is None and not op.parameters
+
+        def call(*args: Any, **kwargs: Any) -> Box:
+            if not plain or kwargs:
+                bound = signature.bind(self, *args, **kwargs)
+                if op.prepare is not None:
+                    args = op.prepare(*bound.args, **bound.kwargs)
+                    if isinstance(args, Box):  # another op gave the answer
+                        return args
+                else:
+                    bound.apply_defaults()
+                    args = bound.args[1:]
+            return self.apply(op, args[0] if op.arity is None else args[:count], args[1:] if op.arity is None else args[count:])
+
+        return call
+
+    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> Box:
+        """One op on boxes and numbers: its value, recorded if a box has a place in the graph."""
+        values = [self.cells(t) for t in tensors]
+        plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]  # whose arithmetic is the base's
+        y = self.lift(op.forward(self.base, *((values,) if op.arity is None else values), *plain))
+        parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
+        if not op.differentiable or all(p is None for p in parents):
+            return Box(self, y)
+        node = object.__new__(node_class(op))
+        node.args = (*(t if isinstance(t, Number) else v for t, v in zip(tensors, values)), *parameters)
+        node.parents, node.value, node.flags, node.sequence_nr = parents, y, GRADIENT, next_sequence()
+        return Box(self, y, node)
+
+    def cells(self, x: Any) -> Any:
+        """The value of a box, or a number or array as one."""
+        return x.value if isinstance(x, Box) else self.lift(float(x) if isinstance(x, Number) else x)
+
+    def box(self, x: Any) -> Any:
+        """An argument of a recorded op as its rule sees it."""
+        if isinstance(x, (Box, Number)):
+            return x
+        if isinstance(x, (int, float)) and not isinstance(x, bool):
+            out = Number(x)
+            out.recorder = self
+            return out
+        return Box(self, self.lift(x))
+
+    # What has no derivative of its own
+
+    def zeros_like(self, x: Any, shape: Any = None) -> Box:
+        """Zeros."""
+        return Box(self, self.base.zeros_like(self.cells(x), shape))
+
+    def ones_like(self, x: Any, shape: Any = None) -> Box:
+        """Ones."""
+        return Box(self, self.base.ones_like(self.cells(x), shape))
+
+    def eye_like(self, x: Any, n: int) -> Box:
+        """The identity matrix."""
+        return Box(self, self.base.eye_like(self.cells(x), n))
+
+    def indicator(self, condition: Any, like: Any) -> Box:
+        """1 where the condition holds, else 0."""
+        return Box(self, self.lift(self.base.indicator(self.cells(condition), self.cells(like))))
+
+    def astype(self, x: Any, dtype: Any) -> Any:
+        """The value itself: elements here have no machine type."""
+        return x
+
+    def copy(self, x: Any, order: Any = "K") -> Box:
+        """A copy, recorded as one."""
+        return self.clone(x)
+
+    # Recording a computation, and differentiating it
+
+    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any]) -> tuple[Box, list[Box]]:
+        """A recorded scalar computation again in this carrier, at other values of its leaves: the result and the leaves."""
+        boxes: dict[Node, Box] = {}
+        for leaf, value in zip(leaves, values):
+            box = boxes[leaf] = Box(self, self.lift(value))
+            box.node = Leaf(box, box.value, True)
+        for node in upstream([root]):
+            if node in boxes:
+                continue
+            if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+                boxes[node] = self.box(node.value)
+            elif type(node) is Link:
+                boxes[node] = boxes[node.parents[0]]  # type: ignore[index]
+            else:
+                args, count = node.args or (), len(node.parents)
+                tensors = [self.box(a) if p is None else boxes[p] for a, p in zip(args, node.parents)]
+                boxes[node] = self.apply(node.op, tensors, [self._parameter(a) for a in args[count:]])
+        return boxes[root], [boxes[leaf] for leaf in leaves]
+
+    def _parameter(self, x: Any) -> Any:
+        return self.box(x) if type(x) is float else x
+
+    def gradients(self, seeds: Seeds, leaves: Sequence[Box]) -> list[Box]:
+        """The pullback of the seeds (boxes with their cotangents) to the leaves, recorded; zeros where nothing flows."""
+        rooted = [(y.node, Box(self, self.lift(g))) for y, g in seeds if y.node is not None]
+        found = pullback(self, rooted, self._read) if rooted else {}
+        out = []
+        for leaf in leaves:
+            g = found.get(leaf.node)  # type: ignore[arg-type]
+            out.append(self.zeros_like(leaf) if g is None else g)
+        return out
+
+    def _read(self, node: Node) -> tuple[Any, tuple]:
+        args, count = node.args or (), len(node.parents)
+        tensors = tuple(a if isinstance(a, Number) else Box(self, a, p) for a, p in zip(args, node.parents))
+        return Box(self, node.value, node), tensors + args[count:]
+
+

@@ -1,0 +1,1 @@
+"""Points at which functions are compared, and their shrinking."""

@@ -1,0 +1,207 @@
+"""Points to compare at: special ones, made from the domains and the formula, and random ones, which hypothesis draws. All lie in the domains."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.types.domains import Domain, Interval
+
+__all__ = ["NORMAL", "drawn", "loci", "room_in", "special"]
+
+FAR = 1e3  # how far random numbers go where a domain has no end
+TAILS = (40.0, 1e3, 1e-8, 20.0, 100.0, 1e-5, 1e-3, 10.0, 700.0, 1e-300, 1e8, 1e5, 1e-16, 1e-100, 2.2250738585072014e-308, 5e-324)
+SPECIAL = (0.0, 1.0, -1.0, -0.0, *(s * t for t in TAILS for s in (1.0, -1.0)))
+NEAR = (2.0**-10, 2.0**-26)
+DEGREE = 2  # of a polynomial whose zeros are special points
+BLOCK = 12  # points that hypothesis draws at a time
+NORMAL = 2.2250738585072014e-308
+
+
+def _ends(domain: Domain) -> Iterator[float]:
+    """The ends of a domain, and what is next to them and to the points left out."""
+    for i in domain.intervals:
+        for end, inward in ((i.low, math.inf), (i.high, -math.inf)):
+            if math.isfinite(end):
+                yield end
+                yield float(np.nextafter(end, inward))
+                size = abs(end) or 1.0
+                yield from (end + math.copysign(step * size, inward) for step in NEAR)
+                if abs(end) > 1e9:  # every size on the way to a far end
+                    yield from (math.copysign(10.0**k, end) for k in (15, 30, 100, 150, 200, 300) if 10.0**k < abs(end))
+    for x in domain.excluded:
+        yield from (float(np.nextafter(x, math.inf)), float(np.nextafter(x, -math.inf)), *(x + s * (abs(x) or 1.0) for s in NEAR))
+
+
+def special(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[int, float]], limit: int, subnormals: bool) -> list[np.ndarray]:
+    """Points where functions go wrong: the base, ends, ±0, tails, subnormals, the zeros `found` in the formula, and ties.
+
+    Each coordinate takes its special numbers with the others as in the base, and all take the same one.
+    """
+    own: list[list[float]] = []
+    for k, d in enumerate(domains):
+        numbers = [*_ends(d), *(x for i, x in found if i == k), *SPECIAL]
+        own.append([x for x in numbers if x in d and (subnormals or x == 0 or abs(x) >= NORMAL)])
+    out = {base.tobytes(): base}
+    columns: list[Iterator[np.ndarray]] = [_one(base, k, own[k]) for k in range(len(domains))]
+    if len(domains) > 1:
+        columns.append(_all(base, own, domains))
+    while columns and len(out) < limit:
+        for column in list(columns):
+            vector = next(column, None)
+            if vector is None:
+                columns.remove(column)
+            elif len(out) < limit:
+                out.setdefault(vector.tobytes(), vector)
+    return list(out.values())
+
+
+def _one(base: np.ndarray, k: int, numbers: Sequence[float]) -> Iterator[np.ndarray]:
+    for x in numbers:
+        vector = base.copy()
+        vector[k] = x
+        yield vector
+
+
+def _all(base: np.ndarray, own: Sequence[Sequence[float]], domains: Sequence[Domain]) -> Iterator[np.ndarray]:
+    yield from (np.where([x in d for d in domains], x, base) for x in (float(base[0]), *own[0]))
+
+
+def loci(expressions: Sequence[sympy.Expr], names: Sequence[str], base: np.ndarray, limit: int = 12) -> list[tuple[int, float]]:
+    """Where the parts of a formula have kinks, poles and ends: coordinates with the numbers at, next to and near such a place.
+
+    Those are zeros of the arguments of abs, sign, log, roots and denominators, and where the two sides of a comparison, a Max or a Min
+    meet; each is looked for in one coordinate with the others as in the base, where it is a polynomial of a degree up to two.
+
+    >>> x = sympy.Symbol("x", real=True)
+    >>> loci([sympy.log(x - 3)], ["x"], np.array([5.0]))[0]
+    (0, 3.0)
+    """
+    parts: dict[sympy.Expr, None] = {}
+    for e in expressions:
+        for part in sympy.preorder_traversal(e):
+            if isinstance(part, (sympy.Max, sympy.Min)):
+                parts |= {a - b: None for a, b in zip(part.args, part.args[1:])}
+            elif isinstance(part, (sympy.Abs, sympy.sign, sympy.log)) or part.is_Pow and not (part.exp.is_Integer and part.exp.is_positive):
+                parts[part.args[0]] = None
+            elif part.is_Relational:
+                parts[part.lhs - part.rhs] = None
+    symbols = [sympy.Symbol(name, real=True) for name in names]
+    values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
+    out: list[tuple[int, float]] = []
+    for part in parts:
+        for k, s in enumerate(symbols):
+            if s in part.free_symbols and len(out) < limit * len(symbols) and len(parts) <= 40:
+                out += [(k, x) for root in _roots(part.xreplace({o: v for o, v in values.items() if o != s}), s) for x in _around(root)]
+    return out
+
+
+def _roots(e: sympy.Expr, s: sympy.Symbol) -> list[float]:
+    if not e.is_polynomial(s):
+        return []
+    coefficients = [float(c) for c in sympy.Poly(e, s).all_coeffs()]
+    if len(coefficients) - 1 > DEGREE or not all(map(math.isfinite, coefficients)):
+        return []
+    return [float(r.real) for r in np.roots(coefficients) if r.imag == 0]
+
+
+def _around(x: float) -> list[float]:
+    size = abs(x) or 1.0
+    return [x, float(np.nextafter(x, math.inf)), float(np.nextafter(x, -math.inf)), *(x + s * step * size for step in NEAR for s in (1.0, -1.0))]
+
+
+def _within(domain: Domain, i: Interval, far: float) -> tuple[float, float]:
+    """The part of an interval up to a size, without open ends; all of an interval that lies beyond."""
+    low, high = max(i.low, min(-far, i.high - far)), min(i.high, max(far, i.low + far))
+    return (float(np.nextafter(low, math.inf)) if i.open_low and low == i.low else low,
+            float(np.nextafter(high, -math.inf)) if i.open_high and high == i.high else high)
+
+
+def _ordinary(domain: Domain, i: Interval) -> Any:
+    """Numbers of a readable size: multiples of 1/8 and others."""
+    from hypothesis import strategies as st
+
+    low, high = _within(domain, i, 9.0)
+    if i.low == i.high:
+        return st.just(i.low)
+    if domain.integer:
+        return st.integers(math.ceil(low), math.floor(high)).map(float)
+    even = st.floats(0.0, 1.0).map(lambda u: min(max(low + u * (high - low), low), high))
+    first, last = math.ceil(8 * low), math.floor(8 * high)
+    return st.one_of(st.integers(first, last).map(lambda k: k / 8), even) if last - first >= 8 else even
+
+
+def _wild(domain: Domain, i: Interval) -> Any:
+    """Floats of any kind, and of every size, by the ends and by 0."""
+    from hypothesis import strategies as st
+
+    if i.low == i.high or domain.integer:
+        return _ordinary(domain, i)
+    low, high = _within(domain, i, FAR)
+    kinds = [st.floats(low, high, allow_subnormal=False), st.floats(-12.0, 0.0).map(lambda u: min(max(low + (high - low) * 10.0**u, low), high)),
+             st.floats(-12.0, 0.0).map(lambda u: min(max(high - (high - low) * 10.0**u, low), high))]
+    if low < 0 < high:
+        top = math.log10(max(-low, high))
+        kinds.append(st.builds(lambda s, u: min(max(s * 10.0**u, low), high), st.sampled_from([-1.0, 1.0]), st.floats(min(-8.0, top - 8), top)))
+    return st.one_of(*kinds)
+
+
+def _numbers(domain: Domain, kind: Any) -> Any:
+    from hypothesis import strategies as st
+
+    out = st.one_of(*(kind(domain, i) for i in domain.intervals))
+    return out.map(lambda x: x if x in domain else float(np.nextafter(x, math.inf))) if domain.excluded else out
+
+
+def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
+    """So many different random points, the same ones for the same seed; fewer where the domains do not have so many.
+
+    Two thirds of them are of a readable size. They are made inside the domains; none is thrown away for being outside.
+    Raises ImportError where hypothesis is not installed.
+    """
+    try:
+        import hypothesis
+    except ImportError as error:
+        raise ImportError("check: points are drawn with hypothesis: pip install 'symgrad[testing]'") from error
+    from hypothesis import strategies as st
+
+    ordinary, wild = (st.tuples(*(_numbers(d, kind) for d in domains)) for kind in (_ordinary, _wild))
+    out: dict[bytes, np.ndarray] = {}
+
+    def draw() -> None:
+        @hypothesis.seed(seed)
+        @hypothesis.settings(max_examples=2 + count // BLOCK * 2, database=None, deadline=None, phases=[hypothesis.Phase.generate], derandomize=False,
+                             suppress_health_check=list(hypothesis.HealthCheck))
+        @hypothesis.given(st.tuples(*[ordinary, ordinary, wild] * (BLOCK // 3)))
+        def collect(points: tuple[tuple[float, ...], ...]) -> None:
+            for numbers in points:
+                vector = np.array(numbers, dtype=np.float64)
+                if len(out) < count:
+                    out.setdefault(vector.tobytes(), vector)
+
+        collect()
+
+    if hypothesis.currently_in_test_context():  # a user's: hypothesis refuses one test inside another in the same thread
+        thread = threading.Thread(target=draw)
+        thread.start()
+        thread.join()
+    else:
+        draw()
+    return list(out.values())
+
+
+def room_in(domains: Sequence[Domain], vector: np.ndarray) -> np.ndarray:
+    """How far each coordinate can move both ways inside its domain, with as much left."""
+    out = np.full(vector.size, np.inf)
+    for k, (d, x) in enumerate(zip(domains, vector)):
+        for i in d.intervals:
+            if float(x) in i:
+                out[k] = min(float(x) - i.low, i.high - float(x)) / 2
+        for hole in d.excluded:
+            out[k] = min(out[k], abs(float(x) - hole) / 2)
+    return out

@@ -1,0 +1,1 @@
+"""gradcheck and gradgradcheck."""

@@ -1,0 +1,260 @@
+"""Numerical derivatives against analytical ones: what `gradcheck` does.
+
+Everything is said about real functions. A complex input has the derivative ∂y/∂Re x + i ∂y/∂Im x, and a complex output is two
+outputs, its imaginary and its real part.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symgrad.autograd.engine import grad
+from symgrad.autograd.forward_ad import dual_level
+from symgrad.autograd.jacobians import Array, Forward, Problem, basis, numerical, pulled, random_vector
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.testing.gradcheck.batches import check_batched_cotangents, check_batched_tangents
+from symgrad.testing.gradcheck.gradcheck import GradcheckError
+
+__all__ = ["Check"]
+
+IMAGINARY, REAL = "imaginary", "real"
+
+
+@dataclass
+class Check(Problem):
+    """A function at a point, and how closely its derivatives must agree."""
+
+    atol: float
+    rtol: float
+    nondet_tol: float
+    dtypes: bool
+    fast: bool
+
+    def run(self, backward: bool, forward: bool, undefined: bool, batched: bool = False, batched_forward: bool = False) -> None:
+        """Check pullbacks, pushforwards or both; `undefined` gradients, too, and batches of cotangents and of tangents.
+
+        Raises GradcheckError for the first derivative that is wrong.
+        """
+        if not self.outputs:
+            _check_nothing(self)
+        if backward:
+            _check_backward(self)
+        if forward:
+            _check_forward(self, undefined)
+            if batched_forward:
+                check_batched_tangents(self)
+        if backward:
+            if batched:
+                check_batched_cotangents(self)
+            _check_zero_cotangents(self)
+            if undefined:
+                _check_undefined_cotangents(self)
+
+    @functools.cached_property
+    def vectors(self) -> list[list[list[Array]]]:
+        """For each input and each of its directions, what it is moved along."""
+        return [self.directions(j, self.fast) for j in range(len(self.leaves))]
+
+    @functools.cached_property
+    def differences(self) -> list[list[list[Array]]]:
+        """For each input, direction and output, the derivatives by central differences."""
+        return [[numerical(self, x, vectors, self.places) for vectors in directions] for x, directions in zip(self.leaves, self.vectors)]
+
+
+def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array]:
+    """The blocks of the Jacobian of one output by pullbacks, which must give the same twice."""
+    blocks = []
+    for found in pulled(check, y, cotangents), pulled(check, y, cotangents):
+        for gradients in found:
+            for x, g in zip(check.leaves, gradients):
+                if g is not None and g.shape != x.shape:
+                    raise GradcheckError("Analytical gradient has incorrect size")
+                if g is not None and g.dtype != x.dtype and check.dtypes:
+                    raise GradcheckError("Gradient has dtype mismatch")
+        blocks.append([_matrix([gradients[j] for gradients in found], x).T for j, x in enumerate(check.leaves)])
+    for one, other in zip(*blocks):
+        if one.size and np.abs(one - other).max() > check.nondet_tol:
+            raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                                 "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
+                                 f"{check.nondet_tol}.\n\nIf the function is meant to be random, give `nondet_tol`.")
+    return blocks[0]
+
+
+def _rows(check: Check, forward: Forward, j: int, vectors: Sequence[Array]) -> list[Array]:
+    """The blocks of the Jacobian by one input by pushforwards."""
+    found = [forward.push({j: vector}) for vector in vectors]
+    for tangents in found:
+        for y, t in zip(forward.outputs, tangents):
+            if check.dtypes and t is not None and t.is_complex() != y.is_complex():
+                raise GradcheckError("Forward AD gradient has dtype mismatch.")
+    return [_matrix([tangents[i] for tangents in found], y) for i, y in enumerate(forward.outputs)]
+
+
+def _matrix(rows: Sequence[Tensor | None], like: Tensor) -> Array:
+    """Tensors of one shape as the rows of a matrix, zeros where there is none."""
+    out = np.zeros((len(rows), like.numel()), like._value.dtype)
+    for k, row in enumerate(rows):
+        if row is not None:
+            out[k] = row._value.reshape(-1)
+    return out
+
+
+# Numerical against analytical
+
+
+def _part(values: Array, part: str) -> Array:
+    return values if values.dtype.kind != "c" else values.imag if part == IMAGINARY else values.real
+
+
+def _joined(columns: Sequence[Array], part: str) -> Array:
+    """The derivative of one part of an output by a complex input, ∂/∂Re x + i ∂/∂Im x, or by a real one."""
+    first = _part(columns[0], part)
+    return first if len(columns) == 1 else first + 1j * _part(columns[1], part)
+
+
+def _passes(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]]:
+    """In torch's order: the imaginary parts together with what is real, then the real parts of what is complex."""
+    yield IMAGINARY, list(range(len(tensors)))
+    yield REAL, [i for i, t in enumerate(tensors) if t.is_complex()]
+
+
+def _check_backward(check: Check) -> None:
+    """vᵀ J u by a pullback and by differences, for all unit vectors or, in fast mode, for one u and one v at random."""
+    for part, places in _passes(check.outputs):
+        for i in places:
+            y = check.outputs[i]
+            unit = 1j if y.is_complex() and part == IMAGINARY else 1
+            vs = [random_vector(y, np.random.default_rng([1, i])).real] if check.fast else [e.real for e in basis(y)]
+            analytical = _columns(check, y, [unit * v for v in vs])
+            message = (f"While considering the {part} part of complex outputs only, " if y.is_complex() else "") + "Jacobian mismatch"
+            for j in range(len(check.leaves)):
+                n, a = _joined([columns[i] for columns in check.differences[j]], part), analytical[j]
+                if not check.fast:
+                    _compare(check, n, a, message, i, j)
+                    continue
+                v, us = vs[0].reshape(-1), [np.abs(d[0]).reshape(-1) for d in check.vectors[j]]
+                scale = v.sum() * sum(u.sum() for u in us)
+                n, a = (n @ v)[0], us[0] @ a[:, 0].real + (1j * (us[1] @ a[:, 0].imag) if len(us) == 2 else 0)
+                if not np.isclose(a, n, check.rtol, check.atol * scale):
+                    _explain(check, n, a, message, i, j, *_entries_backward(check, i, j, part))
+
+
+def _entries_backward(check: Check, i: int, j: int, part: str) -> tuple[Array, Array]:
+    """One block of the Jacobian whole, numerical and analytical."""
+    x, y = check.leaves[j], check.outputs[i]
+    unit = 1j if y.is_complex() and part == IMAGINARY else 1
+    found = [numerical(check, x, d, [check.places[i]])[0] for d in check.directions(j, False)]
+    return _joined(found, part), _columns(check, y, [unit * e.real for e in basis(y)])[j]
+
+
+def _check_forward(check: Check, undefined: bool) -> None:
+    """J u by a pushforward and by differences, for all unit vectors or, in fast mode, for one u at random."""
+    differences = check.differences
+    with dual_level():
+        forward = Forward(check)
+        for part, places in _passes(check.leaves):
+            sides = {j: len(check.vectors[j]) - 1 if part == IMAGINARY else 0 for j in places}
+            analytical = {j: _rows(check, forward, j, check.vectors[j][side]) for j, side in sides.items()}
+            for i in range(len(check.outputs)):
+                for j, side in sides.items():
+                    n, a, x = differences[j][side][i], analytical[j][i], check.leaves[j]
+                    message = (f"While considering the {part} part of complex inputs only, " if x.is_complex() else "")
+                    message += "Jacobian computed with forward mode mismatch"
+                    if not check.fast:
+                        _compare(check, n, a, message, i, j)
+                    elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
+                        units = check.directions(j, False)[side]
+                        _explain(check, n[0], a[0], message, i, j, numerical(check, x, units, check.places)[i], _rows(check, forward, j, units)[i])
+        if undefined:
+            _check_undefined_tangents(check, forward)
+
+
+def _check_undefined_tangents(check: Check, forward: Forward) -> None:
+    """A tangent that is missing means the same as one that is zero."""
+    given = {j: check.directions(j, True)[0][0] for j, x in enumerate(check.leaves)}
+    for j, x in enumerate(check.leaves):
+        with_zero = forward.push({**given, j: np.zeros_like(x._value)})
+        without = forward.push({k: t for k, t in given.items() if k != j})
+        for i, (one, other) in enumerate(zip(with_zero, without)):
+            if one is not None and other is not None and not np.allclose(one._value, other._value):
+                raise GradcheckError(f"Mismatch in tangent values for output with index: {i} when input: {x} has an undefined tangent value.  "
+                                     f"Got: {one} but expected: {other}")
+
+
+def _compare(check: Check, n: Array, a: Array, message: str, i: int, j: int) -> None:
+    if not np.allclose(a, n, check.rtol, check.atol):
+        raise GradcheckError(f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\n"
+                             + _worst(check, n, a, i, j))
+
+
+def _explain(check: Check, n: Array, a: Array, message: str, i: int, j: int, numbers: Array, analytical: Array) -> None:
+    """The error of fast mode, with the whole matrices."""
+    close = np.allclose(analytical, numbers, check.rtol, check.atol)
+    raise GradcheckError(
+        f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\nThe above quantities relating the "
+        "numerical and analytical jacobians are computed \nin fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
+        f"Numerical:\n {wrap(numbers)}\nAnalytical:\n{wrap(analytical)}\n\nThe max per-element difference (slow mode) is: "
+        f"{np.abs(numbers - analytical).max()}.\n"
+        + "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in slow_mode!\n" * close
+        + "\n" + _worst(check, numbers, analytical, i, j))
+
+
+def _worst(check: Check, n: Array, a: Array, i: int, j: int) -> str:
+    """The line that names the entry with the largest disagreement."""
+    difference = np.abs(n - a)
+    at = int(np.argmax(np.where(np.isnan(difference), np.inf, difference)))
+    row, column = divmod(at, n.shape[1])
+
+    def place(t: Tensor, flat: int) -> str:
+        return str([int(k) for k in np.unravel_index(flat, t.shape)]) if t.ndim else ""
+
+    output, leaf = f"output {i}{place(check.outputs[i], column)}", f"input {j}{place(check.leaves[j], row)}"
+    return (f"The largest disagreement is that of {output} with respect to {leaf}: numerical {n[row, column].item()!r}, "
+            f"analytical {a[row, column].item()!r}")
+
+
+# What a backward must do besides being right
+
+
+def _check_nothing(check: Check) -> None:
+    """Without an output that requires grad, the differences must be zero."""
+    places = [i for i, y in enumerate(check.every) if y.is_floating_point() or y.is_complex()]
+    for j, x in enumerate(check.leaves):
+        for vectors in check.directions(j, check.fast):
+            for found in numerical(check, x, vectors, places):
+                if (np.abs(found) > (check.nondet_tol if check.fast else 0)).any():
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
+
+
+def _check_zero_cotangents(check: Check) -> None:
+    """A cotangent of zero comes back as zero, in the shape and dtype of the input."""
+    if not check.outputs:
+        return
+    zeros = [wrap(np.zeros_like(y._value)) for y in check.outputs]
+    for x, g in zip(check.leaves, grad(check.outputs, check.leaves, zeros, retain_graph=True, allow_unused=True)):
+        if g is None:
+            continue
+        if not (g._value == 0).all():
+            raise GradcheckError("backward not multiplied by grad_output")
+        if g.dtype != x.dtype:
+            raise GradcheckError("grad is incorrect type")
+        if g.shape != x.shape:
+            raise GradcheckError("grad is incorrect size")
+
+
+def _check_undefined_cotangents(check: Check) -> None:
+    """A cotangent that is missing means the same as one that is zero."""
+    for missing in range(len(check.outputs)) if len(check.outputs) > 1 else ():
+        outputs = [y for i, y in enumerate(y for y in check.evaluate(check.inputs) if y.requires_grad) if i != missing]
+        try:
+            found = grad(outputs, check.leaves, [wrap(np.zeros_like(y._value)) for y in outputs], allow_unused=True)
+        except Exception as error:
+            raise GradcheckError("Expected backward function to handle undefined output grads. "
+                                 f"Without a gradient for output {missing} it raised {type(error).__name__}: {error}") from error
+        if any(g is not None and not (g._value == 0).all() for g in found):
+            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                                 f"Without a gradient for output {missing} they were not.")

@@ -1,0 +1,180 @@
+"""Gradients held against finite differences, in torch's words: `gradcheck` for the first derivative, `gradgradcheck` for the second."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import grad
+from symgrad.engine.tensor import Tensor, wrap
+
+__all__ = ["GradcheckError", "GradcheckResult", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A derivative that `gradcheck` or `gradgradcheck` found wrong; the message says which, with both values."""
+
+
+class GradcheckResult(int):
+    """What `gradcheck` answers for a function it found nothing wrong with: True, with the `report` of what was looked at, which `print` shows.
+
+    >>> import symgrad
+    >>> result = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
+    >>> result == True, bool(result), result.report.left_out
+    (True, True, Counter())
+    """
+
+    report: Any
+
+    def __new__(cls, report: Any) -> GradcheckResult:
+        """The answer True with a report."""
+        self = super().__new__(cls, True)
+        self.report = report
+        return self
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.report,)
+
+    def __repr__(self) -> str:
+        return "True"
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+
+def _tupled(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def _check_inputs(inputs: tuple[Any, ...], stacklevel: int) -> None:
+    differentiated = [(i, x) for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    if not differentiated:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+    for i, x in differentiated:
+        if x.dtype.name not in ("float64", "complex128"):
+            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all "
+                          "the inputs are not of double precision floating point or complex. ", UserWarning, stacklevel=stacklevel + 1)
+        if any(step == 0 and size > 1 for step, size in zip(x._array().strides, x.shape)):
+            raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
+                               "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
+                               "gradcheck.")
+
+
+def _agrees(func: Callable[..., Any], inputs: tuple[Any, ...], tolerances: tuple[float, float, float, float], dtypes: bool, fast: bool,
+            backward: bool, forward: bool, undefined: bool, batched: bool, batched_forward: bool, raise_exception: bool, attack: bool, seed: int,
+            order: int) -> bool:
+    from symgrad.testing.gradcheck.comparison import Check  # here, because few programs check gradients
+
+    try:
+        Check(func, inputs, *tolerances, dtypes, fast).run(backward, forward, undefined, batched, batched_forward)
+        if not attack:
+            return True
+        # By name, because the testing kit stands above this package: it is asked for only where a check is made.
+        gradients = importlib.import_module("symgrad.testing.gradcheck.gradients")
+        report = gradients.attack_gradients(func, inputs, order=order, eps=tolerances[0], atol=tolerances[1], rtol=tolerances[2], backward=backward,
+                                            forward=forward, seed=seed)
+        if report.failure is not None:
+            raise GradcheckError(str(report.failure))
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return GradcheckResult(report)  # type: ignore[return-value]
+
+
+def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
+              nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+              check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+              masked: bool | None = None, attack: bool = True, seed: int = 0) -> bool:
+    """Whether the gradients of a function agree with central differences: |analytical - numerical| <= atol + rtol * |numerical|.
+
+    The derivatives by every input that requires grad are compared, entry by entry, those of complex outputs for the imaginary
+    and the real part. `check_forward_ad` compares tangents, too. `fast_mode` compares one random projection of each Jacobian. A
+    backward must give the same twice (within `nondet_tol`), zero for zero, and stand a missing gradient
+    (`check_undefined_grad`). `check_batched_grad` and `check_batched_forward_grad` compare a batch of cotangents, or tangents, with one after the
+    other. `masked` is for sparse tensors and changes nothing here. A proof instead of a comparison is what
+    `symgrad.check` gives.
+
+    What passes is attacked: its derivatives are compared at the given inputs, at special ones and at random ones of the same shapes, drawn with
+    `seed`, with SymPy's derivatives of the recorded computation in fifty digits, or with finite differences and a bound of their error where no
+    formula can be read. So a rule is found that is wrong in a digit, or for other numbers. Points where the function raises, is not finite, or has a
+    kink are left out, and functions that are random or keep a state are not attacked. An atol or rtol larger than the default is allowed
+    there, too. The answer is a `GradcheckResult`, a True that prints what was looked at; `attack=False` is torch's comparison alone, and answers
+    True.
+
+    Raises GradcheckError, whose last line names the entry with the largest disagreement, unless `raise_exception` is False:
+    then the answer is False. A derivative that only the attack found wrong is told with the inputs that show it, made simple. Raises ValueError if
+    no input requires grad, RuntimeError for an input whose elements share memory.
+
+    >>> import symgrad
+    >>> result = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
+    >>> result, result.report.failure is None, result.report.attacked > 2
+    (True, True, True)
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    given = _tupled(inputs)
+    _check_inputs(given, 2)
+    return _agrees(func, given, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_backward_ad, check_forward_ad,
+                   check_undefined_grad, check_batched_grad, check_batched_forward_grad, raise_exception, attack, seed, 1)
+
+
+def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+                  gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0,
+                  check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+                  check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False,
+                  attack: bool = True, seed: int = 0) -> bool:
+    """Whether the second derivatives of a function agree with central differences: `gradcheck` of its gradient.
+
+    The gradient is a function of the inputs and of `grad_outputs`, which are drawn from [-1, 1) if none are given (with
+    `gen_non_contig_grad_outputs` not contiguous in memory). `check_rev_over_rev` compares pullbacks of pullbacks, and
+    `check_fwd_over_rev` pushforwards of pullbacks; the rest is as in `gradcheck`, and what passes is attacked in the same way, cotangents included.
+
+    Raises GradcheckError unless `raise_exception` is False, and what `gradcheck` raises.
+
+    >>> import symgrad
+    >>> symgrad.autograd.gradgradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
+    True
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+    given = _tupled(inputs)
+    differentiated = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    if grad_outputs is None:
+        generator = np.random.default_rng(0)
+        cotangents = tuple(_drawn(y, generator, gen_non_contig_grad_outputs) for y in _tupled(func(*given)) if y.requires_grad)
+    else:
+        cotangents = _tupled(grad_outputs)
+
+    def gradient(*args: Any) -> tuple[Tensor, ...]:
+        xs, gs = args[:len(given)], args[len(given):]
+        outputs = [y for y in _tupled(func(*xs)) if y.requires_grad]
+        found = grad(outputs, [xs[i] for i in differentiated], gs, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    both = given + cotangents
+    _check_inputs(both, 2)
+    return _agrees(gradient, both, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_rev_over_rev, check_fwd_over_rev,
+                   check_undefined_grad, check_batched_grad, False, raise_exception, attack, seed, 2)
+
+
+def _drawn(y: Tensor, generator: np.random.Generator, scattered: bool) -> Tensor:
+    """A cotangent for an output."""
+    shape = (*y.shape[:-1], y.shape[-1] * 2) if scattered and y.ndim else y.shape
+    value = generator.uniform(-1, 1, shape)
+    if y.is_complex():
+        value = value + 1j * generator.uniform(-1, 1, shape)
+    value = np.asarray(value).astype(y._value.dtype)
+    return wrap(value[..., ::2] if scattered and y.ndim else value).requires_grad_()

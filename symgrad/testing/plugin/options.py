@@ -1,0 +1,162 @@
+"""The command line options of the plugin, read and checked; every mistake is a usage error with its remedy."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from symgrad.testing.checks import CHECKS
+from symgrad.testing.plugin.modules import NotThere, module_named, modules_in, ops_in, split, thing_named
+from symgrad.testing.profiles import PROFILES, Profile
+from symgrad.testing.running import ACCURACY
+
+__all__ = ["Options", "Target", "is_id", "options_of", "targets_of"]
+
+DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
+
+
+class Options(NamedTuple):
+    """The options of a run."""
+
+    profile: Profile
+    checks: tuple[str, ...]
+    seed: int
+    dtypes: tuple[str, ...] | None
+    ulp: float | None
+    accuracy: bool
+    report: Path | None
+
+
+class Target(NamedTuple):
+    """An op that was named on the command line, and the checks of it that are to run; none means all."""
+
+    module: str
+    name: str
+    op: Any
+    file: Path | None
+    only: frozenset[str] = frozenset()
+
+
+def options_of(config: pytest.Config) -> Options:
+    """The options of a run. Raises UsageError for a profile, check, dtype, number or file that cannot be used."""
+    get = config.getoption
+    return Options(_profile(config), _checks(get("symgrad_checks")), _whole(get("symgrad_seed"), "--symgrad-seed", "0", 0),
+                   _dtypes(get("symgrad_dtypes")), _ulp(get("symgrad_ulp")), get("symgrad_accuracy"), _file(config, get("symgrad_report")))
+
+
+def _listed(text: str | None) -> list[str]:
+    return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _profile(config: pytest.Config) -> Profile:
+    given = config.getoption("symgrad_profile")
+    name, where = (given, "--symgrad-profile") if given is not None else (config.getini("symgrad_profile"), "the ini option symgrad_profile")
+    if name not in PROFILES:
+        raise pytest.UsageError(f"{where} is {name!r}; expected one of {', '.join(PROFILES)}")
+    orders = config.getoption("symgrad_orders")
+    if orders is not None and orders not in ("0", "1", "2", "3"):
+        raise pytest.UsageError(f"--symgrad-orders is {orders!r}; expected the highest order of derivatives to look at: 0, 1, 2 or 3")
+    return PROFILES[name] if orders is None else PROFILES[name]._replace(order=int(orders))
+
+
+def _checks(text: str | None, option: str = "--symgrad-checks") -> tuple[str, ...]:
+    if text is None:
+        return tuple(CHECKS)
+    wanted = _listed(text)
+    unknown = [name for name in wanted if name not in CHECKS]
+    if unknown or not wanted:
+        said = f"there is no check {unknown[0]!r}" if unknown else "no check is named"
+        raise pytest.UsageError(f"{option}: {said}; those are {', '.join(CHECKS)}")
+    return tuple(name for name in CHECKS if name in wanted)
+
+
+def _whole(text: str | None, option: str, example: str, default: int) -> int:
+    try:
+        return default if text is None else int(text)
+    except ValueError:
+        raise pytest.UsageError(f"{option} is {text!r}; expected a whole number, such as {example}") from None
+
+
+def _dtypes(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    wanted = _listed(text)
+    unknown = [name for name in wanted if name not in DTYPES]
+    if unknown or not wanted:
+        raise pytest.UsageError(f"--symgrad-dtypes is {text!r}; expected names among {', '.join(DTYPES)}, with commas between them")
+    return tuple(wanted)
+
+
+def _ulp(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise pytest.UsageError(f"--symgrad-ulp is {text!r}; expected a positive number of units in the last place, such as 1000")
+    return number
+
+
+def _file(config: pytest.Config, text: str | None) -> Path | None:
+    if text is None:
+        return None
+    path = config.invocation_params.dir / text
+    if path.is_dir() or not path.parent.is_dir():
+        raise pytest.UsageError(f"--symgrad-report: {text} cannot be written; name a file in a folder that exists")
+    return path
+
+
+def targets_of(config: pytest.Config) -> list[Target]:
+    """The ops named by `--symgrad-ops` and by ids such as symgrad::module::op::check, each once.
+
+    Raises UsageError for modules and names that do not exist, and for modules without ops.
+    """
+    given = [("--symgrad-ops", part, "") for text in config.getoption("symgrad_ops") for part in _listed(text)]
+    for text in filter(is_id, config.args):
+        parts = text.split("::")[1:]
+        if len(parts) > 3:
+            raise pytest.UsageError(f"{text} is not the id of a test; those are symgrad::MODULE::NAME::CHECK")
+        given.append((text, ":".join(parts[:2]), parts[2] if len(parts) == 3 else ""))
+    found: dict[tuple[str, str], Target] = {}
+    for said, text, check in given:
+        if check and check != ACCURACY:
+            _checks(check, said)
+        try:
+            for t in _targets(text, (config.rootpath, config.invocation_params.dir)):
+                before = found.get((t.module, t.name))
+                only = frozenset([check] if check else []) if before is None else before.only | {check} if before.only and check else frozenset()
+                found[t.module, t.name] = t._replace(only=only)
+        except NotThere as error:
+            raise pytest.UsageError(f"{said}: {error}") from None
+    return list(found.values())
+
+
+def is_id(argument: str) -> bool:
+    """Whether an argument of the command line is an id of this plugin, not a file.
+
+    >>> is_id("symgrad::ops::swish"), is_id("symgrad/test_ops.py::swish")
+    (True, False)
+    """
+    return argument.startswith("symgrad::")
+
+
+def _targets(text: str, folders: tuple[Path, ...]) -> list[Target]:
+    name, attribute = split(text)
+    module = module_named(name, folders)
+    file = Path(module.__file__) if module.__file__ else None
+    if attribute is not None:
+        return [Target(name, attribute, thing_named(module, attribute), file)]
+    ops = [Target(name, key, op, file) for key, op in ops_in(module)]
+    inside = [] if ops else modules_in(module)
+    if inside:
+        raise NotThere(f"{name} is a package without ops of its own; name the modules in it that have some, among "
+                       f"{', '.join(inside)}; or name a function: --symgrad-ops {name}:FUNCTION")
+    if not ops:
+        raise NotThere(f"{name} has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: "
+                       f"--symgrad-ops {name}:FUNCTION")
+    return ops

@@ -1,0 +1,1 @@
+"""Data types, devices, domains, trees and indices."""
