@@ -17,7 +17,7 @@ from symgrad.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from symgrad.checks import check, example
+from symgrad.checks import check
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories import creation as _creation
@@ -68,6 +68,7 @@ from symgrad.factories.generators import (
     set_rng_state,
 )
 from symgrad.formulas import expressions as _expressions
+from symgrad.frameworks.examples import example
 from symgrad.methods import copying as _copying
 from symgrad.methods import counting as _counting
 from symgrad.methods import filling as _filling

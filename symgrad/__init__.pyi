@@ -6,21 +6,11 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from symgrad.methods import numpy_protocol as arrays
 from symgrad import autograd as autograd
-from symgrad.methods import copying
-from symgrad.methods import counting
-from symgrad.factories import creation
 from symgrad import cuda as cuda
-from symgrad.formulas import expressions
-from symgrad.methods import filling
 from symgrad import func as func
-from symgrad.methods import inplace
 from symgrad import nn as nn
 from symgrad import optim as optim
-from symgrad.factories import generators as random
-from symgrad.methods import reshaping
-from symgrad.methods import layout as surface
 from symgrad import testing as testing
 from symgrad import utils as utils
 from symgrad.algebra.identity import identical as identical
@@ -33,11 +23,37 @@ from symgrad.autograd.modes import is_inference_mode_enabled as is_inference_mod
 from symgrad.autograd.modes import no_grad as no_grad
 from symgrad.autograd.modes import set_grad_enabled as set_grad_enabled
 from symgrad.checks import check as check
-from symgrad.checks import example as example
+from symgrad.codegen.printers import to_latex as to_latex
+from symgrad.codegen.sources import to_c as to_c
+from symgrad.codegen.sources import to_jax as to_jax
+from symgrad.codegen.sources import to_python as to_python
+from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.diagnose.kinks.kink import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
-from symgrad.proofs.prove import prove as prove
-from symgrad.reports.report import Report as Report
+from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
+from symgrad.engine.tensor import Size as Size
+from symgrad.engine.tensor import Tensor as Tensor
+from symgrad.factories.creation import as_tensor as as_tensor
+from symgrad.factories.creation import asarray as asarray
+from symgrad.factories.creation import from_numpy as from_numpy
+from symgrad.factories.creation import frombuffer as frombuffer
+from symgrad.factories.creation import symbols as symbols
+from symgrad.factories.creation import tensor as tensor
+from symgrad.factories.generators import Generator as Generator
+from symgrad.factories.generators import bernoulli as bernoulli
+from symgrad.factories.generators import get_rng_state as get_rng_state
+from symgrad.factories.generators import initial_seed as initial_seed
+from symgrad.factories.generators import manual_seed as manual_seed
+from symgrad.factories.generators import multinomial as multinomial
+from symgrad.factories.generators import normal as normal
+from symgrad.factories.generators import poisson as poisson
+from symgrad.factories.generators import seed as seed
+from symgrad.factories.generators import set_rng_state as set_rng_state
+from symgrad.frameworks.examples import example as example
+from symgrad.func import vmap as vmap
+from symgrad.matrixcalc import matrix_expr as matrix_expr
+from symgrad.matrixcalc import matrix_gradient as matrix_gradient
+from symgrad.matrixcalc import matrix_hessian as matrix_hessian
 from symgrad.methods.counting import bincount as bincount
 from symgrad.methods.counting import bitwise_not as bitwise_not
 from symgrad.methods.counting import bucketize as bucketize
@@ -53,33 +69,11 @@ from symgrad.methods.counting import signbit as signbit
 from symgrad.methods.counting import unique as unique
 from symgrad.methods.counting import unique_consecutive as unique_consecutive
 from symgrad.methods.counting import where as where
-from symgrad.factories.creation import as_tensor as as_tensor
-from symgrad.factories.creation import asarray as asarray
-from symgrad.factories.creation import from_numpy as from_numpy
-from symgrad.factories.creation import frombuffer as frombuffer
-from symgrad.factories.creation import symbols as symbols
-from symgrad.factories.creation import tensor as tensor
-from symgrad.types.devices import device as device
-from symgrad.types.devices import get_default_device as get_default_device
-from symgrad.types.devices import layout as layout
-from symgrad.types.devices import memory_format as memory_format
-from symgrad.types.devices import set_default_device as set_default_device
-from symgrad.types.dtypes import DType
-from symgrad.types.dtypes import DType as dtype
-from symgrad.types.dtypes import can_cast as can_cast
-from symgrad.types.dtypes import finfo as finfo
-from symgrad.types.dtypes import get_default_dtype as get_default_dtype
-from symgrad.types.dtypes import iinfo as iinfo
-from symgrad.types.dtypes import promote_types as promote_types
-from symgrad.types.dtypes import set_default_dtype as set_default_dtype
 from symgrad.methods.extending import elementwise as elementwise
 from symgrad.methods.extending import linear as linear
 from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
-from symgrad.func import vmap as vmap
 from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
-from symgrad.methods.printing import get_printoptions as get_printoptions
-from symgrad.methods.printing import set_printoptions as set_printoptions
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
 from symgrad.methods.predicates import broadcast_tensors as broadcast_tensors
@@ -95,33 +89,29 @@ from symgrad.methods.predicates import is_tensor as is_tensor
 from symgrad.methods.predicates import numel as numel
 from symgrad.methods.predicates import result_type as result_type
 from symgrad.methods.predicates import typename as typename
-from symgrad.factories.generators import Generator as Generator
-from symgrad.factories.generators import bernoulli as bernoulli
-from symgrad.factories.generators import get_rng_state as get_rng_state
-from symgrad.factories.generators import initial_seed as initial_seed
-from symgrad.factories.generators import manual_seed as manual_seed
-from symgrad.factories.generators import multinomial as multinomial
-from symgrad.factories.generators import normal as normal
-from symgrad.factories.generators import poisson as poisson
-from symgrad.factories.generators import seed as seed
-from symgrad.factories.generators import set_rng_state as set_rng_state
+from symgrad.methods.printing import get_printoptions as get_printoptions
+from symgrad.methods.printing import set_printoptions as set_printoptions
+from symgrad.proofs.prove import prove as prove
+from symgrad.reports.report import Report as Report
 from symgrad.scanning import accuracy as accuracy
+from symgrad.symbolic.conversion import from_sympy as from_sympy
+from symgrad.symbolic.operations import op_from_sympy as op_from_sympy
+from symgrad.symbolic.tracing import to_sympy as to_sympy
+from symgrad.types.devices import device as device
+from symgrad.types.devices import get_default_device as get_default_device
+from symgrad.types.devices import layout as layout
+from symgrad.types.devices import memory_format as memory_format
+from symgrad.types.devices import set_default_device as set_default_device
+from symgrad.types.dtypes import DType
+from symgrad.types.dtypes import DType as dtype
+from symgrad.types.dtypes import can_cast as can_cast
+from symgrad.types.dtypes import finfo as finfo
+from symgrad.types.dtypes import get_default_dtype as get_default_dtype
+from symgrad.types.dtypes import iinfo as iinfo
+from symgrad.types.dtypes import promote_types as promote_types
+from symgrad.types.dtypes import set_default_dtype as set_default_dtype
 from symgrad.utils.serialization import load as load
 from symgrad.utils.serialization import save as save
-from symgrad.symbolic.conversion import from_sympy as from_sympy
-from symgrad.matrixcalc import matrix_expr as matrix_expr
-from symgrad.matrixcalc import matrix_gradient as matrix_gradient
-from symgrad.matrixcalc import matrix_hessian as matrix_hessian
-from symgrad.symbolic.operations import op_from_sympy as op_from_sympy
-from symgrad.codegen.printers import to_latex as to_latex
-from symgrad.codegen.sources import to_c as to_c
-from symgrad.codegen.sources import to_jax as to_jax
-from symgrad.codegen.sources import to_python as to_python
-from symgrad.codegen.sources import to_torch as to_torch
-from symgrad.symbolic.tracing import to_sympy as to_sympy
-from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
-from symgrad.engine.tensor import Size as Size
-from symgrad.engine.tensor import Tensor as Tensor
 
 __version__: str
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...

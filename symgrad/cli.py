@@ -19,9 +19,10 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.checks import CrossReport, Report, check_named, examples_of
+from symgrad.checks import CrossReport, Report, check_named
 from symgrad.checks.cross import cross_check, is_foreign
 from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
+from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.frameworks import FRAMEWORKS
 from symgrad.reports.verdicts import REFUTED
 from symgrad.sampling.domain_reader import parse_domains

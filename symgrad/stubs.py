@@ -190,7 +190,7 @@ def _written_out(function: FunctionType) -> bool:
 def _package_stub() -> str:
     public = {name: member for name, member in vars(symgrad).items() if not name.startswith("_")}
     hidden = set(public) & set(vars(builtins))
-    imports = ["from symgrad.dtypes import DType", "from symgrad.tensor import Extreme, Integers, Number, TensorLike"]
+    imports = ["from symgrad.types.dtypes import DType", "from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike"]
     modules = [alias.name for node in ast.walk(ast.parse(inspect.getsource(symgrad))) if isinstance(node, ast.ImportFrom) and node.module == "symgrad"
                for alias in node.names]
     imports += [f"from symgrad import {name} as {name}" for name in vars(symgrad)["_LAZY"]]
@@ -217,7 +217,7 @@ def stub_files() -> dict[Path, str]:
     >>> sorted(path.name for path in stub_files())
     ['__init__.pyi', 'tensor.pyi']
     """
-    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "tensor.pyi": _tensor_stub()}
+    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "engine" / "tensor.pyi": _tensor_stub()}
 
 
 def main(arguments: list[str]) -> int:

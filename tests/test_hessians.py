@@ -357,3 +357,33 @@ def test_the_steps_give_the_very_numbers_of_the_pass(f, dtype):
             found, expected = numbers(h(x)), numbers(func.hessian(f, structure=structure)(x))
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
+
+
+def test_the_report_is_that_of_the_last_call():
+    h = func.hessian(lambda x: (x[1:] * x[:-1]).square().sum())
+    assert h.report is None
+    h(symgrad.ones(64))
+    assert h.report.pattern == "tridiagonal" and h.report.shape == (64, 64)
+    h(symgrad.ones(4))
+    assert h.report.pattern == "dense" and h.report.shape == (4, 4) and h.report.products == 4
+    h(symgrad.ones(65))
+    assert h.report.shape == (65, 65)
+    h(symgrad.ones(5, dtype=symgrad.float32))
+    assert h.report.shape == (5, 5)
+    several = func.hessian(lambda x: x.square())
+    several(symgrad.ones(3))
+    assert several.report is None
+
+
+@pytest.mark.parametrize("structure", [None, "auto", "local", "factors"])
+@pytest.mark.parametrize("n", [4, 64])
+def test_a_hessian_has_the_dtype_of_its_function(structure, n):
+    h = func.hessian(lambda x: (x[1:] * x[:-1]).square().sum(), structure=structure)
+    two = func.hessian(lambda x, y: (x[1:] * x[:-1] * y).sum() + (y**3).sum(), (0, 1))
+    for _ in range(3):
+        found = h(symgrad.ones(n, dtype=symgrad.float32))
+        assert str(found.dtype).removeprefix("torch.") == "float32"
+        x, y = symgrad.ones(n, dtype=symgrad.float32), symgrad.ones(n - 1, dtype=symgrad.float32)
+        assert {t.dtype for row in two(x, y) for t in row} == {symgrad.float32}
+    for kind in (None, "auto", "local"):
+        assert str(func.jacobian(lambda x: x[1:] * x[:-1], structure=kind)(symgrad.ones(n, dtype=symgrad.float32)).dtype).endswith("float32")

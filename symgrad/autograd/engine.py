@@ -17,7 +17,7 @@ from symgrad.engine.hooks import DETOURS, Pullback, running
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.storage.views import Unheard
+from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
@@ -60,7 +60,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
         node = y._node
         if board.paused and not create_graph:
             y._escape()
-        if node is None or not node.flags & GRADIENT or isinstance(node, Unheard):
+        if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
                                f"requires_grad=True and compute it outside no_grad()")
         if g is None:
@@ -196,7 +196,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
-        if node not in delivered and not isinstance(node, Unheard):
+        if node not in delivered and not isinstance(node, UnrecordedLeaf):
             give(t, node, out.pop(node, None))
 
 
@@ -243,7 +243,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     nodes = [x._node for x in xs]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):
-        if node in out and not isinstance(node, Unheard):
+        if node in out and not isinstance(node, UnrecordedLeaf):
             g = out[node]
             if create_graph:
                 results.append(_linked(g, x, nodes))  # type: ignore[arg-type]

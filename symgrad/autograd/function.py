@@ -17,8 +17,9 @@ from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.shadow import Shadow, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.carriers.batched import batches
+from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.storage.views import CUSTOM, KIN, MANY, adopt, base_of, rebase, refuse_in_place
+from symgrad.engine.storage.views import CUSTOM, MANY, adopt, base_of, refuse_in_place
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
 
@@ -91,6 +92,8 @@ class Function(metaclass=_Meta):
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    jvp.undefined = True  # type: ignore[attr-defined]  # a subclass that defines its own has no such mark
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -245,9 +248,8 @@ def _finished(y: Any, kind: str, place: Node, inputs: Sequence[Tensor], many: bo
         return wrap(y._array())
     elif kind == NEW:
         y._node = place
-        kin = KIN.get(id(y))
-        if kin is not None and kin.base is not None:
-            kin.made = MANY if many else CUSTOM
+        if base_of(y) is not None:
+            y._view.made = MANY if many else CUSTOM
     return y
 
 

@@ -191,15 +191,8 @@ board.inferred = _Inferred()
 
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was made in inference mode (integers and booleans are never told apart)."""
-    node = _node_of(self)
+    node = self._place
     return node is INFERENCE or isinstance(node, Leaf) and node in _leaves
-
-
-def _node_of(t: Tensor) -> Node | None:
-    try:
-        return t._place
-    except AttributeError:  # a view whose base was written meanwhile
-        return None
 
 
 def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:

@@ -24,7 +24,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.engine.saved import verify
 from symgrad.engine.storage.versions import first_write_after
-from symgrad.engine.storage.views import KIN, base_of
+from symgrad.engine.storage.views import Base, base_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
 from symgrad.graph.op import REGISTRY, Op
@@ -112,8 +112,8 @@ class Shadow:
             if base_of(t) is None:  # a view asks its base
                 t._node = node
         for t, _ in self.places:
-            if id(t) in KIN:
-                KIN[id(t)].outdate()
+            if isinstance(t._view, Base):
+                t._view.outdate()
         self.places.clear()
 
     def close(self) -> Span:

@@ -20,6 +20,7 @@ __all__ = ["Batched", "Shape", "batch", "batches", "fills", "levels_of", "new_le
 
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions and Python's operators on batched values, which `batching` enters
 
 
 class _Batches(threading.local):
@@ -160,7 +161,7 @@ class Batched:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         level = max(x.level for x in (*inputs, *(out or ())) if type(x) is Batched)
         if ufunc is np.matmul:
-            return matmul(*inputs)
+            return FUNCTIONS[np.matmul](*inputs)
         if method == "reduce" or method == "accumulate":
             (x,) = inputs
             axis = kwargs.pop("axis", 0)
@@ -168,8 +169,7 @@ class Batched:
                 kwargs["where"] = kwargs["where"].data
             return Batched(getattr(ufunc, method)(x.data, axis=_shifted(axis, x.ndim), **kwargs), level)
         if method == "at":
-            target, index, *values = inputs
-            return ufunc.at(target.data, whole(index), *(laid_out(v, target, index) for v in values))
+            return FUNCTIONS["at"](ufunc, *inputs)
         if method != "__call__":
             return NotImplemented
         if out is not None:
@@ -180,7 +180,7 @@ class Batched:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handled = FUNCTIONS.get(function)
-        return (handled(*args, **kwargs) if handled is not None else each(function, args, kwargs))
+        return handled(*args, **kwargs) if handled is not None else FUNCTIONS["each"](function, args, kwargs)
 
     # Methods that only lay elements out anew
 
@@ -249,12 +249,12 @@ class Batched:
         kind = type(index)
         if kind is slice or kind is int:
             return Batched(self.data[:, index], self.level)
-        return take(self, index)
+        return FUNCTIONS[operator.getitem](self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(value, Batched) and value.level > self.level:
             raise RuntimeError("vmap: a value of an inner vmap is written into a tensor of an outer one; write it with symgrad.where or index_put")
-        self.data[whole(index)] = laid_out(value, self, index)
+        FUNCTIONS[operator.setitem](self, index, value)
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -295,8 +295,8 @@ Batched.__neg__ = lambda self: Batched(-self.data, self.level)  # type: ignore[a
 Batched.__pos__ = lambda self: self  # type: ignore[attr-defined]
 Batched.__abs__ = lambda self: Batched(abs(self.data), self.level)  # type: ignore[attr-defined]
 Batched.__invert__ = lambda self: Batched(~self.data, self.level)  # type: ignore[attr-defined]
-Batched.__matmul__ = lambda self, other: matmul(self, other)  # type: ignore[attr-defined]
-Batched.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
+Batched.__matmul__ = lambda self, other: FUNCTIONS[np.matmul](self, other)  # type: ignore[attr-defined]
+Batched.__rmatmul__ = lambda self, other: FUNCTIONS[np.matmul](other, self)  # type: ignore[attr-defined]
 
 
 # In and out of a batch
@@ -377,6 +377,3 @@ def _shifted(axis: Any, ndim: int) -> Any:
 def _spelled(shape: Sequence[int], size: int) -> tuple[int, ...]:
     known = math.prod(n for n in shape if n != -1)
     return tuple(size // known if n == -1 and known else n for n in shape)
-
-
-from symgrad.carriers.batching import FUNCTIONS, each, laid_out, matmul, take, whole  # noqa: E402  what needs the class that it completes

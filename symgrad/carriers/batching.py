@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, _aligned, _counted, _level, _members, _shifted, raw
+from symgrad.carriers.batched import FUNCTIONS, Batched, _aligned, _counted, _level, _members, _shifted, raw
 
-__all__ = ["FUNCTIONS", "each", "laid_out", "matmul", "scattered", "take", "whole"]
+__all__ = ["each", "matmul", "scattered", "take"]
 
 
 # Elements
@@ -20,12 +21,12 @@ def _is_array(part: Any) -> bool:
     return isinstance(part, (np.ndarray, list, Batched)) and not (isinstance(part, np.ndarray) and not part.ndim and part.dtype.kind in "iu")
 
 
-def whole(index: Any) -> tuple[Any, ...]:
+def _of_data(index: Any) -> tuple[Any, ...]:
     """An index of a member, the same for all of them, as one of the data."""
     return (slice(None), *index) if isinstance(index, tuple) else (slice(None), index)
 
 
-def laid_out(value: Any, target: Batched, index: Any) -> Any:
+def _laid_out(value: Any, target: Batched, index: Any) -> Any:
     """A value as it is written at an index of all members of a batch, the same for all of them."""
     parts = index if isinstance(index, tuple) else (index,)
     arrays = [k for k, part in enumerate(parts) if _is_array(part)]
@@ -36,6 +37,16 @@ def laid_out(value: Any, target: Batched, index: Any) -> Any:
     if type(value) is Batched and value.level == target.level:
         return np.moveaxis(_aligned(value, target.level, ndim), 0, behind) if behind else _aligned(value, target.level, ndim)
     return np.expand_dims(np.reshape(value, (1,) * (ndim - np.ndim(value)) + tuple(np.shape(value))), behind) if behind else value
+
+
+def _at(ufunc: Any, target: Batched, index: Any, *values: Any) -> None:
+    """Do what a ufunc does, at an index of all members, without buffering."""
+    ufunc.at(target.data, _of_data(index), *(_laid_out(v, target, index) for v in values))
+
+
+def _set(target: Batched, index: Any, value: Any) -> None:
+    """Write a value at an index of all members."""
+    target.data[_of_data(index)] = _laid_out(value, target, index)
 
 
 def _width(parts: Sequence[Any], arrays: Sequence[int]) -> int:
@@ -294,7 +305,8 @@ def _repeat(x: Any, repeats: Any, axis: Any = None) -> Batched:
     return Batched(np.repeat(data, repeats, axis), x.level)
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
+FUNCTIONS |= {
+    operator.getitem: take, operator.setitem: _set, np.matmul: matmul, "at": _at, "each": each,
     np.where: _where, np.einsum: _einsum, np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.empty_like: _like(np.empty_like),
     np.full_like: _like(np.full_like), np.concatenate: _joined(np.concatenate, 0), np.stack: _joined(np.stack, 1), np.flip: _flip, np.roll: _roll,
     np.broadcast_to: _broadcast_to, np.diag: _diag, np.moveaxis: _moveaxis, np.take_along_axis: _take_along_axis,

@@ -1,4 +1,4 @@
-"""Dual values: a value with its tangent. A rule that is read with them gives its result and the derivative of that at once.
+"""Dual values, series of order one: a value with its tangent. A rule that is read with them gives its result and the derivative of that at once.
 
 So a pullback that is read with dual cotangents gives a gradient together with its directional derivative: a row of the Hessian, or a batch of
 rows, from one recorded graph and without recording the gradient. What each function of the carrier does to tangents is the pushforward of its op.
@@ -6,21 +6,20 @@ rows, from one recorded graph and without recording the gradient. What each func
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import PROTOCOL
 from symgrad.carriers.batched import fills
 from symgrad.carriers.standing import Standing
+from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Dual", "DualCarrier"]
 
-# Where the name of a function is not that of the op whose pushforward belongs to it.
-OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
 float64, ndarray = np.float64, np.ndarray
 MANY = 100  # elements from which it is worth a look whether they are all the same
 
@@ -126,56 +125,29 @@ def _value(x: Any) -> Any:
     return type(x)(_value(e) for e in x) if type(x) in (list, tuple) else x
 
 
-def _tangent(x: Any) -> Any:
-    return x.tangent if type(x) is Dual else None
+class DualCarrier(TaylorCarrier):
+    """The carrier of dual values over another carrier, in which values and tangents alike are computed."""
 
+    kind = Dual
+    primal = staticmethod(_value)
 
-class DualCarrier:
-    """The carrier of dual values over another carrier: `xp` for the values and their tangents alike."""
+    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], call: Callable[..., Any] | None = None) -> Any:
+        """The dual value of an op's value; what the tangent of a linear op does not need is not computed."""
+        call = call or functools.partial(op.forward, self.base)
+        tangents = [x.tangent if type(x) is Dual else None for x in tensors]
+        variadic = op.arity is None
+        if variadic and not any([t is not None for t in tangents]):
+            return call(tensors, *parameters)
+        values = tuple(map(_value, tensors))
+        if op.kind == "linear" or op.kind == "multilinear" and not variadic:
+            t = op.jvp(self.base, tangents, None, (*values, *parameters))
+            return Dual(Later(call, (tensors, *parameters) if variadic else (*tensors, *parameters)), t)
+        y = call(*((list(values),) if variadic else values), *parameters)
+        if op.kind != "elementwise":
+            parameters = with_defaults(op, parameters)
+        t = op.jvp(self.base, tangents, y, (*values, *parameters))  # type: ignore[misc]
+        return y if t is None else _made(y, t)
 
-    def __init__(self, xp: Any):
-        self.base = xp
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in PROTOCOL:
-            raise AttributeError(f"the dual carrier has no {name!r}: the protocol of the carriers has no such name")
-        function = _function(self, self.base, name)
-        setattr(self, name, function)
-        return function
-
-
-def _function(dual: DualCarrier, xp: Any, name: str) -> Callable[..., Any]:
-    """A function of the protocol on dual values, by the pushforward of its op."""
-    plain, op = getattr(xp, name), REGISTRY.get(OPS.get(name, name))
-    if name == "pow":
-        return lambda a, b: _powered(xp, REGISTRY["pow"], a, b)
-    if name == "einsum":
-        return lambda equation, xs: _pushed(xp, REGISTRY["einsum"], lambda tensors, equation: plain(equation, tensors), (xs, equation))
-    if op is not None and op.kind == "composite":
-        return lambda *args: op.forward(dual, *args) if any(type(a) is Dual for a in args) else plain(*args)
-    if op is None or op.jvp is None:
-        return lambda *args: plain(*(_value(a) for a in args))
-    return lambda *args: _pushed(xp, op, plain, args)
-
-
-def _pushed(xp: Any, op: Op, plain: Callable[..., Any], args: tuple) -> Any:
-    given: Sequence[Any] = args[0] if op.arity is None else args[:op.arity]
-    tangents = [_tangent(a) for a in given]
-    if all(t is None for t in tangents):
-        return plain(*args)
-    values = tuple(_value(a) for a in given)
-    rest = args[1:] if op.arity is None else args[op.arity:]
-    if op.kind == "linear" or op.kind == "multilinear" and op.arity is not None:
-        t = op.jvp(xp, tangents, None, (*values, *rest))
-        return Dual(Later(plain, args), t)
-    y = plain(*((list(values),) if op.arity is None else values), *rest)
-    if op.kind != "elementwise":
-        rest = (*rest, *(p.default for p in op.parameters[len(rest):] if p.default is not p.empty))
-    t = op.jvp(xp, tangents, y, (*values, *rest))  # type: ignore[misc]
-    return y if t is None else _made(y, t)
-
-
-def _powered(xp: Any, op: Op, a: Any, b: Any) -> Any:
-    """A power, whose exponent may be a number."""
-    return _pushed(xp, op, lambda x, z: x**z, (a, b))
-
+    def pow(self, a: Any, b: Any) -> Any:
+        """A power, whose exponent may be a number."""
+        return self.apply(REGISTRY["pow"], (a, b), (), operator.pow) if type(a) is Dual or type(b) is Dual else a**b

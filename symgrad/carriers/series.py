@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import PROTOCOL
 from symgrad.carriers.coefficients import (
     NUMBERS,
     Series,
@@ -38,28 +37,31 @@ from symgrad.carriers.coefficients import (
     total,
     value,
 )
+from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["SeriesCarrier"]
 
-# Where the name of a function is not that of the op whose pushforward belongs to it.
-OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
 KEPT = 256  # series that are looked for before another is made
 LONGEST = 64  # the largest whole exponent that is multiplied out
 
 
-class SeriesCarrier:
-    """The carrier of series up to an order, whose coefficients are values of the carrier `xp`.
+class SeriesCarrier(TaylorCarrier):
+    """The carrier of series up to an order, whose coefficients are values of the carrier `base`.
 
     `forward(op)` gives the function that computes an op in that carrier, from the op's own arguments; `lift` makes a value of that carrier of an
     array. What is asked of a value (a comparison, a sign, the place of the largest element) is asked of the first coefficient: the derivative of
     what does not change is zero.
     """
 
-    def __init__(self, xp: Any, order: int, forward: Callable[[Op], Callable[..., Any]] | None = None, lift: Any = None):
-        self.xp, self.order = xp, order
-        self.forward = forward or (lambda op: functools.partial(op.forward, xp))
+    kind = Series
+    primal = staticmethod(first_of)
+
+    def __init__(self, base: Any, order: int, forward: Callable[[Op], Callable[..., Any]] | None = None, lift: Any = None):
+        super().__init__(base)
+        self.order = order
+        self.forward = forward or (lambda op: functools.partial(op.forward, base))
         self._lift = lift
         self._need = order  # of the series that are made now
         self._made: dict[Any, tuple[Series, tuple]] = {}  # by what they were made of, which lives as long
@@ -74,11 +76,14 @@ class SeriesCarrier:
             given = self._lift(given)
         return Series(self, [term(given)], self.order, True)
 
+    constant = lift_value
+
     def polynomial(self, terms: Sequence[Any]) -> Series:
         """The series of given coefficients and no others."""
         return Series(self, [term(t) for t in terms[:self.order + 1]], self.order, True)
 
-    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], first: Any = None, call: Callable[..., Any] | None = None) -> Any:
+    def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], call: Callable[..., Any] | None = None,
+              first: Any = None) -> Any:
         """The series of an op's value, growing until all are solved.
 
         `first` is its first coefficient, where that is known, and `call` the function that computes the op below, where that is not `forward`'s.
@@ -154,7 +159,7 @@ class SeriesCarrier:
 
     def _zero(self, x: Series) -> Any:
         """A coefficient that is zero."""
-        return 0.0 if type(x.terms[0]) is float else self.xp.zeros_like(x.terms[0])
+        return 0.0 if type(x.terms[0]) is float else self.base.zeros_like(x.terms[0])
 
     # How a series comes to be
 
@@ -205,7 +210,7 @@ class SeriesCarrier:
         if found is not None:
             return found
         if op.kind != "elementwise":
-            parameters = (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))
+            parameters = with_defaults(op, parameters)
         if first is None:
             first = self._first_of(op, call, tensors, parameters)
         if isinstance(first, tuple):
@@ -278,7 +283,7 @@ class SeriesCarrier:
             return self.lift_value(first)
         shape, step = tuple(first.shape), total(parts)
         stretched = any([x.shape != shape for x in tensors if moves(x)])
-        return self._grown([term(first)], (lambda k: self.xp.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
+        return self._grown([term(first)], (lambda k: self.base.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
                            longest(tensors))
 
     # Arithmetic
@@ -335,7 +340,7 @@ class SeriesCarrier:
         """-x; of that, x again, so that a function of -x and one of x are found to be solved together."""
         found = self._found(("neg", id(x)))
         if found is None:
-            found = self.apply(REGISTRY["neg"], (x,), (), None, operator.neg)
+            found = self.apply(REGISTRY["neg"], (x,), (), operator.neg)
             self._made["neg", id(x)], self._made["neg", id(found)] = (found, (x,)), (x, (found,))
         return found
 
@@ -352,43 +357,18 @@ class SeriesCarrier:
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         """Each coefficient from where the condition, which does not change, says."""
         condition = first_of(condition)
-        first = self.xp.where(condition, first_of(a), first_of(b))
+        first = self.base.where(condition, first_of(a), first_of(b))
         truth = getattr(condition, "_value", condition)
         if isinstance(truth, (np.ndarray, np.bool_)) and truth.size:
             for x, decided in (a, truth.all()), (b, not truth.any()):
                 if decided and type(x) is Series and x.shape == first.shape:
                     return x
-        return self._linear(lambda x, y: self.xp.where(condition, x, y), (a, b), (), False, first)
+        return self._linear(lambda x, y: self.base.where(condition, x, y), (a, b), (), False, first)
 
     def indicator(self, condition: Any, like: Any) -> Series:
         """1 where the condition holds, else 0."""
-        return self.lift_value(self.xp.indicator(condition, first_of(like)))
+        return self.lift_value(self.base.indicator(condition, first_of(like)))
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Any:
         """The element that stands where the first coefficient of `weights` is largest: what is computed does not depend on which it is."""
-        return self._linear(lambda each: self.xp.reference(each, first_of(weights), dim), (x,), (), False)
-
-    # Everything else, by name
-
-    def __getattr__(self, name: str) -> Any:
-        op = REGISTRY.get(OPS.get(name, name))
-        if name not in PROTOCOL and (op is None or not hasattr(self.xp, name)):
-            raise AttributeError(f"the carrier of series has no {name!r}: the protocol of the carriers has no such name")
-        function = self._function(name, op, getattr(self.xp, name))
-        setattr(self, name, function)
-        return function
-
-    def _function(self, name: str, op: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of the protocol on series, by the pushforward of its op."""
-        if name in ("zeros_like", "ones_like", "eye_like"):
-            return lambda x, *rest: self.lift_value(plain(first_of(x), *rest))
-        if name in ("astype", "copy"):
-            return lambda x, *rest: self._linear(plain, (x,), rest, False)
-        if name == "einsum":
-            return lambda equation, xs: self.apply(op, xs, (equation,), None, lambda tensors, equation: plain(equation, tensors))
-        if op.kind == "composite":
-            return lambda *args: op.forward(self, *args) if any([type(a) is Series for a in args]) else plain(*args)
-        if op.arity is None:
-            return lambda xs, *rest: self.apply(op, xs, rest, None, plain)
-        arity = op.arity
-        return lambda *args: self.apply(op, args[:arity], args[arity:], None, plain) if any([type(a) is Series for a in args]) else plain(*args)
+        return self._linear(lambda each: self.base.reference(each, first_of(weights), dim), (x,), (), False)

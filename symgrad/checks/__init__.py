@@ -4,63 +4,24 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from symgrad.frameworks.examples import examples_of
 
 if TYPE_CHECKING:
-    from symgrad.checks.cross import CrossReport
+    from symgrad.reports.cross import CrossReport
     from symgrad.reports.report import Counterexample, Points, Report
 
-__all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "example", "examples_of"]
+__all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "examples_of"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-_LATER = {"CrossReport": "checks.cross", "Counterexample": "reports.report", "Points": "reports.report", "Report": "reports.report"}  # imported when they are first asked for
+# Imported on first access: the reports bring SymPy.
+_LATER = {"CrossReport": "reports.cross", "Counterexample": "reports.report", "Points": "reports.report", "Report": "reports.report"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(f"symgrad.{_LATER[name]}"), name)
     raise AttributeError(f"module 'symgrad.checks' has no attribute {name!r}")
-
-
-def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
-    """Say, as a decorator, with which inputs `check` and the command line should check a function.
-
-    Raises TypeError for inputs that the function does not take.
-
-    >>> import symgrad
-    >>> @symgrad.example(x=1.0, y=[1.0, 2.0])
-    ... def energy(x, y):
-    ...     return (x * y).sum()
-    >>> symgrad.check(energy).verdict
-    'proved'
-    """
-    def mark(function: F) -> F:
-        import inspect
-
-        try:
-            bound = inspect.signature(function).bind(*inputs, **named)
-        except TypeError as error:
-            raise TypeError(f"example: {getattr(function, '__name__', function)}{inspect.signature(function)}: {error}") from None
-        function.symgrad_example = {**_flattened(bound)}  # type: ignore[attr-defined]
-        return function
-
-    return mark
-
-
-def _flattened(bound: Any) -> dict[str, Any]:
-    """Bound arguments by name; those of *args cannot be named, so they are refused."""
-    out: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        kind = bound.signature.parameters[name].kind
-        if kind in (kind.VAR_POSITIONAL, kind.POSITIONAL_ONLY):
-            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters have no names to keep; pass them to check")
-        out.update(value if kind is kind.VAR_KEYWORD else {name: value})
-    return out
-
-
-def examples_of(function: Any) -> dict[str, Any] | None:
-    """The inputs a function carries by `@symgrad.example`, None if it carries none."""
-    return getattr(function, "symgrad_example", None)
 
 
 def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,

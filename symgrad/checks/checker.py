@@ -14,11 +14,12 @@ from symgrad.checks.suspect import suspect
 from symgrad.diagnose.kinks.kink import note
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, silence
 from symgrad.proofs import formulas
-from symgrad.reference.accuracy import Accuracy, label, measured, worse
+from symgrad.reference.accuracy import Accuracy, measured, worse
 from symgrad.reference.exact import FULL, Entry, Exact, agreement
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.template import NoFormula
+from symgrad.reports.labels import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points

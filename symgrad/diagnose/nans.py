@@ -157,8 +157,8 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
             return _explained("loss", Run(leaves, *_scalar(loss, "the loss")), order, here)
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
-    from symgrad.checks import examples_of
     from symgrad.diagnose.kinks.kink import given
+    from symgrad.frameworks.examples import examples_of
 
     name = getattr(loss, "__name__", type(loss).__name__)
     problem = Problem(loss, given(inputs) or examples_of(loss) or ())

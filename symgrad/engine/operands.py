@@ -14,7 +14,7 @@ from symgrad.graph.node import INFERENCE, Node, board, plainly, watched
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import dtype_of
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "explain", "kept_narrow", "narrowed", "operand", "up_to_date", "value_and_node", "with_number"]
+__all__ = ["Deferred", "Lifted", "NUMBERS", "explain", "kept_narrow", "narrowed", "operand", "value_and_node", "with_number"]
 
 NUMBERS = (int, float, complex, bool)
 Lifted = Callable[..., Any]
@@ -55,11 +55,6 @@ def operand(op: Op, x: Any) -> Any:
 def value_and_node(x: Any) -> tuple[Any, Node | None]:
     """What an operand is to the hot path."""
     return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
-
-
-def up_to_date(x: Any) -> Any:
-    """A tensor that stands where a view stands whose place in the graph a write took away; anything else as it is."""
-    return wrap(x._value, x._node) if isinstance(x, Tensor) else x
 
 
 def kept_narrow(y: Any, dtype: np.dtype) -> Any:

@@ -14,11 +14,11 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.dual import Dual
-from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, up_to_date, value_and_node, with_number
+from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
 from symgrad.engine.storage.views import MANY, adopt
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
-from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
+from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
 
@@ -92,13 +92,12 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 if type(x) in NUMBERS and z.dtype.kind == "V" or type(z) in NUMBERS and x.dtype.kind == "V":
                     return with_float(x, p, z, q)
                 alike = False
-        except AttributeError:
-            return function(up_to_date(input), up_to_date(other))
         except Deferred:
             return NotImplemented
         out = make_tensor()
         try:
             out._value = y = call(x, z)
+            out._view = None
         except (ValueError, TypeError) as error:
             raise explain(op, error, [x, z]) from None
         if p is None:
@@ -134,10 +133,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         if out is not None:
             return into(out, op.name, function, input)
         if isinstance(input, Tensor):
-            try:
-                x, p = input._value, input._place
-            except AttributeError:
-                return function(up_to_date(input))
+            x, p = input._value, input._place
             if p is None and not keeps and x.dtype.kind in "biu":
                 x = x.astype(get_default_dtype().numpy)
         else:
@@ -145,6 +141,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         out = make_tensor()
         try:
             out._value = y = call(x)
+            out._view = None
         except TypeError as error:
             raise explain(op, error, [x]) from None
         if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
@@ -154,7 +151,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused or p is INFERENCE:
+        elif board.paused or p is not None and p.flags is BARRED:
             out._place = watched(op, (x,), (p,), y)
         else:
             out._place = None
@@ -197,12 +194,9 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend
     make = functools.partial(new, _node_with_residual(op, slope, bend))
 
     def function(input: Any, out: Any = None) -> Tensor:
-        try:
-            if not isinstance(input, Tensor) or input._place is None or out is not None:
-                return plain(input, out)
-            x, p = input._value, input._place
-        except AttributeError:
+        if not isinstance(input, Tensor) or input._place is None or out is not None:
             return plain(input, out)
+        x, p = input._value, input._place
         if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
             return plain(input)
         y, residual = pair(x)
@@ -240,13 +234,13 @@ def _general(op: Op) -> Lifted:
         if not alike(given):
             given = settle(given)
         values = tuple([x._value if isinstance(x, Tensor) else x for x in given])
-        parents = tuple([x._node if isinstance(x, Tensor) else None for x in given])
+        parents = tuple([x._place if isinstance(x, Tensor) else None for x in given])
         try:
             y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values)) from None
         out = make_tensor()
-        out._value, out._place = y, None
+        out._value, out._place, out._view = y, None, None
         flags = 0
         for p in parents:
             if p is not None:
@@ -288,20 +282,20 @@ def _one(op: Op) -> Lifted:
     def function(input: Any, *rest: Any) -> Tensor:
         if not isinstance(input, Tensor) or board.paused:
             return general(input, *rest)
-        x, p = input._value, input._node
+        x, p = input._value, input._place
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         out = make_tensor()
-        out._value = y
-        if p is not None and (flags := p.flags & mask):
-            if flags is BARRED:
-                return general(input, *rest)
+        out._value, out._view = y, None
+        if p is None:
+            out._place = None
+        elif flags := p.flags & mask:
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
         else:
-            out._place = None
+            out._place = watched(op, (x, *rest), (p,), y) if flags is BARRED else None
         return out
 
     return function
@@ -315,7 +309,7 @@ def _product(op: Op) -> Lifted:
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor) or board.paused:
             return general(input, other)
-        x, z, p, q = input._value, other._value, input._node, other._node
+        x, z, p, q = input._value, other._value, input._place, other._place
         if x.dtype is not z.dtype:
             return general(input, other)
         try:
@@ -323,15 +317,13 @@ def _product(op: Op) -> Lifted:
         except ValueError as error:
             raise explain(op, error, [x, z]) from None
         out = make_tensor()
-        out._value = y
+        out._value, out._view = y, None
         flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
-        if flags is BARRED:
-            return general(input, other)
         if flags & TRACKED:
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
         else:
-            out._place = None
+            out._place = watched(op, (x, z), (p, q), y) if flags is BARRED else None
         return out
 
     return function
@@ -348,17 +340,17 @@ def _view(op: Op) -> Lifted:
         x = input._value
         if type(x) is not np.ndarray:
             x = input._array()
-        p = input._node
+        p = input._place
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         out = make_tensor()
-        out._value = y
+        out._value, out._view = y, None
         if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
-        elif board.paused or p is INFERENCE:
+        elif board.paused or p is not None and p.flags is BARRED:
             out._place = watched(op, (x, *rest), (p,), y)
         else:
             out._place = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote, version
-from symgrad.graph.node import Leaf, Node, board, mode
+from symgrad.graph.node import BARRED, Leaf, Node, board, mode
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "as_value", "wrap"]
@@ -47,17 +48,17 @@ class Tensor:
     for one; where a leaf has a symbol, `expr` is the formula.
     """
 
-    __slots__ = ("_value", "_place", "_grad", "_formula", "_retained", "__weakref__")
+    __slots__ = ("_value", "_place", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")
     _value: Any
-    _place: Node | None  # the node; not there for a view whose base was written, until someone asks
+    _place: Node | None  # the node; where the base of a view was written, what stands in its place until someone asks
+    _view: Any  # the metadata of a view, or of a tensor that has views
+    _former_leaf: weakref.ref[Leaf]  # the node of a leaf that stopped to require grad, which it gets again
 
     @property
     def _node(self) -> Node | None:
-        """The tensor's place in the graph, brought up to date where a write made it another."""
-        try:
-            return self._place
-        except AttributeError:
-            return self._settled_node()  # type: ignore[attr-defined]
+        """The tensor's place in the graph; that of a stale view is made now."""
+        node = self._place
+        return node if node is None or node.flags is not BARRED else node.current()
 
     @_node.setter
     def _node(self, node: Node | None) -> None:
@@ -103,10 +104,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
-        try:
-            node = self._place
-        except AttributeError:  # a view whose base was written meanwhile; asking this must not raise
-            return self._asks_though_outdated()  # type: ignore[attr-defined]
+        node = self._place
         return node is not None and node.requires_grad
 
     @requires_grad.setter
@@ -116,14 +114,19 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was made by the user, or is outside every graph."""
-        node = self._up_to_date()  # type: ignore[attr-defined]
+        node = None if self._place is None else self._place.current(True)
         return node is None or isinstance(node, Leaf) or not node.requires_grad
 
     @property
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf."""
-        node = self._up_to_date()  # type: ignore[attr-defined]
+        node = None if self._place is None else self._place.current(True)
         return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is."""
+        return 0 if self._place is None else self._place.output_nr
 
     @property
     def _version(self) -> int:
@@ -297,7 +300,7 @@ class Tensor:
 def wrap(value: Any, node: Node | None = None) -> Tensor:
     """A Tensor of a NumPy value, at a node or outside every graph."""
     out = new(Tensor)
-    out._value, out._place = value, node
+    out._value, out._place, out._view = value, node, None
     return out
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd import grad
+from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor, as_value
 from symgrad.factories.creation import tensor

@@ -22,7 +22,7 @@ from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, collapsed
-from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.evaluation import Evaluation, evaluate, named, owned
 from symgrad.func.transforms import finished
 from symgrad.graph.node import record
 from symgrad.program.signature import form_of
@@ -152,10 +152,12 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
             finally:
                 record(before)
             found = collapsed(ev, tangents, w, level, count)
-        result = ev.shape.unflatten([finished(ev, y, s) for y, s in zip(ev.outputs, found)])
+        results = [finished(ev, y, s) for y, s in zip(ev.outputs, found)]
+        del found
+        result = ev.shape.unflatten(owned(ev, results))
         if asking == "laplacian":
             return (result, ev.free(ev.aux)) if has_aux else result
-        value = ev.free(ev.shape.unflatten(ev.outputs))
+        value = ev.returned()
         return ((value, ev.free(ev.aux)) if has_aux else value, result)
 
     return transformed
@@ -242,7 +244,7 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
                 out = term if out is None else out + term
         finally:
             record(before)
-        return finished(ev, out, out if ev.tracked else out._value)  # type: ignore[arg-type, union-attr]
+        return owned(ev, [finished(ev, out, out if ev.tracked else out._value)])[0]  # type: ignore[arg-type, union-attr]
 
     return transformed
 
@@ -280,6 +282,6 @@ def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
             out = turn(0, 1) if n == 2 else traced.stack([turn(1, 2), turn(2, 0), turn(0, 1)], axis)
         finally:
             record(before)
-        return finished(ev, out, out if ev.tracked else out._value)
+        return owned(ev, [finished(ev, out, out if ev.tracked else out._value)])[0]
 
     return transformed

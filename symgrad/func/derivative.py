@@ -27,7 +27,7 @@ from symgrad.engine.passes import pullback_along, pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import Evaluation, Input
+from symgrad.func.evaluation import Evaluation, Input, own
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph.node import Node, board, mode
@@ -52,7 +52,7 @@ class Program(Walk):
         if self._steps is not None:
             return self._stepped(0)
         found = pullback_along(numeric, self.path, self.between(range(self.count)), {self.root: one(self.root.value)})
-        return [found.get(end) for end in self.ends[:self.count]]
+        return [None if (g := found.pop(end, None)) is None else own(g) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of an order of the gradient, by some of the ends, along a vector; None where it is not known how."""
@@ -77,7 +77,8 @@ class Program(Walk):
             self._reached += 1
             steps.take(values, self._reached)
         found = steps.given(values, order)
-        return found if order < 2 else [None if t is None else t * float(math.factorial(order)) for t in found]
+        factor = math.factorial(order)  # what a step gave is kept for those that follow, and what the caller gets is not
+        return [None if t is None else t.copy() if factor == 1 else t * float(factor) for t in found]
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
         """The first derivative along any vector: a pullback with dual values."""

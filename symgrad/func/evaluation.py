@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import operator
+import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, batches, levels_of
+from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record, watch
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "scalar"]
+__all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "own", "owned", "recording",
+           "scalar"]
 
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
 
@@ -84,14 +88,94 @@ class Evaluation:
         return self if self.tracked or not mode.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
 
     def free(self, tree: Any) -> Any:
-        """Tensors of the function as they leave the transform: outside its graph, unless somebody follows it."""
-        return tree if self.tracked else freed(tree)
+        """Tensors of the function as they leave the transform: outside its graph, unless the result is tracked, and in memory of their own."""
+        leaves, form = flatten(tree)
+        return form.unflatten([_left(t, self.tracked) if isinstance(t, Tensor) else t for t in leaves])
+
+    def returned(self) -> Any:
+        """The outputs as they leave the transform; what the function only handed through is copied."""
+        found = [wrap(t._value.copy()) if t._node is None and not isinstance(t._value, Batched) else _left(t, self.tracked) for t in self.outputs]
+        return self.shape.unflatten(found)
 
 
 def freed(tree: Any) -> Any:
     """The tensors of a tree outside every graph."""
     leaves, form = flatten(tree)
     return form.unflatten([wrap(t._value) if isinstance(t, Tensor) and t._node is not None else t for t in leaves])
+
+
+def _left(t: Tensor, tracked: bool) -> Tensor:
+    """A tensor of the function as it leaves the transform."""
+    value = t._value
+    if type(value) is np.ndarray and value.flags.writeable or type(value) is Batched or type(t._node) is not Input and isinstance(value, np.generic):
+        return t if tracked or t._node is None else wrap(value)
+    if tracked:
+        with recording(True):
+            return traced.clone(t)
+    return wrap(value.copy())
+
+
+def own(x: Any) -> Any:
+    """A value as memory that nothing else refers to: itself, or a copy where something else does.
+
+    The caller holds one reference to it, as a variable, an attribute or an item. A batched value is left as it is, for nobody writes to one.
+    """
+    if type(x) is np.ndarray:
+        base = x.base
+        alone = sys.getrefcount(x) <= 3 and (base is None or type(base) is np.ndarray and sys.getrefcount(base) <= 3 and _separate(x))
+        return x if alone else x.copy()
+    return x.copy() if isinstance(x, np.generic) and sys.getrefcount(x) > 3 else x
+
+
+def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = ()) -> list[Tensor]:
+    """Results as they leave a transform, in memory that is not that of an argument, of a constant or of another result.
+
+    Where results are part of a graph, that has references to their memory, too; they are compared with what the function and the tensors that were
+    `given` to the transform hold.
+    """
+    if not ev.tracked:
+        out = []
+        for t in tensors:
+            value = own(t._value)
+            out.append(t if value is t._value else wrap(value))
+        return out
+    held = {*[_memory(x._value) for x in (*ev.inputs, *given)]}
+    for node in ev.path:
+        held.add(_memory(node.value))
+        held.update([_memory(a) for a in node.args or () if type(a) is np.ndarray])
+    out = []
+    for t in tensors:
+        key = _memory(t._value)
+        if key is not None and (key in held or type(t._value) is np.ndarray and not _separate(t._value)):
+            with recording(True):
+                t = traced.clone(t)
+            key = _memory(t._value)
+        held.add(key)
+        out.append(t)
+    return out
+
+
+def _separate(x: np.ndarray) -> bool:
+    """Whether an array may be written, each element by itself."""
+    return x.flags.writeable and 0 not in x.strides
+
+
+def _memory(x: Any) -> Any:
+    """What says that two values lie in the same memory; nothing does of batched values, which nobody writes to."""
+    if type(x) is np.ndarray:
+        return id(owner(x))
+    return id(x) if isinstance(x, np.generic) else None
+
+
+@contextlib.contextmanager
+def recording(enabled: bool, alone: bool = False) -> Iterator[None]:
+    """Record, or do not; `alone` keeps it from whoever watches this thread."""
+    before, watcher = record(enabled), watch(None if alone else mode.watcher)
+    try:
+        yield
+    finally:
+        watch(watcher)
+        record(before)
 
 
 def named(func: Callable[..., Any]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, evaluate, scalar
+from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
 from symgrad.func.plans import Plans
 from symgrad.func.second import Program, overseen, products, second
 from symgrad.func.transforms import _tangents, joined, spread, unit_chunks
@@ -35,16 +35,29 @@ class Hessian:
         functools.update_wrapper(self, func)
         self._asked = func, argnums, has_aux, structure, chunk_size
         self._plans = Plans()
-        self.report: Any = None
+        self._found: Any = None
+
+    @property
+    def report(self) -> Any:
+        """What the last call found and did; None where it was no single matrix."""
+        found = self._found
+        if type(found) is int:
+            from symgrad.func.sparsity import Plan
+
+            return Plan((found, found)).report
+        return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         func, argnums, has_aux, structure, chunk_size = self._asked
+        self._found = None
         ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
         if structure is not None:
             found = self._sparse(ev, func, structure, chunk_size)
         else:
             found = self._whole(ev) if chunk_size is None and _plain(ev) else None
         if found is None:
+            if self._found is None and len(ev.outputs) == 1 and not ev.outputs[0].ndim:
+                self._found = sum([x.numel() for x in ev.inputs])
             found = _dense(ev, func, args, kwargs, argnums, has_aux, chunk_size)
         return (found, ev.free(ev.aux)) if has_aux else found
 
@@ -59,7 +72,7 @@ class Hessian:
             from symgrad.func.factors import factored
 
             found = factored(ev, y, self._plans)
-            self.report = found.report
+            self._found = found.report
             return found
         if structure == "local":
             from symgrad.func.sparsity import plan_hessian
@@ -68,7 +81,7 @@ class Hessian:
         else:
             known = self._plans.of(ev, y)
             plan = known.planned(ev, y)
-        self.report = plan.report
+        self._found = plan.report
         if plan.dense:
             return self._whole(ev) if chunk_size is None and _plain(ev) else None
         if structure == "local" or chunk_size is not None:
@@ -80,9 +93,10 @@ class Hessian:
         (y,) = ev.outputs
         count, known = sum([x._value.size for x in ev.inputs]), self._plans.of(ev, y)
         if count < PLANNED:
+            self._found = count
             return _blocks(ev, known.products(ev, y, lambda: np.eye(count)))
         plan = known.planned(ev, y)
-        self.report = plan.report
+        self._found = plan.report
         if plan.dense:
             return _blocks(ev, known.products(ev, y, lambda: np.eye(count))) if Program.fits(ev, y, count) else None
         return _blocks(ev, plan.filled(known.products(ev, y, lambda: plan.seeds)))
@@ -101,8 +115,11 @@ def _plain(ev: Evaluation) -> bool:
 
 def _blocks(ev: Evaluation, whole: np.ndarray) -> Any:
     """The matrix of all elements by all elements as a tree of trees of blocks."""
+    if len(ev.inputs) == 1:
+        (x,) = ev.inputs
+        return transpose(ev.form, ev.form, [wrap(own(whole).reshape((*x.shape, *x.shape)))])
     ends = np.cumsum([0, *(x.numel() for x in ev.inputs)])
-    return transpose(ev.form, ev.form, [wrap(whole[a:b, c:d].reshape((*x.shape, *z.shape))) for a, b, x in zip(ends, ends[1:], ev.inputs)
+    return transpose(ev.form, ev.form, [wrap(whole[a:b, c:d].copy().reshape((*x.shape, *z.shape))) for a, b, x in zip(ends, ends[1:], ev.inputs)
                                         for c, d, z in zip(ends, ends[1:], ev.inputs)])
 
 
@@ -113,7 +130,7 @@ def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, 
             scalar(ev, func, "hessian")
         blocks = [t.reshape((*x.shape, *z.shape)) for j, x in enumerate(ev.inputs)  # type: ignore[attr-defined]
                   for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)]
-        return transpose(ev.form, ev.form, blocks)
+        return transpose(ev.form, ev.form, owned(ev, blocks))
     from symgrad.func.transforms import jacfwd, jacrev
 
     plain = (lambda *a, **k: func(*a, **k)[0]) if has_aux else func
@@ -173,5 +190,5 @@ def vhp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
 def _product(func: Callable[..., Any], primals: Any, vectors: Any, asking: str) -> Any:
     alone = not isinstance(primals, tuple)
     ev, ts = _tangents(func, (primals,) if alone else primals, (vectors,) if alone else vectors, asking)
-    found = ev.form.unflatten(second(ev, scalar(ev, func, asking), ts))
+    found = ev.form.unflatten(owned(ev, second(ev, scalar(ev, func, asking), ts), ts))
     return found[0] if alone else found

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
 from symgrad.engine.tensor import wrap
-from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.evaluation import Evaluation, evaluate, named, owned
 from symgrad.func.transforms import jacobian_blocks, pushed
 from symgrad.types.trees import transpose
 
@@ -31,7 +31,7 @@ class Jacobian:
         found = None if structure is None else self._sparse(ev, func, structure, chunk_size)
         if found is None:
             forward = sum(x.numel() for x in ev.inputs) < sum(y.numel() for y in ev.outputs)
-            found = transpose(ev.shape, ev.form, [block for row in jacobian_blocks(ev, forward, chunk_size) for block in row])
+            found = transpose(ev.shape, ev.form, owned(ev, [block for row in jacobian_blocks(ev, forward, chunk_size) for block in row]))
         return (found, ev.free(ev.aux)) if has_aux else found
 
     def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
@@ -55,10 +55,11 @@ def _products(ev: Evaluation, seeds: Any, chunk_size: int | None) -> Any:
     ends, out, step = np.cumsum([0, *(x.numel() for x in ev.inputs)]), [], chunk_size or max(len(seeds), 1)
     for at in range(0, len(seeds), step):
         rows, level = seeds[at:at + step], new_level()
-        tangents = [wrap(Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level)) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+        tangents = [wrap(Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level))
+                    for a, b, x in zip(ends, ends[1:], ev.inputs)]
         (found,) = pushed(ev, tangents)
         out.append(unbatch(found._value, 0, level, len(rows)).reshape(len(rows), -1))
-    return np.concatenate(out) if out else np.zeros((0, ev.outputs[0].numel()))
+    return np.concatenate(out) if out else np.zeros((0, ev.outputs[0].numel()), ev.outputs[0]._value.dtype)
 
 
 def jacobian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, structure: str | None = None,

@@ -27,8 +27,8 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
-from symgrad.func.evaluation import Input, _repeated, following
-from symgrad.graph.node import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, record, watch, watched
+from symgrad.func.evaluation import Input, _repeated, following, recording
+from symgrad.graph.node import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, watched
 from symgrad.graph.op import Op
 
 __all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
@@ -94,17 +94,6 @@ def _places(node: Node, count: int) -> list[Node]:
         return [node]
     places: list[Node] = [Output(node, k) for k in reversed(range(count))]  # a pullback comes to the newest one first
     return places[::-1]
-
-
-@contextlib.contextmanager
-def recording(enabled: bool, alone: bool = False) -> Iterator[None]:
-    """Record, or do not; `alone` keeps it from whoever watches this thread."""
-    before, watcher = record(enabled), watch(None if alone else mode.watcher)
-    try:
-        yield
-    finally:
-        watch(watcher)
-        record(before)
 
 
 def chance() -> tuple[int, dict[str, Any]]:

@@ -122,13 +122,14 @@ def products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> n
         tangents = _parts(ev, rows)
         found = [spread(ev, t, b)._value for t, b in zip(second(ev, y, [wrap(t) for t in tangents]), tangents)]
         out.append(_whole(found, len(rows)))
-    return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)))
+    return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)), y._value.dtype)
 
 
 def _parts(ev: Evaluation, rows: Any) -> list[Batched]:
     """Vectors over all elements as a batch of tangents for each input."""
     ends, level = np.cumsum([0, *(x.numel() for x in ev.inputs)]), new_level()
-    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)), level) for a, b, x in zip(ends, ends[1:], ev.inputs)]
+    return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level)
+            for a, b, x in zip(ends, ends[1:], ev.inputs)]
 
 
 def _whole(found: Sequence[Any], count: int) -> np.ndarray:
@@ -177,4 +178,5 @@ class Program:
         for place, i, k in self._wanted:
             values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
         found = self._tape.run(values, self._found)
-        return _whole([np.zeros((self._count, x.numel())) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], self._count)
+        count = self._count
+        return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)

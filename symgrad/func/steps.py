@@ -141,7 +141,7 @@ class Steps:
         for node in walk.path:
             if not known.keys().isdisjoint(node.parents):
                 given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in self._tensors(node)]
-                known[node] = carrier.apply(node.op, given, node.args[len(given):], self._entered[node])  # type: ignore[index]
+                known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self._entered[node])  # type: ignore[index]
                 known[node].terms[0] = self._entered[node]  # arithmetic computes it again
 
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:

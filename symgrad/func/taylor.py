@@ -25,7 +25,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.curves import curve
-from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.evaluation import Evaluation, evaluate, named, owned
 from symgrad.graph.node import Link, Node, board
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAF
@@ -77,7 +77,8 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)
         else:
-            known[node] = carrier.apply(op, tensors, args[count:], _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y)
+            first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
+            known[node] = carrier.apply(op, tensors, args[count:], first=first)
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
@@ -114,13 +115,13 @@ def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: An
     tangents = [x.terms[1] if order and type(x) is Series and len(x.terms) > 1 else None for x in series]
     tangents = [np.float64(t) if type(t) is float else t for t in tangents]
     try:
-        found = node.op.jvp(carrier.xp, tangents, y, args) if order else None
+        found = node.op.jvp(carrier.base, tangents, y, args) if order else None
     except NotImplementedError as error:
         raise NotImplementedError(f"{asking}: the custom Function {name} has no jvp; give it a static method jvp(ctx, *tangents), or write it with "
                                   f"symgrad's operations") from error
     if not node.many:
         return carrier.polynomial([y] if found is None else [y, found])
-    values = _outputs(node.value, node) if carrier.xp is traced else y
+    values = _outputs(node.value, node) if carrier.base is traced else y
     return tuple(carrier.polynomial([v] if t is None else [v, t]) for v, t in zip(values, found or (None,) * len(values)))
 
 
@@ -172,13 +173,15 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
     if ev.tracked:
         found = curve(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
         if found is not None:
-            return ev, [[*found]]
+            return ev, [owned(ev, found, [c for row in given for c in row])]
         paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
     else:
         paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))]
                  for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, asking)
-    return ev, [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
+    rows = [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
+    del known, paths
+    return ev, [owned(ev, row, [c for row in given for c in row]) for row in rows]
 
 
 def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
@@ -186,7 +189,7 @@ def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[floa
     row = []
     for k, f in enumerate(factors):
         t = terms[k] if k < len(terms) else numeric.zeros_like(y._value)
-        t = t * f if f != 1 else t.copy() if isinstance(t, np.ndarray) else t
+        t = t * f if f != 1 else t
         if ev.tracked:
             t = t if isinstance(t, Tensor) else wrap(t)
             row.append(wrap(t._value, Link(t._value, t._node, ev.nodes)))  # a derivative that is constant can be differentiated, too
@@ -239,7 +242,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
         raise ValueError("jet: give at least one primal")
     ev, rows = _carried(func, primals, series, len(series[0]), factorial_scaled,
                         lambda i, k: f"primals[{i}]" if k < 0 else f"series[{i}][{k}]", "jet")
-    return ev.free(ev.shape.unflatten(ev.outputs)), ev.shape.unflatten(rows)
+    return ev.returned(), ev.shape.unflatten(rows)
 
 
 def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
@@ -273,7 +276,7 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
         for i, each in enumerate(points):
             _single(each, words(i, -1), asking)
         ev, rows = _carried(func, points, [[each][:order] for each in along], order, True, words, asking)
-        return (ev.free(ev.shape.unflatten(ev.outputs)), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
+        return (ev.returned(), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
 
     return transformed
 
@@ -302,6 +305,6 @@ def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
             found = list(ev.outputs[0].shape) if ev.shape == LEAF else ev.shape
             raise ValueError(f"{asking}: {named(func)} must return a Tensor of the shape of x, {list(ev.inputs[0].shape)}, but it returned {found}; "
                              f"use jet or directional_derivatives for other functions")
-        return (ev.free(ev.outputs[0]), *rows[0])
+        return (ev.returned(), *rows[0])
 
     return transformed

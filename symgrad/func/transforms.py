@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import _own, one, run
+from symgrad.autograd.engine import one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
 from symgrad.engine.passes import pullback_along, pushforward
@@ -16,7 +16,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
-from symgrad.func.evaluation import Evaluation, evaluate, named, scalar
+from symgrad.func.evaluation import Evaluation, evaluate, named, owned, scalar
 from symgrad.func.steps import unwatched
 from symgrad.graph.node import Link, record
 from symgrad.types.trees import Spec, flatten, transpose
@@ -35,7 +35,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
         out = pullback_along(numeric, ev.path, ev.between, dict(pairs))  # type: ignore[arg-type]
-        return [wrap(_own(out.pop(node), 2)) if node in out else finished(ev, x, None) for x, node in zip(ev.inputs, ev.nodes)]
+        return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
@@ -83,7 +83,7 @@ def _gradient(ev: Evaluation, y: Tensor) -> list[Tensor]:
     """The gradient of a scalar by the inputs: remembered where somebody outside differentiates by it, if it can be."""
     found = gradient(ev, y) if ev.tracked and y._node in ev.between else None
     if found is None:
-        return pulled(ev, [(y, wrap(one(y._value)))])
+        return owned(ev, pulled(ev, [(y, wrap(one(y._value)))]))
     return [finished(ev, x, None) if g is None else g for x, g in zip(ev.inputs, found)]
 
 
@@ -104,7 +104,7 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
         ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
         y = scalar(ev, func, "grad")
         found = ev.form.unflatten(_gradient(ev, y))
-        value = ev.free(y)
+        value = ev.returned()
         return (found, (value, ev.free(ev.aux))) if has_aux else (found, value)
 
     return transformed
@@ -155,9 +155,9 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         vs = _direction(given, ev.shape, ev.outputs, "the cotangent", "the output", "vjp")
         now = ev.following(vs)
-        return now.form.unflatten(pulled(now, list(zip(now.outputs, vs)), True))
+        return now.form.unflatten(owned(now, pulled(now, list(zip(now.outputs, vs)), True), vs))
 
-    output = ev.free(ev.shape.unflatten(ev.outputs))
+    output = ev.returned()
     return (output, pullback, ev.free(ev.aux)) if has_aux else (output, pullback)
 
 
@@ -175,7 +175,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     for i, y in enumerate(ev.outputs):
         if strict and y._node not in ev.between:
             raise RuntimeError(f"jvp: in strict mode every output must depend on the primals; output {i} of {named(func)} does not")
-    output, tangent = ev.free(ev.shape.unflatten(ev.outputs)), ev.shape.unflatten(pushed(ev, ts))
+    output, tangent = ev.returned(), ev.shape.unflatten(owned(ev, pushed(ev, ts), ts))
     return (output, tangent, ev.free(ev.aux)) if has_aux else (output, tangent)
 
 
@@ -208,9 +208,9 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     def along(*tangents: Any) -> Any:
         ts = _direction(tangents, ev.form, ev.inputs, "the tangents", "the primals", "linearize")
         now = ev.following(ts)
-        return now.shape.unflatten(pushed(now, ts))
+        return now.shape.unflatten(owned(now, pushed(now, ts), ts))
 
-    return ev.free(ev.shape.unflatten(ev.outputs)), along
+    return ev.returned(), along
 
 
 # Jacobians
@@ -283,7 +283,7 @@ def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | Non
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, asking, has_aux)
         blocks = jacobian_blocks(ev, asking == "jacfwd", chunk_size)
-        found = transpose(ev.shape, ev.form, [block for row in blocks for block in row])
+        found = transpose(ev.shape, ev.form, owned(ev, [block for row in blocks for block in row]))
         return (found, ev.free(ev.aux)) if has_aux else found
 
     return transformed

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.carriers.batched import batches, levels_of, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import named
+from symgrad.func.evaluation import named, own
 from symgrad.types.trees import LEAF, NOTHING, Spec, flatten, names
 
 __all__ = ["vmap"]
@@ -177,10 +177,15 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
                              f"{names(output, 'the output')[i]}")
         where[i] = d % n
         found.append(traced.unbatch(y, where[i], level, count))
-    if not before:  # a result of its own, which does not show the memory of an argument
-        memory = [x._value for x, d in zip(tensors, dims) if d is not None]
-        found = [traced.clone(y) if d is not None and y._value.size and any(np.may_share_memory(y._value, x) for x in memory) else y
-                 for y, d in zip(found, where)]
+    if not before:  # a result of its own, which does not show the memory of an argument or of a constant
+        memory = [x._value for x in (*tensors, *leaves) if isinstance(x, Tensor) and type(x._value) is np.ndarray]
+        given = output = leaves = y = None  # type: ignore[assignment]
+        for i, d in enumerate(where):
+            y = found[i]
+            if d is not None and y._node is None:
+                found[i] = wrap(own(y._value))
+            elif d is not None and y._value.size and any(np.may_share_memory(y._value, x) for x in memory):
+                found[i] = traced.clone(y)
     return found, shape, where
 
 

@@ -100,6 +100,7 @@ def _settle() -> None:
 
 def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
     """The node of an operation in a thread that is watched or observed, or on tensors that were made in inference mode; None if there is none."""
+    parents = tuple([p.current() if p is not None and p.flags is BARRED else p for p in parents])
     if mode.inference or INFERENCE in parents:
         return board.inferred(op, args, parents, value)
     if mode.watcher is not None:
@@ -253,6 +254,10 @@ class Node:
         """What a person should see in place of this node."""
         origin = self.origin
         return self.titled() if origin is self else None if origin is None else origin.seen
+
+    def current(self, always: bool = False) -> Node | None:
+        """The node itself; for what stands in place of a stale view's node, the node that it has now."""
+        return self
 
     def undefined(self) -> Any:
         """What a silent node is given where no cotangent arrives."""

@@ -27,7 +27,7 @@ def _attributes(t: Tensor) -> dict[str, Any]:
 def rebuilt(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attributes: dict[str, Any] | None = None) -> Any:
     """A leaf of a class, from its parts."""
     out = bare(cls)
-    out._value, out._node = value, None
+    out._value, out._node, out._view = value, None, None
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
     if attributes:

@@ -18,8 +18,9 @@ from symgrad.carriers.structure import is_basic
 from symgrad.engine.hooks import DETOURS, move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
+from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import owner, stamp
-from symgrad.engine.storage.views import KIN, as_strided, base_of, rebase, refuse_in_place
+from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
@@ -119,12 +120,12 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self, other)
         flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
         if not flags:
-            if flags is BARRED:
+            if flags is BARRED or not op.integers and x.dtype.kind in "biu":
                 return general(self, other)
-            call(x, z, x)
             stamp(x, name)
+            call(x, z, x)
             return self
-        if id(self) in KIN or type(p) is Leaf:
+        if self._view is not None or type(p) is Leaf:
             return general(self, other)
         old = x.copy() if p is None or first or second and q is not None else released(x)
         call(x, z, x)
@@ -157,7 +158,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self)
         p = self._place
         flags = 0 if p is None else p.flags & TRACKED
-        if flags and (id(self) in KIN or type(p) is Leaf) or p is INFERENCE:
+        if flags and (self._view is not None or type(p) is Leaf) or p is INFERENCE:
             return general(self)
         if not flags:
             call(x, x)

@@ -59,14 +59,14 @@ def _tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
     if len(args) == 1 and isinstance(args[0], Tensor):
         return _as(cls, args[0].view(args[0].shape))  # type: ignore[attr-defined]
     out = bare(cls)
-    out._value, out._node = _legacy_value(get_default_dtype(), args, device), None
+    out._value, out._node, out._view = _legacy_value(get_default_dtype(), args, device), None, None
     return out
 
 
 def _as(cls: type, t: Tensor) -> Any:
     """A tensor as one of a subclass: its value, its memory and its place in the graph."""
     out = bare(cls)
-    out._value, out._node = t._value, t._node
+    out._value, out._node, out._view = t._value, t._node, None
     return out
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import KIN, as_strided, base_of, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, View, as_strided, base_of, disown, hidden, refuse_in_place
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
-from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, board, make_node, mode
+from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, make_node, mode
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.layout import UntypedStorage
 from symgrad.ops.rules import sizes
@@ -48,27 +48,27 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     old = self._value
     if node is INFERENCE or isinstance(node, Leaf):
         node = None
-    stamp(old, name)  # which takes the nodes of views away
-    kin, base = KIN.get(id(self)), base_of(self)
-    moved = owner(value) is not owner(old)
-    if moved and base is not None:  # a view no longer
-        del KIN[id(self)]
-        KIN[id(base)].fresh.pop(id(self), None)
-    elif not moved and kin is not None and base is None:
-        kin.array = value
-    self._value = value
-    place = getattr(self, "_place", None)
+    stamp(old, name)  # which makes views stale
+    base = base_of(self)
+    if owner(value) is not owner(old):
+        if base is not None:
+            disown(self)
+            self._place = None if isinstance(self._place, Stale) else self._place
+    elif isinstance(self._view, Base):
+        self._view.array = value
+    self._value, place = value, self._place
     if isinstance(place, Leaf):
         place.value = value
     elif place is not None and place is not INFERENCE and node is None and base is None:
         self._place = _outgrown(place, old, value)
+    if isinstance(self._view, View):
+        self._view.forget_place()
     if node is not None:
-        if hasattr(mode.watcher, "moved"):
+        if base_of(self) is not None:
+            self._view.renew(self)
+        if hidden():
             mode.watcher.moved((self, place))
         self._place = node
-        if base is not None and id(self) in KIN:
-            kin = KIN[id(self)]
-            kin.since, KIN[id(base)].fresh[id(self)] = board.written, kin.reference
     return self
 
 

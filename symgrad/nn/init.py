@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from symgrad.autograd import no_grad
+from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import eye, full
 from symgrad.factories.generators import rand, randn

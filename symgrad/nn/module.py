@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
-from symgrad.autograd import no_grad
+from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.methods.predicates import typename

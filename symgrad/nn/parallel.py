@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from symgrad.autograd import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
+from symgrad.autograd.modes import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.nn.module import Module

@@ -17,7 +17,7 @@ def _sharing(cls: type, data: Any, requires_grad: bool) -> Any:
     if data is None:
         data = empty(0)
     out = new(cls)
-    out._value, out._node = data.detach()._array(), None
+    out._value, out._node, out._view = data.detach()._array(), None, None
     if requires_grad and not (out.is_floating_point() or out.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     symbol = data._node.symbol if isinstance(data._node, Leaf) else None

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.autograd import no_grad
+from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.nn.parameter import Parameter
 

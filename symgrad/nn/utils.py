@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from symgrad.autograd import no_grad
+from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor

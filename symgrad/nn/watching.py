@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.autograd import Function, is_grad_enabled
+from symgrad.autograd.function import Function
+from symgrad.autograd.modes import is_grad_enabled
 from symgrad.engine.tensor import Tensor
 
 __all__ = ["Watch"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd import enable_grad
+from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import RemovableHandle
 from symgrad.engine.storage.versions import stamp

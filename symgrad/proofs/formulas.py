@@ -12,9 +12,9 @@ import sympy
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
 from symgrad.frameworks.problem import Run
 from symgrad.proofs.proof import Formulas, OutOfTime, limited, size_of
-from symgrad.reference.accuracy import label
 from symgrad.reference.exact import Entry
 from symgrad.reference.oracle import Oracle
+from symgrad.reports.labels import label
 from symgrad.reports.report import Report
 
 __all__ = ["difference", "flat_size", "proof", "show", "tidy"]

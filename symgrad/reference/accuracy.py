@@ -11,8 +11,9 @@ import numpy as np
 
 from symgrad.frameworks.problem import Run
 from symgrad.reference.exact import DIGITS, Entry, Exact, shifted
+from symgrad.reports.labels import label
 
-__all__ = ["Accuracy", "BOUNDS", "label", "measured", "ulps"]
+__all__ = ["Accuracy", "BOUNDS", "measured", "ulps"]
 
 BOUNDS = {0: 8.0, 1: 8.0, 2: 64.0, 3: 512.0}
 
@@ -42,18 +43,6 @@ class Accuracy:
     def within(self) -> bool:
         """Whether the error is no larger than the bound."""
         return self.ulp <= self.bound
-
-
-def label(order: int, index: Sequence[int], names: Sequence[str], directional: bool = False) -> str:
-    """A derivative's name in plain letters, such as f, df/dx or d2f/dx dy.
-
-    >>> label(2, (0, 1), ["x", "y"])
-    'd2f/dx dy'
-    """
-    if order == 0:
-        return "f"
-    by = " ".join("d" + names[i] for i in index) + (" du" * (order - 1) if directional else "")
-    return f"d{order if order > 1 else ''}f/{by}"
 
 
 def ulps(value: float, truth: Any, dtype: Any = np.float64, scale: Any = 0) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from ml_dtypes import finfo
 
 from symgrad.frameworks.asking import Levels
-from symgrad.reference.accuracy import label
 from symgrad.reference.cross_truth import Truths
 from symgrad.reports.cross import Finding
+from symgrad.reports.labels import label
 
 __all__ = ["Measure", "worse"]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.problem import Run
-from symgrad.reference.accuracy import label
 from symgrad.reference.recorder import Recorder
+from symgrad.reports.labels import label
 from symgrad.reports.report import plain
 
 __all__ = ["Enclosure", "enclosures"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from symgrad.reference.accuracy import label
+from symgrad.reports.labels import label
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED
 

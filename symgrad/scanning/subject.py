@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd import grad
+from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.recording import core

@@ -26,7 +26,7 @@ from symgrad.algebra.stable_numbers import Unknown
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.dual import Dual, _pushed
+from symgrad.carriers.dual import Dual
 from symgrad.carriers.series import Series
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
@@ -223,11 +223,6 @@ def _taped(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
     return next(x for x in xs if type(x) is Taped).tape.call(formula.form(k).code.function, xs)
 
 
-def _duals(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
-    op = formula.op(k)
-    return _pushed(xp.base, op, functools.partial(op.forward, xp.base), xs)
-
-
 def _applied(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
     return xp.apply(formula.op(k), xs, ())
 
@@ -265,7 +260,7 @@ def _walked(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
 KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Taped,), (Dual,), (Series, Box))
 READINGS: dict[type, tuple[int, Callable[..., Any]]] = {
     kind: (rank, reading)
-    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _taped, _duals, _applied))) for kind in kinds}
+    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _taped, _applied, _applied))) for kind in kinds}
 OTHERS = len(KINDS), _walked
 
 

@@ -147,7 +147,8 @@ def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
     Raises TypeError for text, which is never evaluated, and for an object that is no formula.
     """
     if isinstance(given, (str, bytes)):
-        raise TypeError(f"{name}: text is not evaluated; symgrad.formulas.parsing.parse reads a formula from text, and symgrad.to_sympy takes what it gives")
+        raise TypeError(f"{name}: text is not evaluated; symgrad.formulas.parsing.parse reads a formula from text, and symgrad.to_sympy takes what "
+                        f"it gives")
     if isinstance(given, sympy.MatrixExpr):
         given = given.as_explicit()
     if isinstance(given, sympy.Expr) and given.has(sympy.Trace, sympy.Determinant):

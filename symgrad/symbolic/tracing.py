@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.autograd import grad
+from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
-from symgrad.checks import examples_of
 from symgrad.engine.tensor import Tensor, as_value
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
+from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import silence
 from symgrad.graph.node import mode
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised

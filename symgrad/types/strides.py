@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,11 @@ def dense(array: np.ndarray) -> bool:
     return True
 
 
-def _addresses(array: np.ndarray) -> np.ndarray:
-    out = np.full(array.shape, address(array))
-    for i, (n, stride) in enumerate(zip(array.shape, array.strides)):
-        out += (np.arange(n) * stride).reshape((n,) + (1,) * (array.ndim - i - 1))
+def _spread(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.ndarray:
+    """`start` plus the index times the stride of every dimension, for every element of an array."""
+    out = np.full(shape, start)
+    for i, (n, stride) in enumerate(zip(shape, strides)):
+        out += (np.arange(n) * stride).reshape((n,) + (1,) * (len(shape) - i - 1))
     return out
 
 
@@ -57,57 +57,33 @@ class Geometry:
         self.shape, self.size, self.strides, self.offset, self._positions = shape, size, strides, offset, positions
 
     @classmethod
-    def of(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> Geometry:
-        """The place of a view in its base, whose address may be given, for asking is slow.
+    def of(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> tuple[Geometry, np.ndarray | None]:
+        """Where a view stands in its base, and the values of the elements that are none of the base's (None if there are none).
 
-        Raises ValueError where an element of the view is none of the base's.
+        Those count as if they followed the base's elements. The address of the base may be given as `start`, for it is slow to ask.
         """
         item = base.itemsize
-        offset = address(view) - (address(base) if start is None else start) if base.size and view.size else 0
-        if base.flags.c_contiguous and not offset % item and not any(s % item for s in view.strides):
-            return cls(view.shape, base.size, tuple(s // item for s in view.strides), offset // item)._inside()
-        low = sum(min(s * (n - 1), 0) for s, n in zip(base.strides, base.shape))
-        high = sum(max(s * (n - 1), 0) for s, n in zip(base.strides, base.shape))
-        units = np.full((high - low) // item + 1, -1)
-        place = np.ndarray(base.shape, units.dtype, units, -low // item * 8, tuple(s // item * 8 for s in base.strides))
-        place[...] = np.arange(base.size).reshape(base.shape)
-        raw = cls(view.shape, units.size, tuple(s // item for s in view.strides), (offset - low) // item)._inside()
-        positions = units[raw.positions]
-        if positions.size and positions.min() < 0:
-            raise ValueError("the view reads memory that is no element of its base")
-        return cls(view.shape, base.size, None, 0, positions)
-
-    @classmethod
-    def reaching(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> tuple[Geometry, np.ndarray | None]:
-        """The place of a view that may reach beyond its base: in the base alone (and None), or in the base and the values beyond, in this order."""
-        try:
-            return cls.of(view, base, start), None
-        except ValueError:
-            places = _addresses(view)
-            known = {int(a): i for i, a in enumerate(_addresses(base).ravel())}
-            beyond = view.ravel()[[int(a) not in known for a in places.ravel()]]
-            count = iter(range(base.size, base.size + beyond.size))
-            positions = np.array([known[int(a)] if int(a) in known else next(count) for a in places.ravel()]).reshape(view.shape)
-            return cls(view.shape, base.size + beyond.size, None, 0, positions), beyond
-
-    def _inside(self) -> Geometry:
-        assert self.strides is not None
-        if math.prod(self.shape):
-            low = self.offset + sum(min(s * (n - 1), 0) for s, n in zip(self.strides, self.shape))
-            high = self.offset + sum(max(s * (n - 1), 0) for s, n in zip(self.strides, self.shape))
-            if low < 0 or high >= self.size:
-                raise ValueError("the view reads memory that is no element of its base")
-        return self
+        if base.flags.c_contiguous and not any([s % item for s in view.strides]):
+            offset, rest = divmod(address(view) - (address(base) if start is None else start), item) if view.size else (0, 0)
+            strides = tuple([s // item for s in view.strides])
+            reach = [s * (n - 1) for s, n in zip(strides, view.shape)]
+            if not view.size or not rest and offset + sum([r for r in reach if r < 0]) >= 0 and offset + sum([r for r in reach if r > 0]) < base.size:
+                return cls(view.shape, base.size, strides, offset), None
+        wanted, known = (_spread(a.shape, a.strides, address(a)).reshape(-1) for a in (view, base))
+        known = np.append(known, -1)  # the address of nothing, so that a search finds something also below all others
+        order = known.argsort(kind="stable")
+        positions = order[np.searchsorted(known, wanted, side="right", sorter=order) - 1]
+        beyond = known[positions] != wanted
+        values = view.reshape(-1)[beyond]
+        positions[beyond] = np.arange(base.size, base.size + values.size)
+        return cls(view.shape, base.size + values.size, None, 0, positions.reshape(view.shape)), values if values.size else None
 
     @property
     def positions(self) -> np.ndarray:
         """The flat index in the base of every element of the view."""
         if self._positions is None:
             assert self.strides is not None
-            out = np.full(self.shape, self.offset)
-            for i, (n, stride) in enumerate(zip(self.shape, self.strides)):
-                out += (np.arange(n) * stride).reshape((n,) + (1,) * (len(self.shape) - i - 1))
-            self._positions = out
+            self._positions = _spread(self.shape, self.strides, self.offset)
         return self._positions
 
     @property

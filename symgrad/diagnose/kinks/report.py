@@ -54,7 +54,7 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
 
 def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a function at its inputs."""
-    from symgrad.checks import examples_of
+    from symgrad.frameworks.examples import examples_of
 
     name = getattr(function, "__name__", type(function).__name__)
     try:

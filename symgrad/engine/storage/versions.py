@@ -1,11 +1,17 @@
-"""Versions of memory: which write changed an array, when, and on whose line.
+"""Version counters: which write changed an array's memory, when, and on whose line.
 
-Nothing is counted where a value is saved for a pullback. A write stamps the owner of the memory with its place in time, and a
+Nothing is counted where a value is saved for a pullback. A write stamps the counter of the memory with its place in time, and a
 pullback asks only about nodes that are older than the newest write of all, so that a program without writes pays nothing.
+
+A node saves arrays, not tensors, so the counter must be found from an array. A NumPy array holds no attributes and has no hash, so the counters
+stand in a table by the identity of the array that owns the memory. The table holds nothing alive: an entry leaves with its array, by a weak
+reference whose callback is `dict.pop` itself. No Python code runs there, so it is atomic and no signal can arrive in it. NumPy scalars have no
+weak references; those that became arrays are kept with a bounded number of others.
 """
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -20,10 +26,10 @@ from symgrad.carriers.batched import Batched, raw
 from symgrad.graph.node import board, next_sequence
 from symgrad.types.strides import address
 
-__all__ = ["Alias", "Write", "carry_over", "first_write_after", "owner", "promote", "stamp", "tell", "user_frame",
+__all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
            "version", "written_since"]
 
-PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with the separator at its end
 REMEMBERED = 64  # writes of one array whose place in time is kept; older ones are only counted
 
 
@@ -43,18 +49,25 @@ class Write(NamedTuple):
         return f"{self.code.co_filename}:{number}" + (f": {text}" if text else "")
 
 
-class _Storage:
-    """The writes into the memory that one array owns."""
+class Counter:
+    """The version counter of one memory: how many writes there were, and the latest of them."""
 
-    __slots__ = ("reference", "count", "last", "writes", "families", "sharing")
+    __slots__ = ("count", "last", "writes", "owners", "bases")
 
-    def __init__(self, root: np.ndarray):
-        key = id(root)
-        self.reference = weakref.ref(root, lambda _: _storages.pop(key, None))
+    def __init__(self) -> None:
         self.count = self.last = 0  # the last write's place in time
         self.writes = deque[tuple[int, str, CodeType, int]](maxlen=REMEMBERED)
-        self.sharing: list[weakref.ref] = []
-        self.families: list[weakref.ref] = []  # of views on this memory; each is told of a write
+        self.owners: list[weakref.ref] = []  # the arrays that own the memory; more than one where a tensor was given other memory
+        self.bases: list[weakref.ref] = []  # the metadata of tensors with views on this memory, whose nodes a write makes stale
+
+    def own(self, root: np.ndarray) -> None:
+        """Count the writes into an array that owns its memory, as long as it lives."""
+        key = id(root)
+        self.owners = [r for r in self.owners if r() is not None] + [weakref.ref(root, functools.partial(_counters.pop, key))]
+
+    def notify(self, base: Any) -> None:
+        """Call `base.outdate()` at every write from now on, as long as the object lives."""
+        self.bases = [r for r in self.bases if r() is not None] + [weakref.ref(base)]
 
 
 class Alias:
@@ -81,8 +94,8 @@ class Alias:
         return np.ndarray(array.shape, array.dtype, out, (address(array) - address(root)) if array.size else 0, array.strides)
 
 
-_storages: dict[int, _Storage] = {}
-_scalars: dict[int, tuple[Any, _Storage, np.ndarray | None]] = {}  # NumPy scalars that became arrays, which graphs may have saved
+_counters: dict[int, Counter] = {}
+_scalars: dict[int, tuple[Any, Counter]] = {}  # NumPy scalars that became arrays, which graphs may have saved
 _limit = 1024
 
 
@@ -94,11 +107,14 @@ def owner(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _storage(array: np.ndarray) -> _Storage:
+def counter_of(array: np.ndarray) -> Counter:
+    """The counter of an array's memory, from now on if there was none."""
     root = array if array.base is None else owner(array)
-    found = _storages.get(id(root))
+    found = _counters.get(id(root))
     if found is None:
-        found = _storages[id(root)] = _Storage(root)
+        found = Counter()
+        found.own(root)
+        found = _counters.setdefault(id(root), found)  # another thread may have made one meanwhile
     return found
 
 
@@ -111,7 +127,7 @@ def promote(scalar: Any) -> np.ndarray:
             if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nobody else has it
                 _scalars.pop(key, None)
         _limit = max(1024, 2 * len(_scalars))
-    _scalars[id(scalar)] = scalar, _storage(array), None
+    _scalars[id(scalar)] = scalar, counter_of(array)
     return array
 
 
@@ -127,11 +143,10 @@ _others: set[str] = set()  # files that are not this package's
 
 
 def stamp(array: np.ndarray, operation: str) -> None:
-    """Count a write into the array's memory."""
-    root = array if array.base is None else owner(array)
-    storage = _storages.get(id(root))
-    if storage is None:
-        storage = _storages[id(root)] = _Storage(root)
+    """Count a write into the array's memory, which follows: what an interrupt leaves half done is counted, too."""
+    counter = _counters.get(id(array if array.base is None else owner(array)))
+    if counter is None:
+        counter = counter_of(array)
     frame: Any = sys._getframe(2)
     code = frame.f_code
     if code.co_filename not in _others:
@@ -139,58 +154,48 @@ def stamp(array: np.ndarray, operation: str) -> None:
             frame = frame.f_back
             code = frame.f_code
         _others.add(code.co_filename)
-    storage.count += 1
-    board.written = storage.last = now = next_sequence()
-    storage.writes.append((now, operation, code, frame.f_lasti))
-    if storage.families:
-        for reference in storage.families:
-            family = reference()
-            if family is not None:
-                family.outdate()
+    now = next_sequence()
+    counter.writes.append((now, operation, code, frame.f_lasti))
+    counter.count += 1
+    board.written = counter.last = now
+    for reference in counter.bases:
+        if (base := reference()) is not None:
+            base.outdate()
 
 
-def _known(value: Any) -> _Storage | None:
-    value = raw(value)
+def _known(value: Any) -> Counter | None:
+    """The counter of an array's memory, or of a scalar that became an array; None where nothing was written."""
+    if type(value) is Batched:
+        value = raw(value)
     if isinstance(value, np.ndarray):
-        return _storages.get(id(value if value.base is None else owner(value)))
+        return _counters.get(id(value if value.base is None else owner(value)))
     entry = _scalars.get(id(value))
     return None if entry is None else entry[1]
 
 
-def tell(array: np.ndarray, family: Any) -> None:
-    """Let a family of views know of every write into the array's memory."""
-    storage = _storage(array)
-    storage.families = [r for r in storage.families if r() is not None] + [weakref.ref(family)]
-
-
 def carry_over(old: np.ndarray, array: np.ndarray) -> None:
     """Let an array that takes the place of another share its version: writes into either count for both."""
-    root = owner(array)
-    key = id(root)
-    storage = _storages[key] = _storage(old)
-    storage.sharing.append(weakref.ref(root, lambda _: _storages.pop(key, None)))
+    root, counter = owner(array), counter_of(old)
+    counter.own(root)
+    _counters[id(root)] = counter
 
 
 def version(value: Any) -> int:
     """How often the memory was written."""
-    storage = _known(value)
-    return 0 if storage is None else storage.count
+    counter = _known(value)
+    return 0 if counter is None else counter.count
 
 
 def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | None:
     """The first write after a place in time with the versions now and then; None if there was none."""
-    storage = _known(value)
-    if storage is None or storage.last <= sequence_nr:
+    counter = _known(value)
+    if counter is None or counter.last <= sequence_nr:
         return None
-    later = [write for write in storage.writes if write[0] > sequence_nr]
-    return Write(*later[0]), storage.count, storage.count - len(later)
+    later = [write for write in list(counter.writes) if write[0] > sequence_nr]
+    return Write(*later[0]), counter.count, counter.count - len(later)
 
 
 def written_since(value: Any, sequence_nr: int) -> bool:
     """Whether the memory was written after a place in time."""
-    if type(value) is np.ndarray:
-        storage = _storages.get(id(value if value.base is None else owner(value)))
-        return storage is not None and storage.last > sequence_nr
-    if type(value) is Batched:
-        return written_since(raw(value), sequence_nr)
-    return bool(_scalars) and (entry := _scalars.get(id(value))) is not None and entry[1].last > sequence_nr
+    counter = _known(value)
+    return counter is not None and counter.last > sequence_nr

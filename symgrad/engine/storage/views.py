@@ -1,302 +1,174 @@
-"""Views: tensors that share the memory of another, and what becomes of their place in the graph when one of the family is written.
+"""Base and view: tensors that share memory, and the node of a view whose base was written.
 
-A view remembers its base, and the base its views. A write that is recorded gives the base a new node; the views then have none
-until they are asked, and get one that reads them from the base. A tensor without a family pays nothing for this.
+A view, and a tensor that has views, keep their metadata in `_view`, which is None for every other tensor. A recorded write gives the base
+a new node, so the nodes of its views say what was there before: they are stale. A `Stale` node stands in their place until the current node,
+which reads the view from its base, is asked for. The hot path meets it as it meets tensors of inference mode, by its flags.
 """
 
 from __future__ import annotations
 
-import copy
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.engine.hooks import DETOURS, detour_of, move_retained
-from symgrad.engine.storage.versions import first_write_after, owner, tell
-from symgrad.engine.tensor import NOT_A_LEAF, Tensor, new, wrap
-from symgrad.graph.node import DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, kept, make_node, mode, next_sequence, node_class
+from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.storage.versions import counter_of, owner, written_since
+from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
+from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, make_node, mode, next_sequence
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
-__all__ = ["KIN", "Kin", "adopt", "as_strided", "base_of", "CUSTOM", "MANY", "Unheard", "own", "rebase", "refuse_in_place"]
+__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "adopt", "as_strided", "base_of", "disown", "hidden", "own",
+           "reading", "recast", "refuse_in_place"]
 
 ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
+_lock = threading.RLock()  # held while a tensor gets its first view
 
 
 class RefusedView(RuntimeError):
     """A view has no place in the graph any more, or cannot be written."""
 
 
-class Kin:
-    """What a tensor knows of its family: a view its base and how it was made, a base the views whose nodes are current."""
+class Base:
+    """What a tensor that has views knows of them.
 
-    __slots__ = ("reference", "base", "made", "since", "__dict__", "__weakref__")
-    reference: weakref.ref[Tensor]
-    base: Tensor | None
-    made: str
-    since: int  # the newest write when the view's node was made
-    array: Any = None  # of a base: in which views have their places
-    fresh: dict[int, weakref.ref[Tensor]] = {}  # of a base, which has its own
-    source: tuple[int, str] | None = None  # the output and the op that a view came of, once its node is gone
-    before: weakref.ref[Node] | None = None  # that node
-    start: int | None = None  # of a base: the address of its memory
-    geometry: tuple[Geometry, Any] | None = None  # of a view: its place in the base
-    mixed = False  # whether a view is in a graph that its base is not in
-    asked = False  # whether a view whose node is out of date was asked to require grad
-
-    def outdate(self) -> None:
-        """After a write: take the nodes of this base's views away, so that they are asked for anew."""
-        base = self.reference()
-        if base is None or not self.fresh or base._node is None and not self.mixed or base._node is INFERENCE:
-            return
-        untracked = base._node is None
-        for reference in list(self.fresh.values()):
-            view = reference()
-            if view is not None and (kin := KIN.get(id(view))) is not None:
-                node = view._node
-                if untracked and (node is None or isinstance(node, Leaf)):
-                    continue
-                kin.source = None if node is None or isinstance(node, Leaf) or not node.flags & TRACKED else (node.output_nr, node.short_name())
-                kin.before = None if node is None else weakref.ref(node)
-                if isinstance(node, Leaf) and not isinstance(node, Unheard):
-                    kin.asked = True
-                del view._place
-                if _hidden():
-                    mode.watcher.outdated.append(reference)
-        if untracked:
-            self.fresh = {key: r for key, r in self.fresh.items() if (view := r()) is not None and _has_node(view)}
-        else:
-            self.fresh.clear()
-
-
-KIN: dict[int, Kin] = {}  # by the identity of a living tensor
-
-
-def _has_node(t: Tensor) -> bool:
-    try:
-        _ = t._place
-    except AttributeError:
-        return False
-    return True
-
-
-def base_of(t: Tensor) -> Tensor | None:
-    """The tensor whose memory a view shows; None for what is no view."""
-    kin = KIN.get(id(t))
-    return None if kin is None else kin.base
-
-
-def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
-    """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
-    kin = KIN.get(id(source))
-    if kin is None and view._place is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
-        return view  # nobody can write through either, as in an argument of a transform
-    if board.paused and not mode.grad:
-        made = INFERRED if mode.inference else NO_GRAD
-    if kin is None:
-        base, kin = source, _found(source)
-    elif kin.base is not None:
-        base, made = kin.base, made or kin.made
-        kin = KIN[id(base)]
-    else:
-        base = source
-    if base._value is not kin.array:  # it was given other memory
-        kin.array, kin.start = base._value, None
-        kin.fresh.clear()
-    key, root = id(view), id(base)
-
-    def gone(_: Any) -> None:
-        KIN.pop(key, None)
-        if (family := KIN.get(root)) is not None:
-            family.fresh.pop(key, None)
-
-    own = new(Kin)
-    own.base, own.made, own.since = base, made, board.written
-    own.reference = kin.fresh[key] = ref(view, gone)
-    KIN[key] = own
-    if view._place is None:
-        if base._node is not None and base.requires_grad:
-            view._place = Unheard(view, view._value, True)
-    elif base._node is None:
-        kin.mixed = True
-    return view
-
-
-def _found(base: Tensor) -> Kin:
-    """The family of a tensor that has its first view."""
-    key = id(base)
-    kin = KIN[key] = new(Kin)
-    kin.base, kin.made, kin.since, kin.array, kin.fresh = None, "", board.written, base._value, {}
-    kin.reference = ref(base, lambda _: KIN.pop(key, None))
-    tell(base._value, kin)
-    return kin
-
-
-def refuse_in_place(t: Tensor) -> None:
-    """Raise torch's error where writing to this tensor in a graph has no meaning.
-
-    Raises RuntimeError for a leaf that requires grad, a view of one, and views that were made without a graph or many at once.
+    The references to views have no callbacks, which would run at any time and swallow an interrupt: those of dead views are removed as the
+    set grows. A view is in the set whenever its node is current, so that an interrupt at any point leaves no view that a write would miss.
     """
-    kin = KIN.get(id(t))
-    if kin is not None and kin.base is not None:
-        if kin.made:
-            raise _refused(kin, t, "is being modified inplace")
-        if t.requires_grad and kin.base.is_leaf:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
-    if t.requires_grad and leaf_so_far(t):
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
 
+    __slots__ = ("tensor", "array", "views", "limit", "mixed", "_address", "__weakref__")
 
-def _refused(kin: Kin, t: Tensor, what: str) -> RefusedView:
-    """torch's error for a view that was not made one by one in a graph."""
-    try:
-        node = t._place
-        source = None if node is None or isinstance(node, Leaf) else (node.output_nr, node.short_name())
-    except AttributeError:
-        source = kin.source
-    output = "" if source is None else f"Output {source[0]} of {source[1]} is a view"
-    if kin.made == INFERRED:
-        message = f"A view was created in inference mode and {what} in normal mode."
-    elif kin.made == NO_GRAD or source is None:
-        made = f"{output} of a view which was created in" if output else "A view was created in"
-        message = f"{made} no_grad mode and {what} with grad mode enabled."
-    else:
-        message = f"{output} and {what}."
-    if kin.made == CUSTOM and source is not None:
-        return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-                            f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to "
-                            f"incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
-    if kin.made == MANY:
-        return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
-                            f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
-    block = "inference_mode" if kin.made == INFERRED else "no_grad"
-    return RefusedView(f"{message} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-                        f"the view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
-                        f"outside (if you want the inplace to be tracked).")
+    def __init__(self, tensor: Tensor):
+        self.tensor, self.mixed = ref(tensor), False  # mixed: whether a view is in a graph that the base is not in
+        self.limit = 64
+        self.use(tensor._value)
+        counter_of(tensor._value).notify(self)
 
-
-def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
-    """Give a tensor that was just written its node in place of the old one, and its family what follows from it.
-
-    `before` is the value of an unrecorded base before the write.
-    """
-    kin = KIN.get(id(t))
-    base = t if kin is None or kin.base is None else kin.base
-    if base is not t:
-        if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
-            node.parents = (copy.copy(old), *node.parents[1:])
-        node = _written(base, node, t, before)
-    hidden = _hidden()
-    if hidden:
-        mode.watcher.moved((t, old), (base, base._node))
-    else:
-        move_retained(base, base._node, node)
-    base._node = node
-    if kin is not None:
-        KIN[id(base)].outdate()
-    if base is not t and not hidden:
-        move_retained(t, old, t._node)
-
-
-def _hidden() -> bool:
-    """Whether this thread runs the forward of a Function, after which tensors return to the places they had."""
-    return mode.watcher is not None and hasattr(mode.watcher, "moved")
-
-
-def _written(base: Tensor, piece: Node, t: Tensor, before: Any) -> Node:
-    """The node of a base after a view of it was written."""
-    view = t._value
-    old, array, flags = base._node, KIN[id(base)].array, piece.flags & kept()
-    flags |= 0 if old is None else old.flags & kept()
-    units, source = _counted_in(array if before is None else before, old, view.dtype, flags)
-    place, beyond = _place_of(t, base)
-    if beyond is not None:
-        raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
-    node = new(CopySlices)
-    node.args, node.parents, node.value = (units, piece.value, place), (source, piece), base._value
-    node.flags, node.sequence_nr = flags, next_sequence()
-    if view.dtype == array.dtype:
-        return node
-    node.value = _counted_in(array, None, view.dtype, 0)[0]
-    return _counted_in(node.value, node, array.dtype, flags, base._value)[1]  # type: ignore[return-value]
-
-
-def _counted_in(array: np.ndarray, node: Node | None, dtype: np.dtype, flags: int, value: Any = None) -> tuple[np.ndarray, Node | None]:
-    """An array with its node as a view of another dtype sees it: complex numbers as pairs of real ones, or pairs as complex numbers."""
-    if array.dtype == dtype:
-        return array, node
-    op = REGISTRY["view_as_real" if array.dtype.kind == "c" else "view_as_complex"]
-    out = op.forward(numeric, array) if value is None else value
-    return out, None if node is None else make_node(op, (array,), (node,), out, flags)
-
-
-class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
-    """The node of a tensor after a view of it was written in place."""
-
-    __slots__ = ()
-    saves = True  # as in torch, it is used up by a pullback
+    def use(self, array: np.ndarray) -> None:
+        """Count the places of views in this array from now on."""
+        self.array, self.views, self._address = array, set[weakref.ref[Tensor]](), None
 
     @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        piece = self.parents[1]
-        return (super().next_functions[0], *piece.next_functions[1:]) if piece is not None else super().next_functions
+    def address(self) -> int:
+        """Where the first element stands in memory."""
+        if self._address is None:
+            self._address = address(self.array)
+        return self._address
+
+    def add(self, reference: weakref.ref[Tensor]) -> None:
+        """Note a view whose node is, or will be, current."""
+        self.views.add(reference)
+        if len(self.views) > self.limit:
+            for each in list(self.views):
+                if each() is None:
+                    self.views.discard(each)
+            self.limit = 64 + 2 * len(self.views)
+
+    def current(self) -> list[Tensor]:
+        """The living views whose nodes are current."""
+        return [view for reference in list(self.views) if (view := reference()) is not None]
+
+    def outdate(self) -> None:
+        """After a write: make the views stale, except those without a graph where the base has none."""
+        base = self.tensor()
+        node = None if base is None else base._place
+        if base is None or not self.views or node is INFERENCE or node is None and not self.mixed:
+            return
+        for reference in list(self.views):
+            view = reference()
+            last = None if view is None else view._place
+            if view is not None and type(last) is not Stale:
+                if node is None and (last is None or isinstance(last, Leaf)):
+                    continue
+                view._place = Stale(reference, last)
+                if hidden():
+                    mode.watcher.outdated.append(reference)
+            self.views.discard(reference)
 
 
-def _place_of(t: Tensor, base: Tensor) -> tuple[Geometry, Any]:
-    """Where a view stands in its base, worked out once, and the values of elements that are none of the base's."""
-    family = KIN[id(base)]
-    kin = KIN.get(id(t))
-    if kin is not None and kin.geometry is not None:
-        return kin.geometry
-    if family.start is None:
-        family.start = address(family.array)
-    found = Geometry.reaching(t._value, _counted_in(family.array, None, t._value.dtype, 0)[0], family.start)
-    if kin is not None and kin.base is base:
-        kin.geometry = found
-    return found
+class View:
+    """What a view knows: its base, how it was made (if not by an op that gives one recorded view), and the newest write when its node was current."""
+
+    __slots__ = ("base", "made", "since", "_place")
+
+    def __init__(self, base: Tensor, made: str):
+        self.base, self.made = base, made
+        self._place: tuple[Geometry, np.ndarray | None] | None = None
+
+    @property
+    def family(self) -> Base:
+        """The metadata of the base."""
+        return self.base._view
+
+    def renew(self, view: Tensor) -> None:
+        """Note that the view's node is, or will be, current."""
+        self.since = board.written
+        self.family.add(ref(view))
+
+    def forget_place(self) -> None:
+        """Note that the view shows other elements of its base from now on."""
+        self._place = None
+
+    def place(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
+        """Where the view stands in its base, and the values of elements that are none of the base's."""
+        if self._place is None:
+            family = self.family
+            self._place = Geometry.of(view, recast(family.array, None, view.dtype)[0], family.address)
+        return self._place
 
 
-def _reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int, place: tuple[Geometry, Any] | None = None) -> Node:
-    """The node that reads a view from an array at a node; elements of the view that are none of the array's are constants."""
-    array, parent = _counted_in(array, parent, view.dtype, flags)
-    geometry, values = Geometry.reaching(view, array) if place is None else place
-    if values is not None:
-        flat = make_node(REGISTRY["reshape"], (array, (array.size,)), (parent,), array.reshape(-1), flags)
-        parent = make_node(REGISTRY["cat"], (flat.value, values, 0), (flat, None), np.concatenate([flat.value, values]), flags)
-        array = parent.value
-    return make_node(REGISTRY["strided"], (array, geometry), (parent,), view, flags)
+class Stale(Node):
+    """In place of the node of a view whose base was written, with the node that it had."""
+
+    __slots__ = ("tensor", "last", "asked")
+    flags = BARRED
+
+    def __init__(self, tensor: weakref.ref[Tensor], last: Node | None):
+        self.tensor, self.last = tensor, last
+        self.asked = isinstance(last, Leaf) and not isinstance(last, UnrecordedLeaf)  # whether the view itself was asked to require grad
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the view was the result of a recorded operation."""
+        return self.last is not None and not isinstance(self.last, Leaf) and bool(self.last.flags & TRACKED)
+
+    @property
+    def requires_grad(self) -> bool:
+        view = self.tensor()
+        return self.asked or self.recorded or view is not None and view._view.base.requires_grad
+
+    @property
+    def output_nr(self) -> int:
+        return self.last.output_nr if self.recorded else 0  # type: ignore[union-attr]
+
+    def current(self, always: bool = False) -> Node | None:
+        """The node that the view has now; where nothing is recorded there is none unless one is `always` made."""
+        view = self.tensor()
+        if view is None or not (always or mode.grad or hidden()):
+            return None
+        meta, base = view._view, view._view.base
+        parent, node = base._place, None
+        if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not hidden():
+            raise _refused(meta, view, "its base or another view of its base has been modified inplace")
+        flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
+        if hidden() and not mode.grad:
+            flags = SHADOW * mode.watcher.known(parent)
+        if flags:
+            node = reading(view._value, meta.family.array, parent, flags, meta.place(view._value))
+            move_retained(view, self.last, node)
+        meta.renew(view)
+        view._place = node
+        return node
 
 
-def _current_node(view: Tensor) -> Node | None:
-    """The node of a view whose base was written: it reads the elements from the base."""
-    kin = KIN[id(view)]
-    base = kin.base
-    assert base is not None
-    parent, node = base._node, None
-    if kin.made and (kin.source is not None or parent is not None and parent.requires_grad):
-        if not _hidden():
-            raise _refused(kin, view, "its base or another view of its base has been modified inplace")
-    flags = GRADIENT * (kin.source is not None) | (0 if parent is None else parent.flags & TRACKED)
-    if _hidden() and not mode.grad:
-        flags = SHADOW * mode.watcher.known(parent)
-    if flags:
-        node = _reading(view._value, KIN[id(base)].array, parent, flags, _place_of(view, base))
-        if hasattr(view, "_retained"):
-            detour_of(node).retained = weakref.ref(view)
-            if kin.before is not None and (old := kin.before()) is not None:
-                detour_of(old).retained = None
-    view._node = node
-    kin.since = board.written
-    KIN[id(base)].fresh[id(view)] = kin.reference
-    return node
-
-
-class Unheard(Leaf):
+class UnrecordedLeaf(Leaf):
     """The node of a view that no graph knows while its base requires grad: it requires grad too, and accumulates none."""
 
     __slots__ = ()
@@ -310,15 +182,132 @@ class Unheard(Leaf):
         return None
 
 
-Unheard.__name__ = "AccumulateGrad"
+UnrecordedLeaf.__name__ = "AccumulateGrad"
 
 
-def _settled_node(self: Tensor) -> Node | None:
-    """The node of a view that has none at present; where nothing is recorded nobody needs it, and it stays to be asked for."""
-    return _current_node(self) if mode.grad or _hidden() else None
+def hidden() -> bool:
+    """Whether this thread runs the forward of a Function, after which tensors return to the places they had."""
+    return mode.watcher is not None and hasattr(mode.watcher, "moved")
 
 
-Tensor._settled_node = _settled_node  # type: ignore[attr-defined]
+def base_of(t: Tensor) -> Tensor | None:
+    """The tensor whose memory a view shows; None for what is no view."""
+    return t._view.base if type(t._view) is View else None
+
+
+def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
+    """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
+    meta, node = source._view, view._place
+    if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
+        return view  # nobody can write through either, as in an argument of a transform
+    if board.paused and not mode.grad:
+        made = INFERRED if mode.inference else NO_GRAD
+    base = source
+    if type(meta) is View:
+        base, made = meta.base, made or meta.made
+        meta = base._view
+    elif meta is None:
+        with _lock:
+            meta = source._view
+            if meta is None:
+                meta = source._view = Base(source)
+    if base._value is not meta.array:  # it was given other memory
+        meta.use(base._value)
+    view._view = View(base, made)
+    view._view.renew(view)
+    if node is None:
+        if base._place is not None and base._place.requires_grad:
+            view._place = UnrecordedLeaf(view, view._value, True)
+    elif base._place is None:
+        meta.mixed = True
+    return view
+
+
+def disown(view: Tensor) -> None:
+    """Make a view a tensor of its own."""
+    view._view.family.views.discard(ref(view))
+    view._view = None
+
+
+def own(out: Any, given: Sequence[Any]) -> Any:
+    """What a function made of other functions gives: a view only if it is one of an argument, not of what was made on the way."""
+    if isinstance(out, Tensor) and (base := base_of(out)) is not None:
+        if not any(t is base or base_of(t) is base for t in given if isinstance(t, Tensor)):
+            disown(out)
+    return out
+
+
+# What may be written, and what may be read after a write
+
+
+def refuse_in_place(t: Tensor) -> None:
+    """Raise torch's error where writing to this tensor in a graph has no meaning.
+
+    Raises RuntimeError for a leaf that requires grad, a view of one, and views that were made without a graph or many at once.
+    """
+    meta = t._view
+    if type(meta) is View:
+        if meta.made:
+            raise _refused(meta, t, "is being modified inplace")
+        if t.requires_grad and meta.base.is_leaf:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+    if t.requires_grad and leaf_so_far(t):
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+
+
+def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
+    """torch's error for a view that was not made one by one in a graph."""
+    node = t._place.last if isinstance(t._place, Stale) else t._place
+    source = "" if node is None or isinstance(node, Leaf) else f"Output {node.output_nr} of {node.short_name()} is a view"
+    if meta.made == INFERRED:
+        message = f"A view was created in inference mode and {what} in normal mode."
+    elif meta.made == NO_GRAD or not source:
+        made = f"{source} of a view which was created in" if source else "A view was created in"
+        message = f"{made} no_grad mode and {what} with grad mode enabled."
+    else:
+        message = f"{source} and {what}."
+    if meta.made == CUSTOM and source:
+        return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+                            f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to "
+                            f"incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
+    if meta.made == MANY:
+        return RefusedView(f"{message} This view is the output of a function that returns multiple views. Such functions do not allow the output "
+                            f"views to be modified inplace. You should replace the inplace operation by an out-of-place one.")
+    block = "inference_mode" if meta.made == INFERRED else "no_grad"
+    return RefusedView(f"{message} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+                        f"the view and the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both "
+                        f"outside (if you want the inplace to be tracked).")
+
+
+def recast(array: np.ndarray, node: Node | None, dtype: np.dtype, flags: int = 0, value: Any = None) -> tuple[np.ndarray, Node | None]:
+    """An array with its node as a view of another dtype sees it: complex numbers as pairs of real ones, or pairs as complex numbers."""
+    if array.dtype == dtype:
+        return array, node
+    op = REGISTRY["view_as_real" if array.dtype.kind == "c" else "view_as_complex"]
+    out = op.forward(numeric, array) if value is None else value
+    return out, None if node is None else make_node(op, (array,), (node,), out, flags)
+
+
+def reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int, place: tuple[Geometry, Any] | None = None) -> Node:
+    """The node that reads a view from an array at a node; elements of the view that are none of the array's are constants."""
+    array, parent = recast(array, parent, view.dtype, flags)
+    geometry, values = Geometry.of(view, array) if place is None else place
+    if values is not None:
+        flat = make_node(REGISTRY["reshape"], (array, (array.size,)), (parent,), array.reshape(-1), flags)
+        parent = make_node(REGISTRY["cat"], (flat.value, values, 0), (flat, None), np.concatenate([flat.value, values]), flags)
+        array = parent.value
+    return make_node(REGISTRY["strided"], (array, geometry), (parent,), view, flags)
+
+
+# Leaves: which views are, and what becomes of them when their base starts or stops to require grad
+
+
+def leaf_so_far(self: Tensor) -> bool:
+    """As `is_leaf`, without looking at what a write made of a view."""
+    node = self._place
+    if isinstance(node, Stale):
+        return not node.recorded
+    return node is None or isinstance(node, Leaf) or not node.requires_grad
 
 
 def detach_(self: Tensor) -> Tensor:
@@ -337,25 +326,17 @@ def detach_(self: Tensor) -> Tensor:
 def _quit(t: Tensor) -> None:
     """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
     node = t._node
-    t._node = INFERENCE if node is INFERENCE else None
     if isinstance(node, Leaf):
-        FORMER[id(t)] = node
-    elif node is not None:
+        t._former_leaf = ref(node)
+    elif node is not None and node is not INFERENCE:
         node.flags |= DETACHED
         board.written = next_sequence()
-    kin = KIN.get(id(t))
-    if kin is not None:
-        kin.mixed = True
-    for reference in [] if kin is None else list(kin.fresh.values()):
-        view = reference()
-        if view is not None and isinstance(view._node, Unheard):
-            view._node = None
-
-
-FORMER: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
-Tensor.detach_ = detach_  # type: ignore[attr-defined]
-Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined, assignment]
-Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
+    t._node = INFERENCE if node is INFERENCE else None
+    if isinstance(t._view, Base):
+        t._view.mixed = True
+        for view in t._view.current():
+            if isinstance(view._place, UnrecordedLeaf):
+                view._place = None
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -363,84 +344,39 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
     Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
     """
-    if _has_node(self):
+    node = self._place
+    if not isinstance(node, Stale):
         _change(self, requires_grad)
-    elif not requires_grad and not leaf_so_far(self):
+    elif not requires_grad and node.recorded:
         raise RuntimeError(NOT_A_LEAF)
     else:
-        KIN[id(self)].asked = requires_grad
+        node.asked = requires_grad
     return self
 
 
 def _change(self: Tensor, requires_grad: bool) -> None:
-    former = FORMER.get(id(self)) if requires_grad else None
-    if requires_grad and isinstance(self._node, Unheard):
-        detour = DETOURS.pop(self._node, None)
+    node = self._place
+    former = self._former_leaf() if requires_grad and hasattr(self, "_former_leaf") else None
+    if requires_grad and isinstance(node, UnrecordedLeaf):
+        detour = DETOURS.pop(node, None)
         self._make_leaf(True)
         if detour is not None:
             DETOURS[self._node] = detour  # type: ignore[index]
-    elif not requires_grad and isinstance(self._node, Unheard):
+    elif not requires_grad and isinstance(node, UnrecordedLeaf):
         pass  # it asks because its base does
-    elif not requires_grad and type(self._node) is Leaf and self._node.symbol is None:
+    elif not requires_grad and type(node) is Leaf and node.symbol is None:
         _quit(self)
-    elif former is not None and former.reference() is self and self._node is None:
+    elif former is not None and node is None:
         former.value, self._node = self._value, former
     else:
         Tensor._set_requires_grad(self, requires_grad)
-    kin = KIN.get(id(self))
-    if kin is not None and requires_grad:
-        for reference in list(kin.fresh.values()):
-            view = reference()
-            if view is not None and (view._node is None or isinstance(view._node, Leaf)):
-                if view._node is not None and first_write_after(view._value, KIN[id(view)].since) is None:
-                    continue
-                if first_write_after(view._value, KIN[id(view)].since) is None:
-                    view._node = Unheard(view, view._value, True)
-                else:
-                    KIN[id(view)].source = None
-                    del view._place
-
-
-def _output_nr(self: Tensor) -> int:
-    """Which output of `grad_fn` this tensor is."""
-    try:
-        node = self._place
-    except AttributeError:
-        source = KIN[id(self)].source
-        return 0 if source is None else source[0]
-    return 0 if node is None else node.output_nr
-
-
-def leaf_so_far(self: Tensor) -> bool:
-    """As `is_leaf`, without looking at what a write made of a view."""
-    try:
-        node = self._place
-    except AttributeError:
-        return KIN[id(self)].source is None
-    return node is None or isinstance(node, Leaf) or not node.requires_grad
-
-
-def own(out: Any, given: Sequence[Any]) -> Any:
-    """What a function made of other functions gives: a view only if it is one of an argument, not of what was made on the way."""
-    kin = KIN.get(id(out))
-    if kin is not None and kin.base is not None and isinstance(out, Tensor):
-        base = kin.base
-        if not any(t is base or base_of(t) is base for t in given if isinstance(t, Tensor)):
-            del KIN[id(out)]
-            KIN[id(base)].fresh.pop(id(out), None)
-    return out
-
-
-def up_to_date(self: Tensor) -> Node | None:
-    """The node of a tensor, even where nothing is recorded; raises RuntimeError for a view that cannot have one any more."""
-    return self._node if _has_node(self) or id(self) not in KIN else _current_node(self)
-
-
-Tensor._up_to_date = up_to_date  # type: ignore[attr-defined]
-Tensor._asks_though_outdated = lambda self: KIN[id(self)].asked or KIN[id(self)].source is not None or self._base.requires_grad  # type: ignore[attr-defined, union-attr]
-Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
-Tensor.output_nr = property(_output_nr)  # type: ignore[attr-defined, assignment]
-Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
+    if requires_grad and isinstance(self._view, Base):
+        for view in self._view.current():
+            if isinstance(view._place, (Leaf, type(None))):
+                if written_since(view._value, view._view.since):
+                    view._place = Stale(ref(view), None)
+                elif view._place is None:
+                    view._place = UnrecordedLeaf(view, view._value, True)
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -467,8 +403,13 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     p = input._node
     node = None
     if p is not None and p.flags & TRACKED and mode.grad:
-        node = _reading(view, array, p, p.flags & TRACKED)
+        node = reading(view, array, p, p.flags & TRACKED)
     return adopt(wrap(view, node), input)
 
 
+Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined, assignment]
+Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
+Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
 Tensor.as_strided = as_strided  # type: ignore[attr-defined, assignment]
+Tensor.detach_ = detach_  # type: ignore[attr-defined]
+Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.autograd import is_grad_enabled, set_grad_enabled
+from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.examples import Example

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
-from symgrad.autograd.jacobians import Array, Forward
+from symgrad.autograd.jacobians import Array, Forward, Problem
 from symgrad.carriers.batched import Batched, batches, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.testing.gradcheck.gradcheck import GradcheckError
-
-if TYPE_CHECKING:
-    from symgrad.testing.gradcheck.comparison import Check
+from symgrad.testing.gradcheck.error import GradcheckError
 
 __all__ = ["check_batched_cotangents", "check_batched_tangents"]
 
@@ -46,7 +42,7 @@ def _compare(got: Sequence[Tensor | None], expected: Sequence[Array], output: in
                                  f"{wrap(e)}")
 
 
-def check_batched_cotangents(check: Check) -> None:
+def check_batched_cotangents(check: Problem) -> None:
     """Two cotangents of each output at once, and one after the other.
 
     Raises GradcheckError where they differ, or where a rule cannot be read for a batch.
@@ -61,7 +57,7 @@ def check_batched_cotangents(check: Check) -> None:
         _compare(found, _stacked(rows, check.leaves), i, COTANGENTS)
 
 
-def check_batched_tangents(check: Check) -> None:
+def check_batched_tangents(check: Problem) -> None:
     """Two tangents of each input at once, and one after the other.
 
     Raises GradcheckError where they differ, or where a rule cannot be read for a batch.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.testing.gradcheck.comparison import Check
+from symgrad.testing.gradcheck.error import GradcheckError
+from symgrad.testing.gradcheck.gradients import attack_gradients
 
 __all__ = ["GradcheckError", "GradcheckResult", "gradcheck", "gradgradcheck"]
-
-
-class GradcheckError(RuntimeError):
-    """A derivative that `gradcheck` or `gradgradcheck` found wrong; the message says which, with both values."""
 
 
 class GradcheckResult(int):
@@ -67,15 +65,11 @@ def _check_inputs(inputs: tuple[Any, ...], stacklevel: int) -> None:
 def _agrees(func: Callable[..., Any], inputs: tuple[Any, ...], tolerances: tuple[float, float, float, float], dtypes: bool, fast: bool,
             backward: bool, forward: bool, undefined: bool, batched: bool, batched_forward: bool, raise_exception: bool, attack: bool, seed: int,
             order: int) -> bool:
-    from symgrad.testing.gradcheck.comparison import Check  # here, because few programs check gradients
-
     try:
         Check(func, inputs, *tolerances, dtypes, fast).run(backward, forward, undefined, batched, batched_forward)
         if not attack:
             return True
-        # By name, because the testing kit stands above this package: it is asked for only where a check is made.
-        gradients = importlib.import_module("symgrad.testing.gradcheck.gradients")
-        report = gradients.attack_gradients(func, inputs, order=order, eps=tolerances[0], atol=tolerances[1], rtol=tolerances[2], backward=backward,
+        report = attack_gradients(func, inputs, order=order, eps=tolerances[0], atol=tolerances[1], rtol=tolerances[2], backward=backward,
                                             forward=forward, seed=seed)
         if report.failure is not None:
             raise GradcheckError(str(report.failure))

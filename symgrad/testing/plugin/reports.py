@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import symgrad
 from symgrad.testing.plugin.options import Options
 
 __all__ = ["Tally"]
@@ -63,7 +63,7 @@ class Tally:
                 "checks": [{k: v for k, v in t.items() if k not in ("op", "profile", "seed")}
                            for t in sorted(tests, key=lambda t: order.get(t["check"], len(order)))]}
                for name, tests in sorted(self.ops().items())]
-        data = {"schema": SCHEMA, "symgrad": symgrad.__version__, "profile": self.options.profile.name, "order": self.options.profile.order,
+        data = {"schema": SCHEMA, "symgrad": version("symgrad"), "profile": self.options.profile.name, "order": self.options.profile.order,
                 "seed": self.options.seed, "complete": complete and not self.crashed, "ops": ops,
                 "total": {"ops": len(ops), "checks": len(self.tests), **{v.replace(" ", "_"): self.count(v) for v in VERDICTS}}}
         whole = path.with_name(f"{path.name}.part")

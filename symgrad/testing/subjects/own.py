@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd import grad
+from symgrad.autograd.engine import grad
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import tensor

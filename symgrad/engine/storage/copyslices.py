@@ -1,0 +1,69 @@
+"""The node of a tensor after a write in place: its own, or `CopySlices` where a view of it was written."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.storage.views import Base, Stale, View, hidden, recast
+from symgrad.engine.tensor import Tensor, new
+from symgrad.graph.node import Node, kept, mode, next_sequence, node_class
+from symgrad.graph.op import REGISTRY
+
+__all__ = ["rebase"]
+
+
+class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
+    """The node of a tensor after a view of it was written in place."""
+
+    __slots__ = ()
+    saves = True  # as in torch, it is used up by a pullback
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        piece = self.parents[1]
+        return (super().next_functions[0], *piece.next_functions[1:]) if piece is not None else super().next_functions
+
+
+def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
+    """Give a tensor that was just written its node in place of the old one, or give its base one; the views of the memory become stale.
+
+    `before` is the value of an unrecorded base before the write.
+    """
+    meta, base, piece = t._view, t, node
+    if type(meta) is View:
+        base = meta.base
+        if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
+            node.parents = (copy.copy(old), *node.parents[1:])
+        node = _copy_slices(meta, node, t, before)
+    former = base._place
+    if hidden():
+        mode.watcher.moved((t, old), (base, former))
+    else:
+        move_retained(base, former, node)
+    base._place = node
+    if isinstance(base._view, Base):
+        base._view.outdate()
+    if base is not t and isinstance(t._place, Stale) and not hidden():
+        t._place.last = piece  # so that the view is no leaf, though nobody has asked for its node
+        if hasattr(t, "_retained"):
+            move_retained(t, old, t._node)
+
+
+def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
+    """The node of a base after a view of it was written."""
+    view, base = t._value, meta.base
+    old, array, flags = base._place, meta.family.array, piece.flags & kept()
+    flags |= 0 if old is None else old.flags & kept()
+    units, source = recast(array if before is None else before, old, view.dtype, flags)
+    place, beyond = meta.place(view)
+    if beyond is not None:
+        raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
+    node = new(CopySlices)
+    node.args, node.parents, node.value = (units, piece.value, place), (source, piece), base._value
+    node.flags, node.sequence_nr = flags, next_sequence()
+    if view.dtype == array.dtype:
+        return node
+    node.value = recast(array, None, view.dtype)[0]
+    return recast(node.value, node, array.dtype, flags, base._value)[1]  # type: ignore[return-value]

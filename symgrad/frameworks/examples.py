@@ -1,0 +1,51 @@
+"""The inputs that a function carries by a decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["example", "examples_of"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
+    """Say, as a decorator, with which inputs `check` and the command line should check a function.
+
+    Raises TypeError for inputs that the function does not take.
+
+    >>> import symgrad
+    >>> @symgrad.example(x=1.0, y=[1.0, 2.0])
+    ... def energy(x, y):
+    ...     return (x * y).sum()
+    >>> symgrad.check(energy).verdict
+    'proved'
+    """
+    def mark(function: F) -> F:
+        import inspect
+
+        try:
+            bound = inspect.signature(function).bind(*inputs, **named)
+        except TypeError as error:
+            raise TypeError(f"example: {getattr(function, '__name__', function)}{inspect.signature(function)}: {error}") from None
+        function.symgrad_example = {**_flattened(bound)}  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _flattened(bound: Any) -> dict[str, Any]:
+    """Bound arguments by name; those of *args cannot be named, so they are refused."""
+    out: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind in (kind.VAR_POSITIONAL, kind.POSITIONAL_ONLY):
+            raise TypeError(f"example: the inputs of a function with *{name} or positional-only parameters have no names to keep; pass them to check")
+        out.update(value if kind is kind.VAR_KEYWORD else {name: value})
+    return out
+
+
+def examples_of(function: Any) -> dict[str, Any] | None:
+    """The inputs a function carries by `@symgrad.example`, None if it carries none."""
+    return getattr(function, "symgrad_example", None)

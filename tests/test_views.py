@@ -1,0 +1,158 @@
+"""Views beside their bases: metadata that leaves with the tensors, staleness, and writes that an interrupt cuts."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.engine.storage import versions
+
+
+def test_a_view_that_was_reshaped_in_place_is_written_where_it_stands():
+    w = symgrad.ones(2, 3, requires_grad=True)
+    b = w * 1
+    v = b[:, :2]
+    v.mul_(2)
+    v.t_()
+    v.mul_(symgrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    (b * symgrad.arange(6.0).reshape(2, 3)).sum().backward()
+    assert b.tolist() == [[2, 6, 1], [4, 8, 1]]
+    assert w.grad.tolist() == [[0, 6, 2], [12, 32, 5]]
+
+
+def test_memory_that_is_replaced_again_and_again_leaves_nothing():
+    x = symgrad.zeros(3)
+    for _ in range(100):
+        x.data = x.data + 1
+    assert len(versions.counter_of(x._value).owners) <= 2
+
+
+def test_counters_leave_with_their_arrays():
+    gc.collect()
+    before = len(versions._counters)
+    for _ in range(100):
+        x = symgrad.zeros(3)
+        x.view(3).add_(1)
+    del x
+    assert len(versions._counters) == before
+
+
+def test_an_ordinary_tensor_has_no_metadata():
+    x = symgrad.ones(3, requires_grad=True)
+    assert x._view is None and (x * x)._view is None and x.detach()._view is None
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_family_leaves_nothing(recorded):
+    w = symgrad.ones(4, requires_grad=recorded)
+    base = w * 1
+    view = base[:2]
+    other = base.view(2, 2)
+    view.mul_(3)
+    other.sum().backward() if recorded else None
+    left = [weakref.ref(x) for x in (base, view, other, base._view)]
+    del base, view, other
+    assert [r() for r in left] == [None] * 4  # by reference counts alone
+
+
+def test_a_family_in_a_circle_is_collected():
+    w = symgrad.ones(2, requires_grad=True)
+    base = Holder([1.0, 2.0])
+    view = base.view(2, 1)
+    base.views = [view]
+    base.mul_(w)
+    left = [weakref.ref(x) for x in (base, view, base._view)]
+    del base, view
+    gc.collect()
+    assert [r() for r in left] == [None] * 3
+
+
+def test_references_to_dead_views_do_not_pile_up():
+    base = symgrad.ones(4, requires_grad=True) * 1
+    kept = [base[:2] for _ in range(10)]
+    for _ in range(10_000):
+        base.view(2, 2)
+    assert len(base._view.views) < 200
+    base.mul_(2)
+    assert all(v.grad_fn.name() == "AsStridedBackward0" for v in kept)
+
+
+def test_a_refused_division_counts_no_version():
+    for x in (symgrad.arange(4), symgrad.arange(4).reshape(2, 2)):
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+            x.div_(x.float() + 1)
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+            x.div_(x + 1)
+        assert x._version == 0
+
+
+class TestStaleness:
+    """The steps of a view from its making to the write of its base."""
+
+    def test_a_stale_view_is_asked_and_not_missing(self):
+        base = symgrad.ones(4, requires_grad=True) * 1
+        view = base[:2]
+        old = view.grad_fn
+        base.mul_(2)
+        assert view._place is not None and view._place.last is old
+        with symgrad.no_grad():
+            assert view.requires_grad and view.output_nr == 0 and not view.is_leaf
+        assert view.grad_fn.name() == "AsStridedBackward0"
+        assert (view * 2)._node.parents[0] is view._place
+
+
+
+
+
+def test_ops_of_every_kind_meet_a_stale_view():
+    ops = {"one": lambda v: v.sin(), "two": lambda v: v * v, "number": lambda v: 2 * v, "linear": lambda v: v.sum(), "product": lambda v: v @ v,
+           "general": lambda v: v.clamp(0.0, 9.0), "view": lambda v: v.view(2, 1), "indexed": lambda v: v[[0, 1]],
+           "joined": lambda v: symgrad.cat([v, v]), "exp": lambda v: v.exp(), "large": lambda v: v.repeat(200).tanh(),
+           "in place": lambda v: v.clone().mul_(v)}
+    for name, op in ops.items():
+        gradients = []
+        for written in (True, False):
+            w = symgrad.tensor([0.5, 1.5, 2.5], requires_grad=True)
+            base = w * 1
+            view = base[:2]
+            if written:
+                base.mul_(1)
+            op(view).sum().backward()
+            gradients.append(w.grad.tolist())
+        assert gradients[0] == gradients[1], name
+        with symgrad.no_grad():
+            base.mul_(1)
+            assert op(view).grad_fn is None, name
+
+
+def test_geometry_of_views_that_are_not_plain_strides():
+    from symgrad.types.strides import Geometry
+
+    base = np.arange(24.0).reshape(4, 6).T[::2]
+    view = base[:, 1:3]
+    geometry, beyond = Geometry.of(view, base)
+    assert beyond is None and np.array_equal(geometry.read(base), view)
+    wide = np.ndarray((3, 2), float, base.base, 0, (8, 16))
+    geometry, beyond = Geometry.of(wide, base)
+    assert np.array_equal(geometry.read(np.concatenate([base.reshape(-1), beyond])), wide)
+    geometry, beyond = Geometry.of(np.zeros(3), np.zeros(0))
+    assert geometry.positions.tolist() == [0, 1, 2] and beyond.tolist() == [0, 0, 0]
+    geometry, beyond = Geometry.of(base[1:2, 2:3].reshape(()), base)
+    assert geometry.positions.shape == () and beyond is None
+
+
+class Holder(symgrad.Tensor):
+    """A tensor that can be given attributes."""
+
+
+@pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: t[:2].mul_(2), lambda t: t.__setitem__(0, 1.0), lambda t: t.t_(),
+                                   lambda t: t.copy_(t + 1)])
+def test_the_error_for_a_changed_value_names_the_line_that_wrote_it(write):
+    x = symgrad.ones(3, requires_grad=True) * 1
+    y = (x * x).sum()
+    write(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
+        y.backward()
+    assert __file__ in str(raised.value)
