@@ -41,7 +41,6 @@ from symgrad.factories.creation import (
     range,
     scalar_tensor,
     symbols,
-    tensor,
     tril_indices,
     triu_indices,
     zeros,
@@ -67,14 +66,32 @@ from symgrad.factories.generators import (
     seed,
     set_rng_state,
 )
-from symgrad.formulas import expressions as _expressions
 from symgrad.frameworks.examples import example
-from symgrad.methods import copying as _copying
 from symgrad.methods import counting as _counting
-from symgrad.methods import filling as _filling
-from symgrad.methods import inplace, reshaping
-from symgrad.methods import layout as _surface
-from symgrad.methods import numpy_protocol as arrays
+from symgrad.methods.assemble import assemble as _assemble
+from symgrad.methods.counting import (
+    bincount,
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    bucketize,
+    count_nonzero,
+    gcd,
+    histc,
+    isin,
+    isneginf,
+    isposinf,
+    isreal,
+    lcm,
+    nonzero,
+    searchsorted,
+    signbit,
+    unique,
+    unique_consecutive,
+)
 from symgrad.methods.extending import elementwise, linear, multilinear, primitive
 from symgrad.methods.legacy import TYPES as _TYPES
 from symgrad.methods.legacy import set_default_tensor_type
@@ -97,11 +114,15 @@ from symgrad.methods.predicates import (
     typename,
 )
 from symgrad.methods.printing import get_printoptions, set_printoptions
+from symgrad.public import METHODS as _METHODS
+from symgrad.public import tensor
+from symgrad.types import return_types
 from symgrad.types.devices import FORMATS as _FORMATS
 from symgrad.types.devices import LAYOUTS as _LAYOUTS
 from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
-from symgrad.types.dtypes import ALIASES, DTYPES, can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from symgrad.types.dtypes import DTYPES as _DTYPES
 from symgrad.types.dtypes import DType as dtype
+from symgrad.types.dtypes import can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from symgrad.utils.serialization import load, save
 
 __version__ = "0.1.0"
@@ -112,13 +133,24 @@ _numpy.empty(2**25 - 2**14, _numpy.uint8)
 
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 
-globals().update(FUNCTIONS)
-globals().update(_counting.FUNCTIONS_HERE)
-globals().update(DTYPES)
-globals().update({alias: DTYPES[name] for alias, name in ALIASES.items()})
-globals().update(_LAYOUTS)
-globals().update(_FORMATS)
-globals().update(_TYPES)
+globals().update(FUNCTIONS)  # the ops of the registry
+where = _counting.where  # called with a condition alone it gives indices, as no op does
+
+float64 = double = _DTYPES["float64"]
+float32 = float = _DTYPES["float32"]
+float16 = half = _DTYPES["float16"]
+bfloat16 = _DTYPES["bfloat16"]
+complex128 = cdouble = _DTYPES["complex128"]
+complex64 = cfloat = _DTYPES["complex64"]
+int64 = long = _DTYPES["int64"]
+int32 = int = _DTYPES["int32"]
+int16 = short = _DTYPES["int16"]
+int8, uint8, bool = _DTYPES["int8"], _DTYPES["uint8"], _DTYPES["bool"]
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = _LAYOUTS.values()
+contiguous_format, preserve_format, channels_last, channels_last_3d = _FORMATS.values()
+DoubleTensor, FloatTensor, HalfTensor, BFloat16Tensor = (_TYPES[f"{word}Tensor"] for word in ("Double", "Float", "Half", "BFloat16"))
+LongTensor, IntTensor, ShortTensor, CharTensor = (_TYPES[f"{word}Tensor"] for word in ("Long", "Int", "Short", "Char"))
+ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
 _LAZY = ("func", "nn", "optim", "testing", "utils")
@@ -144,25 +176,7 @@ _LATER = {
 }
 
 
-def _tensor_of(*args: Any) -> Tensor:
-    from symgrad.symbolic.inputs import tensor_of
-
-    return tensor_of(*args)
-
-
-def _matrix_expr(self: Tensor) -> Any:
-    """The compact formula of a tensor computed from named arrays, or of the gradient of one, such as Aᵀ(A x − b).
-
-    It is in the notation of vectors and matrices, or with indices where that cannot say it, and was compared with the elementwise truth. See
-    `symgrad.matrixcalc`.
-    """
-    from symgrad.matrixcalc import matrix_expr
-
-    return matrix_expr(self)
-
-
-_creation.formulas = _tensor_of
-Tensor.matrix_expr = property(_matrix_expr)  # type: ignore[attr-defined]
+_assemble(_METHODS)
 
 
 def __getattr__(name: str) -> Any:

@@ -38,7 +38,6 @@ from symgrad.factories.creation import asarray as asarray
 from symgrad.factories.creation import from_numpy as from_numpy
 from symgrad.factories.creation import frombuffer as frombuffer
 from symgrad.factories.creation import symbols as symbols
-from symgrad.factories.creation import tensor as tensor
 from symgrad.factories.generators import Generator as Generator
 from symgrad.factories.generators import bernoulli as bernoulli
 from symgrad.factories.generators import get_rng_state as get_rng_state
@@ -92,6 +91,7 @@ from symgrad.methods.predicates import typename as typename
 from symgrad.methods.printing import get_printoptions as get_printoptions
 from symgrad.methods.printing import set_printoptions as set_printoptions
 from symgrad.proofs.prove import prove as prove
+from symgrad.public import tensor as tensor
 from symgrad.reports.report import Report as Report
 from symgrad.scanning import accuracy as accuracy
 from symgrad.symbolic.conversion import from_sympy as from_sympy
@@ -138,6 +138,13 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator:
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
 def randperm(n: builtins.int, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def bitwise_and(input: Any, other: Any) -> Tensor: ...
+def bitwise_left_shift(input: Any, other: Any) -> Tensor: ...
+def bitwise_or(input: Any, other: Any) -> Tensor: ...
+def bitwise_right_shift(input: Any, other: Any) -> Tensor: ...
+def bitwise_xor(input: Any, other: Any) -> Tensor: ...
+def gcd(input: Any, other: Any) -> Tensor: ...
+def lcm(input: Any, other: Any) -> Tensor: ...
 def add(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """input + alpha * other."""
 def sub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
@@ -868,30 +875,23 @@ def roll(input: TensorLike, shifts: Integers, dims: Integers | None = None) -> T
     """The elements shifted along `dims` and carried round; without `dims`, over the flattened input."""
 def clone(input: TensorLike, *, memory_format: Any = None) -> Tensor:
     """A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says."""
-def bitwise_and(input: Any, other: Any) -> Tensor: ...
-def bitwise_left_shift(input: Any, other: Any) -> Tensor: ...
-def bitwise_or(input: Any, other: Any) -> Tensor: ...
-def bitwise_right_shift(input: Any, other: Any) -> Tensor: ...
-def bitwise_xor(input: Any, other: Any) -> Tensor: ...
-def gcd(input: Any, other: Any) -> Tensor: ...
-def lcm(input: Any, other: Any) -> Tensor: ...
 float64: DType
+double: DType
 float32: DType
+float: DType
 float16: DType
-complex64: DType
+half: DType
+bfloat16: DType
 complex128: DType
+cdouble: DType
+complex64: DType
+cfloat: DType
 int64: DType
+long: DType
 int32: DType
+int: DType
 int16: DType
+short: DType
 int8: DType
 uint8: DType
 bool: DType
-bfloat16: DType
-double: DType
-float: DType
-half: DType
-cfloat: DType
-cdouble: DType
-long: DType
-int: DType
-short: DType

@@ -16,6 +16,7 @@ from symgrad.types.devices import device as _device
 from symgrad.types.devices import missing
 
 has_half, has_magma = False, False
+_NAMES: dict[str, Any] = {**CUDA_TYPES}
 
 
 def _answers(value: Any, doc: str, *names: str) -> None:
@@ -25,7 +26,7 @@ def _answers(value: Any, doc: str, *names: str) -> None:
 
         answer.__name__ = answer.__qualname__ = name
         answer.__doc__ = doc
-        globals()[name] = answer
+        _NAMES[name] = answer
 
 
 _answers(False, "Whether a GPU can be used: no.", "is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
@@ -44,7 +45,7 @@ def _refuses(*names: str) -> None:
 
         refuse.__name__ = refuse.__qualname__ = name
         refuse.__doc__ = "Needs a GPU.\n\nRaises AssertionError, as torch without CUDA does."
-        globals()[name] = refuse
+        _NAMES[name] = refuse
 
 
 _refuses("init", "current_device", "set_device", "get_device_name", "get_device_capability", "get_device_properties", "can_device_access_peer",
@@ -66,4 +67,11 @@ class device:
         """Nothing was chosen."""
 
 
-globals().update(CUDA_TYPES)
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return _NAMES[name]
+    raise AttributeError(f"module 'symgrad.cuda' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

@@ -1,4 +1,4 @@
-"""The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi`: what editors and type checkers know of the lifted functions.
+"""The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi` of the lifted functions, and the file of their docstrings.
 
 `python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they are not what the registry
 gives now. A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
@@ -11,6 +11,7 @@ import builtins
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -19,7 +20,9 @@ from typing import Any
 
 import symgrad
 import symgrad.engine.tensor  # noqa: F401  the module, which the package hides behind the function of that name
-from symgrad.engine.traced import NUMPY_WORDS, public_signature
+from symgrad.engine.documentation import MARK, STORE, documentation
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS, NUMPY_WORDS, public_signature
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import DType
 
@@ -211,13 +214,70 @@ def _package_stub() -> str:
     return PACKAGE_HEADER + "\n".join([*sorted(imports), *lines]) + "\n"
 
 
+def _prepared(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[str], dict[str, Any]]:
+    """The call that shows an op, the lines that make its tensors, and these."""
+    inside = not op.domain or 0.25 in op.domain[0] or 1.25 not in op.domain[0]
+    texts = {"x": "[0.25, 0.5, 0.75]" if inside else "[1.25, 1.5, 1.75]", "a": "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"}
+    usage = op.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
+    used = [f"{name} = symgrad.tensor({text})" for name, text in texts.items() if re.search(rf"\b{name}\b", usage)]
+    space = {name: symgrad.tensor(ast.literal_eval(text)) for name, text in texts.items()}
+    if dtype is not symgrad.float64:
+        space = {name: x.ceil().to(dtype) for name, x in space.items()}
+    return usage, used, {"symgrad": symgrad, **space}
+
+
+def _example(op: Op) -> str:
+    """Lines of an interpreter's session that call an op, with what it prints."""
+    usage, used, space = _prepared(op)
+    shown = repr(eval(usage, space)).replace("\n\n", "\n<BLANKLINE>\n")
+    return "\n".join([">>> import symgrad", *(f">>> {line}" for line in used), f">>> {usage}", shown])
+
+
+def _outcome(op: Op, dtype: DType) -> str:
+    """The dtype of an op's result, or the class of the error, for arguments of a dtype."""
+    usage, _, space = _prepared(op, dtype)
+    usage = re.sub(r"symgrad\.(ones|zeros)\(([^()]*)\)", rf"symgrad.\1(\2, dtype=symgrad.{dtype.name})", usage)
+    try:
+        result = FUNCTIONS[op.name](*(space["x"],) * op.arity) if op.kind == "elementwise" and op.arity else eval(usage, space)
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+    return (result if isinstance(result, Tensor) else result[0]).dtype.name
+
+
+def _dtypes(op: Op) -> str:
+    """What dtypes an op's results have, as a sentence."""
+    found = {dtype.name: _outcome(op, dtype) for dtype in (symgrad.float64, symgrad.float32, symgrad.complex128, symgrad.int64, symgrad.bool)}
+    kept = [name for name, outcome in found.items() if outcome == name]
+    if len(set(found.values())) == 1:
+        return f"the result is {found['float64']} for every dtype."
+    parts = [f"{_listed(kept)} {'is' if len(kept) == 1 else 'are'} kept"] if kept else []
+    for outcome in dict.fromkeys(found.values()):
+        names = [name for name, other in found.items() if other == outcome != name]
+        if names:
+            verb = "raise" + "s" * (len(names) == 1) + outcome.removeprefix("raises") if outcome.startswith("raises") else (
+                f"give{'s' * (len(names) == 1)} {outcome}")
+            parts.append(f"{_listed(names)} {verb}")
+    return "every dtype is kept." if len(kept) == len(found) else "; ".join(parts) + "."
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _docstrings() -> str:
+    """The docstrings of all public ops, as `symgrad.engine.documentation` reads them."""
+    ops = {function.op.name: function.op for function in FUNCTIONS.values()}  # type: ignore[attr-defined]
+    with warnings.catch_warnings(action="ignore"):
+        return "".join(f"{MARK}{name}\n{documentation(op, public_signature(op), _dtypes(op), _example(op))}\n" for name, op in ops.items())
+
+
 def stub_files() -> dict[Path, str]:
     """The stub files as they should be now: text by path.
 
     >>> sorted(path.name for path in stub_files())
-    ['__init__.pyi', 'tensor.pyi']
+    ['__init__.pyi', 'documentation.txt', 'tensor.pyi']
     """
-    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "engine" / "tensor.pyi": _tensor_stub()}
+    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "engine" / "tensor.pyi": _tensor_stub(), STORE: _docstrings()}
 
 
 def main(arguments: list[str]) -> int:

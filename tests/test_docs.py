@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its Python blocks, its shell sessions, and the tables that repeat facts of the code."""
+"""What the README and the docstrings of ops show is what happens: Python blocks, shell sessions, examples, and tables of facts."""
 
 import doctest
 import os
@@ -9,6 +9,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+import symgrad
+from symgrad.engine import documentation as documenting
+from symgrad.engine.documentation import described
+from symgrad.engine.traced import FUNCTIONS, public_signature
+from symgrad.methods import extending
+from symgrad.types.domains import POSITIVE
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -86,3 +93,89 @@ def test_files_and_folders_named_in_the_pages_exist():
     for page in (README, *((ROOT / name).read_text() for name in ("CHANGELOG.md", "papers/README.md"))):
         for name in re.findall(r"`((?:symgrad|tests|papers|examples)/[\w./]*)`", page):
             assert (ROOT / name).exists(), name
+
+
+# The docstrings of lifted ops
+
+
+LIFTED = {function.op.name: function for function in FUNCTIONS.values()}
+
+
+def undocumented(op, text):
+    """What is missing in the docstring of an op: sections, sentences for its parameters, an example, its output."""
+    sections = ("Shapes", "Dtypes", "Returns", "Kind", *["Raises"] * (op.arity is not None))
+    missing = [title for title in sections if not re.search(rf"^{title}: \S", text, re.MULTILINE)]
+    listed = re.findall(r"^    (\w+): \S", text, re.MULTILINE)
+    missing += [name for name in public_signature(op).parameters if name not in listed or described(op, name) is None]
+    examples = doctest.DocTestParser().get_examples(text)
+    return missing + ([] if examples and examples[-1].want.strip() else ["the output of an example"])
+
+
+def lies(name, text):
+    """What the examples of a docstring print where it is not what they show."""
+    report = []
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    doctest.DocTestRunner().run(test, out=report.append)
+    return "".join(report)
+
+
+@pytest.mark.filterwarnings("ignore:torch.meshgrid")
+@pytest.mark.parametrize("name", LIFTED)
+def test_docstrings_of_ops_are_complete_and_their_examples_print_what_they_show(name):
+    function = LIFTED[name]
+    assert undocumented(function.op, function.__doc__) == []
+    assert lies(name, function.__doc__) == ""
+
+
+def test_a_docstring_that_is_incomplete_or_lies_is_noticed():
+    op, text = symgrad.sum.op, symgrad.sum.__doc__
+    assert undocumented(op, text.replace("    keepdim:", "    other:")) == ["keepdim"]
+    assert undocumented(op, text.replace("Shapes:", "Sizes:")) == ["Shapes"]
+    assert undocumented(op, text.rpartition("\n")[0]) == ["the output of an example"]
+    assert "Got:" in lies("sum", text.replace("tensor([5.", "tensor([4."))
+
+
+def test_tables_of_documentation_name_ops_and_parameters_that_exist():
+    names = {name for function in LIFTED.values() for name in public_signature(function.op).parameters}
+    for key in documenting.PARAMETERS:
+        op, _, name = key.rpartition(".")
+        assert name in (public_signature(LIFTED[op].op).parameters if op else names), key
+    for table in (documenting.SHAPES, documenting.DTYPES, documenting.RETURNS, documenting.RAISES):
+        assert set(table) <= set(LIFTED)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LIFTED)
+def test_ops_raise_the_errors_of_their_docstrings(name):
+    function, op = LIFTED[name], LIFTED[name].op
+    x, count = symgrad.ones(2, 2), op.arity or 1
+    if "TypeError for arguments of another kind" in function.__doc__:
+        with pytest.raises(TypeError):
+            function(*[object()] * count)
+    if "RuntimeError for shapes that do not broadcast" in function.__doc__:
+        with pytest.raises(RuntimeError):
+            function(*[symgrad.ones(2 + i) for i in range(count)])
+    if "IndexError for a `dim` out of range" in function.__doc__:
+        at = symgrad.tensor([[0]])
+        required = {"k": 1, "index": at, "src": x, "source": x, "value": 1.0, "indices": at, "start": 0, "length": 1,
+                    "sizes": (1, 2), "split_sizes": [1, 1], "chunks": 2, "split_size_or_sections": 1, "indices_or_sections": 2, "repeats": 2}
+        parameters = public_signature(op).parameters
+        without_default = [n for n in parameters if n in ("repeats", "src") or parameters[n].default is parameters[n].empty]
+        given = {n: required[n] for n in without_default if n in required}
+        if name in ("select", "select_scatter"):
+            given["index"] = 0
+        first = [[x, x]] if op.arity is None else [x] * (1 if given.keys() & {"src", "source"} else count)
+        with pytest.raises(IndexError):
+            function(*first, dim=99, **given)
+
+
+def test_an_op_that_is_declared_has_the_same_documentation():
+    try:
+        symgrad.elementwise("documented_by_test", lambda xp, x, alpha=2: x * alpha, lambda xp, y, x, alpha: alpha, domain=POSITIVE, doc="alpha x.")
+        text = extending.traced.documented_by_test.__doc__
+    finally:
+        extending._forget("documented_by_test")
+    lines = ["alpha x.", "", "Parameters:", "    x: a tensor or a number.", "    alpha: a parameter of the rule, which is not differentiated.", ""]
+    assert text.splitlines()[:6] == lines
+    assert "Shapes: the result has the shape of `x`." in text and "Dtypes: integers are converted to the default dtype." in text
+    assert "Raises: TypeError" in text and text.endswith("Kind: elementwise. Domain: x in POSITIVE.")

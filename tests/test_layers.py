@@ -1,5 +1,6 @@
 """Imports point down, and the configuration that says so names every module there is and no other."""
 
+import ast
 import os
 import re
 import subprocess
@@ -7,7 +8,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
+
+from symgrad.engine.tables import MethodTable
+from symgrad.methods.assemble import attach
 
 ROOT = Path(__file__).parents[1]
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -59,6 +64,71 @@ def test_an_import_that_points_up_is_noticed(tmp_path):
                              'type = "layers"', 'containers = ["symgrad"]', f"layers = {layers[::-1]!r}"])
     linted = lint(tmp_path, upside_down)
     assert linted.returncode == 1 and "Imports point up BROKEN" in linted.stdout, linted.stdout + linted.stderr
+
+
+def strings_that_name_modules(name, path, known):
+    """The modules that a file names in strings: imports by name, which no linter sees."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[a-z_.]+", node.value):
+            found |= {node.value, f"symgrad.{node.value}", f"{package}.{node.value}"} & known if imports_by_name(path) else set()
+    return found - {name}
+
+
+def imports_by_name(path):
+    return re.search(r"\b(import_module|__import__)\(", path.read_text())
+
+
+def imported():
+    """Every module with the modules it imports: at module level, inside functions, for type checkers, and by a string."""
+    graph = grimp.build_graph("symgrad", cache_dir=None)
+    arrows = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
+    for name in arrows:
+        path = ROOT / (name.replace(".", "/") + ".py")
+        path = path if path.exists() else ROOT / name.replace(".", "/") / "__init__.py"
+        arrows[name] |= strings_that_name_modules(name, path, set(arrows))
+    return arrows
+
+
+def circle(arrows):
+    """A circle of imports as a list of modules, None if there is none."""
+    state, path = {}, []
+    for root in sorted(arrows):
+        stack = [(root, iter(sorted(arrows[root])))] if root not in state else []
+        while stack:
+            name, rest = stack[-1]
+            if state.get(name) is None:
+                state[name] = "open"
+                path.append(name)
+            following = next(rest, None)
+            if following is None:
+                state[name] = "done"
+                path.pop()
+                stack.pop()
+            elif state.get(following) == "open":
+                return [*path[path.index(following):], following]
+            elif following not in state:
+                stack.append((following, iter(sorted(arrows[following]))))
+    return None
+
+
+def test_tensor_gets_its_members_in_one_place():
+    """No module but the assembling one sets an attribute of Tensor, or puts names into its own globals, but for the lifted ops."""
+    for path in (ROOT / "symgrad").rglob("*.py"):
+        text, name = path.read_text(), path.relative_to(ROOT).as_posix()
+        if name != "symgrad/methods/assemble.py":
+            assert not re.search(r"setattr\(Tensor\b|^\s*Tensor\.\w+ = ", text, re.MULTILINE), name
+        allowed = "globals().update(FUNCTIONS)" if name == "symgrad/__init__.py" else ""
+        assert re.findall(r"globals\(\)(?:\.update\(\w+\)|\[\w+\] =)", text) == [allowed] * bool(allowed), name
+
+
+def test_a_member_of_tensor_that_is_defined_twice_is_an_error():
+    with pytest.raises(NameError, match="Tensor.numel is defined twice"):
+        attach({"numel": None})
+    table = MethodTable(twice=None)
+    with pytest.raises(NameError, match="Tensor.twice is defined twice"):
+        table["twice"] = None
 
 
 def test_rules_import_nothing_that_computes():

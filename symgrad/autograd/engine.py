@@ -18,11 +18,14 @@ from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import UnrecordedLeaf
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
 
 __all__ = ["backward", "grad", "one", "run"]
+
+METHODS = MethodTable()
 
 ONE = np.float64(1.0)
 
@@ -304,4 +307,4 @@ def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | No
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
-Tensor.backward = _backward_method  # type: ignore[attr-defined]
+METHODS["backward"] = _backward_method

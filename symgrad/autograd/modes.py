@@ -14,11 +14,14 @@ from symgrad.engine.saved import _needed
 from symgrad.engine.storage.versions import version
 from symgrad.engine.storage.views import requires_grad_
 from symgrad.engine.storage.writes import InferenceError
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import GRADIENT, INFERENCE, Leaf, Node, board, mode, observed, plainly, record
 from symgrad.graph.op import Op
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
+
+METHODS = MethodTable()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -204,13 +207,13 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def _version(self: Tensor) -> int:
+    """How often the memory was written in place."""
     if is_inference(self):
         raise InferenceError("Inference tensors do not track version counter.")
     return version(self._value)
 
 
 _requires_grad_.__name__, _requires_grad_.__doc__ = "requires_grad_", requires_grad_.__doc__
-_version.__doc__ = Tensor._version.__doc__
-Tensor.is_inference = is_inference  # type: ignore[attr-defined]
-Tensor.requires_grad_ = _requires_grad_  # type: ignore[attr-defined]
-Tensor._version = property(_version)  # type: ignore[assignment]
+METHODS["is_inference"] = is_inference
+METHODS["requires_grad_"] = _requires_grad_
+METHODS["_version"] = property(_version)

@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import Leaf, Node, upstream
 
 __all__ = ["DETOURS", "NOTHING", "ZERO", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
+
+METHODS = MethodTable()
 
 Hook = Callable[..., Any]
 
@@ -263,7 +266,7 @@ def _retains_grad(self: Tensor) -> bool:
     return hasattr(self, "_retained")
 
 
-Tensor.register_hook = register_hook  # type: ignore[attr-defined]
-Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore[attr-defined]
-Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]
-Tensor.retains_grad = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")  # type: ignore[attr-defined, assignment]
+METHODS["register_hook"] = register_hook
+METHODS["register_post_accumulate_grad_hook"] = register_post_accumulate_grad_hook
+METHODS["retain_grad"] = retain_grad
+METHODS["retains_grad"] = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
-from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote, version
+from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote
 from symgrad.graph.node import BARRED, Leaf, Node, board, mode
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 
@@ -129,11 +129,6 @@ class Tensor:
         return 0 if self._place is None else self._place.output_nr
 
     @property
-    def _version(self) -> int:
-        """How often the memory was written in place."""
-        return version(self._value)
-
-    @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, after `backward`; None before."""
         try:
@@ -226,10 +221,6 @@ class Tensor:
         return np.array(array, dtype=dtype, copy=copy)
 
     # Asking about the value
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one dimension."""
-        return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
         """The number of dimensions."""

@@ -8,13 +8,15 @@ import re
 from typing import Any
 
 from symgrad.carriers import numeric
+from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["FUNCTIONS", "install", "lift", "public_signature", "traced"]
+__all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_signature", "traced"]
 
 
 def _plain(x: Any) -> Any:
@@ -63,6 +65,7 @@ def public_signature(op: Op) -> inspect.Signature:
     return given.replace(parameters=list(given.parameters.values())[1:])
 
 
+DOCUMENTATION = stored()
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
 
 
@@ -146,26 +149,6 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
     return type(error)(f"{op.name}: {error}")
 
 
-def _document(op: Op) -> str:
-    signature = public_signature(op)
-    lines = [op.doc, "", f"Kind: {op.kind}."]
-    if op.domain and not all(d.name == "REAL" for d in op.domain):
-        lines[-1] += " Domain: " + ", ".join(f"{n} in {d!r}" for n, d in zip(op.argument_names, op.domain)) + "."
-    if op.kind == "elementwise":
-        lines[-1] += " Shapes broadcast; integers " + ("stay integers." if op.integers else "become the default dtype.")
-    if "dim" in signature.parameters:
-        lines += ["", "Raises IndexError for a `dim` out of range. `axis` and `keepdims` are accepted for `dim` and `keepdim`."]
-    elif len(op.argument_names) > 1:
-        lines += ["", "Raises RuntimeError for shapes that do not fit together."]
-    if op.public:
-        x = "[1.25, 1.5, 1.75]" if op.domain and 0.25 not in op.domain[0] and 1.25 in op.domain[0] else "[0.25, 0.5, 0.75]"
-        usage = op.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
-        names = {"x": f"x = symgrad.tensor({x})", "a": "a = symgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])"}
-        used = [line for name, line in names.items() if re.search(rf"\b{name}\b", usage)]
-        lines += ["", ">>> import symgrad", *(f">>> {line}" for line in used), f">>> y = {usage}"]
-    return "\n".join(lines)
-
-
 def lift(op: Op) -> Lifted:
     """The public function of an op, with its signature and documentation."""
     if op.kind == "composite":
@@ -177,25 +160,30 @@ def lift(op: Op) -> Lifted:
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
         function = inner if direct else _front(op, inner)
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = _document(op)
+    function.__doc__ = DOCUMENTATION.get(op.name) or documentation(op, public_signature(op))
     function.__signature__ = public_signature(op)  # type: ignore[attr-defined]
     function.op = op  # type: ignore[attr-defined]
     return function
 
 
 def install(op: Op) -> Lifted:
-    """Make an op known to the traced carrier and, where it is a method, to Tensor."""
+    """Make an op known to the traced carrier; returns its public function."""
     function = lift(op)
     for name in (op.name, *op.aliases):
         setattr(Traced, name, staticmethod(function))
-        if op.method and op.public:
-            setattr(Tensor, name, function)
     return function
 
 
+def methods_of(op: Op, function: Lifted) -> dict[str, Lifted]:
+    """The methods of Tensor that an op gives, by name."""
+    return dict.fromkeys((op.name, *op.aliases), function) if op.method and op.public else {}
+
+
 FUNCTIONS: dict[str, Lifted] = {}
+METHODS = MethodTable()
 for _op in list(REGISTRY.values()):
     _function = install(_op)
+    METHODS.update(methods_of(_op, _function))
     if _op.public:
         _function.__module__ = "symgrad"  # where people, and pickle, find it by its name
         FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))

@@ -26,43 +26,25 @@ COPY = ("To copy construct from a tensor, it is recommended to use sourceTensor.
         "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor).")
 
 
-formulas: Callable[..., Tensor] | None = None  # makes tensors of SymPy's formulas; the package sets it, for it knows them
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+           symbol: str | None = None, stacklevel: int = 2) -> Tensor:
+    """`symgrad.tensor` of everything but formulas: a new tensor with a copy of a number, nested sequences, an array, or another tensor.
 
+    `stacklevel` says whose line a warning names.
 
-def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
-           symbol: str | None = None) -> Tensor:
-    """A new tensor with a copy of `data`: a number, nested sequences, an array, another tensor, or formulas of SymPy.
-
-    `symbol` names it: what is computed from it then has a formula, `expr`. Python floats become the default dtype. A SymPy expression,
-    Array, Matrix or array of expressions is computed at the `values` of its symbols, a mapping: from Tensors, to which the graph then leads, or from
-    numbers and arrays, which become named leaves that require grad; `leaves` of the result has them by name.
-
-    Raises TypeError or ValueError for data that is not a rectangular array of numbers or formulas, and for symbols without a value; RuntimeError for
-    integers that should require gradients.
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(3.0, requires_grad=True, symbol="x")
-    >>> (x.sin() * x).expr
-    x*sin(x)
+    Raises TypeError or ValueError for data that is not a rectangular array of numbers, RuntimeError for integers that should require gradients.
     """
     placed(device, None, pin_memory)
     if isinstance(data, Tensor):
-        warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=2)
-    try:
-        value = read(data, dtype)
-    except TypeError:
-        if formulas is None or not _has_formula(data):
-            raise
-        return formulas(data, values, dtype, requires_grad, symbol)
-    if values is not None:
-        raise TypeError("tensor(): values of symbols are given, but there is no formula; the keyword dtype= says the type of numbers")
+        warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=stacklevel)
+    value = read(data, dtype)
     return finished(value.copy("K") if isinstance(value, np.ndarray) else value, requires_grad, symbol)
 
 
-def _has_formula(data: Any) -> bool:
+def has_formula(data: Any) -> bool:
     """Whether an object of SymPy is, or is in, the data; SymPy need not be loaded to know."""
     if isinstance(data, (list, tuple)) or isinstance(data, np.ndarray) and data.dtype == object:
-        return any(map(_has_formula, data.ravel() if isinstance(data, np.ndarray) else data))
+        return any(map(has_formula, data.ravel() if isinstance(data, np.ndarray) else data))
     return any(kind.__module__.partition(".")[0] == "sympy" for kind in type(data).__mro__)
 
 

@@ -14,10 +14,13 @@ import numpy as np
 
 from symgrad.autograd.engine import _paths
 from symgrad.engine.passes import arguments, pullback, replay
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import NAMED, Leaf, Link, Node, Released, mode, next_sequence, upstream
 
 __all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]
+
+METHODS = MethodTable()
 
 Seeds = Sequence[tuple[Node, Any]]
 _formulas: dict[bool, WeakKeyDictionary[Node, Any]] = {False: WeakKeyDictionary(), True: WeakKeyDictionary()}
@@ -333,8 +336,8 @@ def _condition(branch: _Branch) -> Any:
     return question if branch.truth else sympy.Not(question)
 
 
-Tensor.expr = property(expr)  # type: ignore[assignment]
-Tensor.assignments = assignments  # type: ignore[attr-defined]
-Tensor.conditions = property(conditions)  # type: ignore[assignment]
-Tensor.leaves = property(leaves)  # type: ignore[assignment]
+METHODS["expr"] = property(expr)
+METHODS["assignments"] = assignments
+METHODS["conditions"] = property(conditions)
+METHODS["leaves"] = property(leaves)
 type(mode).branch = staticmethod(_record_branch)

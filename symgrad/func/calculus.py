@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,13 +24,13 @@ from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned
 from symgrad.func.transforms import finished
 from symgrad.graph.node import record
+from symgrad.program.cache import Cache
 from symgrad.program.signature import form_of
 from symgrad.types.trees import flatten
 
 __all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
 
 Function = Callable[..., Any]
-KEPT = 8  # forms of graphs whose steps are remembered
 Dim = int | Sequence[int] | None
 
 
@@ -168,24 +167,22 @@ class _Programs:
 
     def __init__(self, dim: Dim, asking: str):
         self._dim, self._asking = dim, asking
-        self._known: OrderedDict[Any, Any] = OrderedDict()
+        self._known = Cache(8)
 
     def sums(self, ev: Evaluation) -> list[Any]:
         """The Laplacian of each output."""
         known = None if ev.tracked else form_of(ev.nodes, ev.path, ev.outputs[0]._node)
         if known is not None:
             known = (*known, *[x._value.dtype for x in ev.inputs], *[ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]])
-        found = self._known.get(known)
-        if found is not None and found is not False and found is not True:
+        found = None if known is None else self._known.get(known)
+        if type(found) is CollapsedProgram:
             return found.run(ev)
         units = _units(ev, [_axes(x, self._dim, self._asking) for x in ev.inputs])[0]
         level, count = units[0].level, units[0].count
         if found is True and CollapsedProgram.fits(ev, count):
-            self._known[known] = CollapsedProgram(ev, units)
+            self._known.put(known, CollapsedProgram(ev, units))
         elif known is not None:
-            self._known[known] = found is None
-            if len(self._known) > KEPT:
-                self._known.popitem(last=False)
+            self._known.put(known, found is None)
         return collapsed(ev, [wrap(t) for t in units], None, level, count)
 
 

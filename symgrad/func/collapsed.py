@@ -24,7 +24,7 @@ from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.second import second
 from symgrad.graph.node import Link, Node, board, record
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.program.tape import Tape, Taped, TapingCarrier
+from symgrad.program.tape import Program, Tape, Taped, TapingCarrier
 
 __all__ = ["CollapsedProgram", "collapsed", "is_linear"]
 
@@ -335,7 +335,7 @@ class CollapsedProgram:
     """The pass for every graph of one form, along the same directions: its steps, without looking for them."""
 
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
-        tape, self._tape = Tape(), None
+        tape = Tape()
         entered: dict[Node, tuple[Any, tuple]] = {}
         residuals: dict[Node, Any] = {}
         for node in ev.path:
@@ -346,8 +346,8 @@ class CollapsedProgram:
                 residuals[node] = tape.enter(node.residual)
         starts = dict(zip(ev.nodes, tangents))
         once = _Collapsed(_Remembering(TapingCarrier()), None, tangents[0].level, tangents[0].count)
-        self._found = once.outputs(ev, starts, entered.__getitem__, residuals)
-        self._tape = tape
+        self._program = Program(tape, [once.outputs(ev, starts, entered.__getitem__, residuals)])
+        del once.xp, once.dual, once.ones  # which hold the recorded numbers; the steps ask for the level and the count alone
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:
@@ -367,4 +367,4 @@ class CollapsedProgram:
             values.append(node.value)
             if hasattr(node, "residual"):
                 values.append(node.residual)
-        return self._tape.run(values, self._found)  # type: ignore[union-attr]
+        return self._program.run(values)

@@ -51,14 +51,14 @@ class Curve(Rule):
         values = steps.begun(self.walk)
         on = [c for path in self.paths for c in path]
         values[:len(on)] = on
-        steps.take(values, 0)
+        steps.program.take(values, 0)
         self._taken, self._guess = (steps, values), list(present)
         return self._taken
 
     def coefficients(self) -> list[Any] | None:
         """The coefficients, None for zero; None altogether where they must be recorded."""
         taken = self.begun(self._guess)
-        return None if taken is None else taken[0].given(taken[1], 0)
+        return None if taken is None else taken[0].program.given(taken[1], 0)
 
     def evaluate(self, tensors: Tensors) -> Tensors:
         carrier, walk = SeriesCarrier(traced, self.order, _core, wrap), self.walk
@@ -91,8 +91,8 @@ class Curve(Rule):
             on = sum(map(len, self.paths))
             for i, c in enumerate([c for c in cotangents if c is not None]):
                 values[on + i] = c._value
-            steps.take(values, 1)
-            found = [None if c is None else wrap(c) for c in steps.given(values, 1)]
+            steps.program.take(values, 1)
+            found = [None if c is None else wrap(c) for c in steps.program.given(values, 1)]
             return [None] * count + found
         places, ys = self._recorded(tensors)
         pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]

@@ -57,7 +57,7 @@ class Program(Walk):
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of an order of the gradient, by some of the ends, along a vector; None where it is not known how."""
         steps, count = self._steps, self.count
-        if steps is not None and order < len(steps.stages) and [*needs] == [*range(count)] and not any([
+        if steps is not None and order < len(steps.program.stages) and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
             if self._direction is None or not _same(direction, self._direction):
                 self._reached, self._direction = min(self._reached, 0), direction
@@ -75,8 +75,8 @@ class Program(Walk):
                 read(node)
         while self._reached < order:
             self._reached += 1
-            steps.take(values, self._reached)
-        found = steps.given(values, order)
+            steps.program.take(values, self._reached)
+        found = steps.program.given(values, order)
         factor = math.factorial(order)  # what a step gave is kept for those that follow, and what the caller gets is not
         return [None if t is None else t.copy() if factor == 1 else t * float(factor) for t in found]
 

@@ -12,7 +12,7 @@ from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
 from symgrad.func.plans import Plans
-from symgrad.func.second import Program, overseen, products, second
+from symgrad.func.second import HessianProgram, overseen, products, second
 from symgrad.func.transforms import _tangents, joined, spread, unit_chunks
 from symgrad.types.trees import transpose
 
@@ -98,7 +98,7 @@ class Hessian:
         plan = known.planned(ev, y)
         self._found = plan.report
         if plan.dense:
-            return _blocks(ev, known.products(ev, y, lambda: np.eye(count))) if Program.fits(ev, y, count) else None
+            return _blocks(ev, known.products(ev, y, lambda: np.eye(count))) if HessianProgram.fits(ev, y, count) else None
         return _blocks(ev, plan.filled(known.products(ev, y, lambda: plan.seeds)))
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.second import Program, products
+from symgrad.func.second import HessianProgram, products
+from symgrad.program.cache import Cache
 from symgrad.program.signature import form_of, has_form
 
 __all__ = ["Known", "Plans"]
 
 SECOND = 2  # the meeting from which it pays to write down the steps
-KEPT = 8  # forms of graphs that are remembered: a function with control flow has several
+KEPT = 8  # forms of graphs that are remembered for one function: one with control flow has several
 
 
 class Known:
@@ -40,7 +40,7 @@ class Known:
         self.met += 1
         if self.program is None and self.met == SECOND:
             found = seeds()
-            self.program = Program(ev, y, found) if Program.fits(ev, y, len(found)) else False
+            self.program = HessianProgram(ev, y, found) if HessianProgram.fits(ev, y, len(found)) else False
         return self.program.run(ev) if self.program else products(ev, y, seeds(), None)
 
 
@@ -48,7 +48,7 @@ class Plans:
     """What is known of the graphs of one function, by their forms: neither the pattern of zeros nor the steps depend on the numbers in a graph."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Any, Known] = OrderedDict()
+        self._known = Cache(KEPT)
         self._newest: tuple[Any, Known] | None = None  # which most calls ask for again
 
     def of(self, ev: Evaluation, y: Tensor) -> Known:
@@ -61,8 +61,6 @@ class Plans:
             return Known()
         known = self._known.get(form)
         if known is None:
-            known = self._known[form] = Known()
-            if len(self._known) > KEPT:
-                self._known.popitem(last=False)
+            known = self._known.put(form, Known())
         self._newest = form, known
         return known

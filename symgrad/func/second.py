@@ -21,9 +21,9 @@ from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph.node import Node, board, record
 from symgrad.graph.op import REGISTRY
-from symgrad.program.tape import Tape, TapingCarrier
+from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["Program", "overseen", "products", "second", "watched"]
+__all__ = ["HessianProgram", "overseen", "products", "second", "watched"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -140,25 +140,25 @@ def _whole(found: Sequence[Any], count: int) -> np.ndarray:
 ROOM = 200_000  # elements that the steps of a program may hold at a time
 
 
-class Program:
+class HessianProgram:
     """The products of the Hessian with the same vectors for every graph of one form: the steps of the second-order pass, without looking for them."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
-        self._tape, self._count = Tape(), len(seeds)
+        tape, self._count = Tape(), len(seeds)
         entered: dict[Node, tuple[Any, tuple]] = {}
         sources: list[tuple[int, int]] = []  # where each input of the tape stands: at which node, and as which argument, or -1 for its value
 
         def enter(value: Any, i: int, k: int) -> Any:
             sources.append((i, k))
-            return self._tape.enter(value)
+            return tape.enter(value)
 
         for i, node in enumerate(ev.path):
             given: tuple = node.args[:len(node.parents)]  # type: ignore[index]
             tensors = tuple([a if type(a) in NUMBERS else enter(a, i, k) for k, a in enumerate(given)])
             entered[node] = enter(node.value, i, -1), tensors + node.args[len(given):]  # type: ignore[index]
         starts = dict(zip(ev.nodes, _parts(ev, seeds)))
-        self._found = _along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))
-        self._wanted = [(place, *sources[place]) for place in self._tape.inputs(self._found)]
+        self._program = Program(tape, [_along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))])
+        self._wanted = [(place, *sources[place]) for place in self._program.inputs]
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
@@ -170,13 +170,13 @@ class Program:
 
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph of this form."""
-        values: list[Any] = [None] * self._tape.count
+        values: list[Any] = [None] * self._program.count
         path, written = ev.path, board.written
         if path and path[0].sequence_nr < written:
             for node in path:
                 read(node)  # says so where a value was written meanwhile
         for place, i, k in self._wanted:
             values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
-        found = self._tape.run(values, self._found)
+        found = self._program.run(values)
         count = self._count
         return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)

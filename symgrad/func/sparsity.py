@@ -24,6 +24,7 @@ from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
 from symgrad.graph.node import FREED, Link, Node
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.program.cache import shared
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
@@ -71,6 +72,11 @@ class Plan:
     def colours(self) -> int:
         """How many products it takes."""
         return self.shape[1] if self._colouring is None else self._colouring.count
+
+    @property
+    def nbytes(self) -> int:
+        """About the memory of all arrays that are made once."""
+        return 0 if self._pattern is None else 48 * self._pattern.nonzeros + 8 * (self.colours + 3) * self.shape[1]
 
     @functools.cached_property
     def seeds(self) -> np.ndarray | None:
@@ -320,10 +326,14 @@ def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, 
     return Plan(shape) if 2 * colouring.count > columns else Plan(shape, pattern, colouring)
 
 
-@functools.lru_cache(maxsize=8)
 def _remembered(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
     """The plan for entries with constant steps, which are few numbers to compare."""
-    return _plan(found, (), shape, symmetric)
+    key = Plan, found, shape, symmetric
+    known = shared.get(key)
+    if known is None:
+        known = _plan(found, (), shape, symmetric)
+        shared.put(key, known, known.nbytes)
+    return known
 
 
 def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:

@@ -20,16 +20,15 @@ from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.graph.node import GRADIENT, TRACKED, Node, board, mode
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.program.cache import shared
 from symgrad.program.signature import form_of
-from symgrad.program.tape import Tape, Taped, TapingCarrier, _step, _taped
+from symgrad.program.tape import Program, Tape, TapingCarrier
 
 __all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unwatched", "walked"]
 
 float64, ndarray = np.float64, np.ndarray
 ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
 LONG = 400  # nodes of a walk whose steps are written down
-KEPT = 64  # forms of walks whose steps are remembered
-_known: dict[Any, Any] = {}
 _taping = TapingCarrier()
 
 
@@ -108,7 +107,7 @@ def _plain(node: Node) -> bool:
 
 
 class Steps:
-    """What series computed along walks of one form. `stages` are steps that each need those before, `outputs` what each stage gives."""
+    """What series computed along walks of one form, as a program whose rows of outputs are the stages."""
 
     def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], vectors: Sequence[Any]):
         self.tape = tape = Tape()
@@ -155,40 +154,16 @@ class Steps:
         grow = self.carrier.schedule()
         for k in range(1, self.order + 1):
             grow(k)
-        self.outputs = outputs()
-        self.stages = self._staged()
+        self.program = Program(self.tape, outputs())
         self.carrier.close()
-        del self.carrier, self.walk, self.known, self._entered, self._places, self._fixed
-
-    def _staged(self) -> list[list[tuple[int, Any]]]:
-        """The steps that each row of outputs needs and none before it."""
-        tape, taken, out = self.tape, set[int](), []
-        same: Any = range(tape.count + len(tape.calls))
-        for row in self.outputs:
-            stack, stage = [y.place for y in row if type(y) is Taped], []
-            while stack:
-                place = stack.pop()
-                if place >= tape.count and place not in taken:
-                    taken.add(place)
-                    stage.append(place)
-                    stack += [t.place for t in _taped(tape.calls[place - tape.count][1])]
-            out.append([(place, _step(*tape.calls[place - tape.count], same)) for place in sorted(stage)])
-        return out
+        self.count = len(self.vectors)
+        del self.tape, self.carrier, self.walk, self.known, self.vectors, self._entered, self._places, self._fixed
 
     def begun(self, walk: Walk) -> list[Any]:
         """The values on the tape for another walk, those of the vectors and of the steps still to come."""
         path = [read(node) for node in walk.path]
-        return [*[None] * len(self.vectors), *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
-                *[walk.path[i].residual for i in self.kept], *[None] * len(self.tape.calls)]  # type: ignore[attr-defined]
-
-    def take(self, values: list[Any], stage: int) -> None:
-        """Take the steps of a stage."""
-        for place, step in self.stages[stage]:
-            values[place] = step(values)
-
-    def given(self, values: Sequence[Any], stage: int) -> list[Any]:
-        """What a stage gives, None for zero."""
-        return [values[y.place] if type(y) is Taped else y for y in self.outputs[stage]]
+        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
+                *[walk.path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]  # type: ignore[attr-defined]
 
 
 class GradientSteps(Steps):
@@ -244,9 +219,8 @@ def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
                        if (p is None or p.value is not a) and type(a) not in NUMBERS])
     kept = tuple([i for i, node in enumerate(path) if hasattr(node, "residual")])
     key = kind, form, constants, kept, order, walk.count, walk.root.value.dtype, rest
-    found = _known.get(key)
+    found = shared.get(key)
     if found is None:
-        while len(_known) >= KEPT:
-            _known.pop(next(iter(_known)), None)
-        found = _known[key] = kind(walk, order, constants, kept, *rest)
+        found = kind(walk, order, constants, kept, *rest)
+        shared.put(key, found, found.program.nbytes)
     return found

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.tensor import new as bare
 from symgrad.graph.node import Leaf, board
 from symgrad.methods.layout import owner
 
 __all__ = ["rebuilt"]
+
+METHODS = MethodTable()
 
 
 def _symbol(t: Tensor) -> Any:
@@ -35,6 +38,7 @@ def rebuilt(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attr
     return out
 
 
+@METHODS.define
 def __copy__(self: Tensor) -> Any:
     """A leaf with the same memory, symbol and `requires_grad`, and no gradient."""
     if board.paused:
@@ -42,6 +46,7 @@ def __copy__(self: Tensor) -> Any:
     return rebuilt(type(self), self._array(), self.requires_grad, _symbol(self), _attributes(self))
 
 
+@METHODS.define
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
     """A leaf with memory of its own, and a copy of the gradient; tensors that shared memory share their copies'.
 
@@ -76,12 +81,9 @@ def _copied(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
 
 
+@METHODS.define
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     """What `pickle` keeps: the class, value, `requires_grad` and symbol; neither the graph nor the gradient."""
     if board.paused:
         self._escape()
     return rebuilt, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)
-
-
-for _method in (__copy__, __deepcopy__, __reduce_ex__):
-    setattr(Tensor, _method.__name__, _method)

@@ -10,16 +10,18 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.engine.recording import core
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.op import Op
 from symgrad.methods.inplace import augmented, in_place
-from symgrad.methods.layout import attach
 from symgrad.types.dtypes import dtype_of
 
 __all__ = ["bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bucketize",
            "count_nonzero", "gcd", "histc", "isin", "isneginf", "isposinf", "isreal", "lcm", "nonzero", "searchsorted", "signbit", "unique",
            "unique_consecutive", "where"]
+
+METHODS = MethodTable()
 
 
 def _of(value: Any) -> Tensor:
@@ -281,10 +283,9 @@ def bitwise_not(input: Tensor) -> Tensor:
     return _of(np.invert(input._value))
 
 
-FUNCTIONS_HERE = {name: globals()[name] for name in __all__}
-for _name, _function in FUNCTIONS_HERE.items():
-    if _name not in ("where", "isin", "searchsorted", "bucketize"):
-        setattr(Tensor, _name, _function)
+for _function in (bincount, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, count_nonzero, gcd, histc,
+                  isneginf, isposinf, isreal, lcm, nonzero, signbit, unique, unique_consecutive):
+    METHODS.define(_function)
 
 
 def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
@@ -293,11 +294,11 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 
 _where.__name__ = "where"
-attach("where", _where)
-attach("__lshift__", bitwise_left_shift)
-attach("__rshift__", bitwise_right_shift)
-for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "bitwise_not", "gcd", "lcm"):
-    attach(f"{_name}_", in_place(f"{_name}_", FUNCTIONS_HERE[_name]))
+METHODS["where"] = _where
+METHODS["__lshift__"] = bitwise_left_shift
+METHODS["__rshift__"] = bitwise_right_shift
+for _function in (bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm):
+    METHODS[f"{_function.__name__}_"] = in_place(f"{_function.__name__}_", _function)
 for _name, _operator in {"bitwise_and_": "__iand__", "bitwise_or_": "__ior__", "bitwise_xor_": "__ixor__", "bitwise_left_shift_": "__ilshift__",
                          "bitwise_right_shift_": "__irshift__"}.items():
-    augmented(_name, _operator)
+    METHODS[_operator] = augmented(METHODS[_name])

@@ -16,9 +16,10 @@ from typing import Any
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.engine.operands import kept_narrow
 from symgrad.engine.tensor import Tensor
-from symgrad.engine.traced import install, traced
+from symgrad.engine.traced import install, methods_of, traced
 from symgrad.graph import op as ops
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.methods.assemble import attach, detach
 
 __all__ = ["elementwise", "linear", "multilinear", "primitive"]
 
@@ -45,14 +46,14 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
     try:
         op = REGISTRY[name] = _kept_narrow(constructor(name, *rules, **rest))
         function = install(op)
+        detach(mine)
+        attach(methods_of(op, function))
     except BaseException:
         REGISTRY.pop(name, None)
         if before is not None:
             REGISTRY[name] = before
         raise
     _own[name] = names
-    if "usage" not in rest:  # what stands there is how ops of symgrad are called
-        function.__doc__ = (function.__doc__ or "").partition("\n\n>>> ")[0]
     function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # where pickle finds it, if it has its own name there
     return function
 
@@ -86,10 +87,11 @@ def _kept_narrow(op: Op) -> Op:
 def _forget(name: str) -> None:
     """Undo the declaration of an op, as the tests do."""
     REGISTRY.pop(name, None)
-    for each in _own.pop(name, frozenset()):
-        for place in (type(traced), Tensor):
-            if each in vars(place):
-                delattr(place, each)
+    names = _own.pop(name, frozenset())
+    detach(names)
+    for each in names:
+        if each in vars(type(traced)):
+            delattr(type(traced), each)
 
 
 def elementwise(name: str, forward: Rule, *partials: Any, **rest: Any) -> Callable[..., Tensor]:

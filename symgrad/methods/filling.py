@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.factories.generators import between, numbers
-from symgrad.methods.layout import attach
 
 __all__ = ["bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
+
+METHODS = MethodTable()
 
 WHOLE = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which a dtype has all integers
 
@@ -24,6 +26,7 @@ def _floats(self: Tensor, message: str, error: type[Exception] = NotImplementedE
         raise error(message.format(self.dtype.words))
 
 
+@METHODS.define
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from a normal distribution; returns it.
 
@@ -43,6 +46,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     return _fill(self, mean + std * drawn)
 
 
+@METHODS.define
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **words: float) -> Tensor:
     """Fill the tensor with numbers spread evenly over [from, to); returns it.
 
@@ -56,6 +60,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     return _fill(self, np.where(drawn < to, drawn, from_) if to > from_ else drawn)  # rounding may have made it `to`
 
 
+@METHODS.define
 def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None, **words: int) -> Tensor:
     """Fill the tensor with integers from `from` up to, but not with, `to`: `random_(to)` starts at 0, `random_()` goes as far as the dtype.
 
@@ -69,6 +74,7 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
     return _fill(self, between(int(low), int(high), self._value.shape, kind.numpy, generator))  # type: ignore[arg-type]
 
 
+@METHODS.define
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill the tensor with 1 with a probability, or with those a tensor gives, and with 0 elsewhere; returns it.
 
@@ -80,6 +86,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return _fill(self, numbers(generator).random(self._value.shape) < chance)
 
 
+@METHODS.define
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from the exponential distribution of density λ exp(-λ x); returns it.
 
@@ -92,6 +99,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
     return _fill(self, numbers(generator).exponential(1 / lambd, self._value.shape))
 
 
+@METHODS.define
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill the tensor with the numbers of trials up to the first success of probability `p`; returns it.
 
@@ -102,6 +110,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     return _fill(self, numbers(generator).geometric(p, self._value.shape))
 
 
+@METHODS.define
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers whose logarithms have a normal distribution; returns it.
 
@@ -113,6 +122,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     return _fill(self, numbers(generator).lognormal(mean, std, self._value.shape))
 
 
+@METHODS.define
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from a Cauchy distribution; returns it.
 
@@ -122,7 +132,3 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return _fill(self, median + sigma * numbers(generator).standard_cauchy(self._value.shape))
-
-
-for _name in __all__:
-    attach(_name, globals()[_name])

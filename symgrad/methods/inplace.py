@@ -22,6 +22,7 @@ from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import owner, stamp
 from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
@@ -31,6 +32,8 @@ from symgrad.types.dtypes import DTYPES
 from symgrad.types.strides import address
 
 __all__ = ["augmented", "in_place"]
+
+METHODS = MethodTable()
 
 OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 HOOKED = DETOURS.data  # type: ignore[attr-defined]  # the table itself, which is asked at once whether it is empty
@@ -214,12 +217,7 @@ OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum",
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):
-            setattr(Tensor, _name + "_", _method_of(_op, _name + "_"))
-
-
-def _method(function: Any) -> Any:
-    setattr(Tensor, function.__name__, function)
-    return function
+            METHODS[_name + "_"] = _method_of(_op, _name + "_")
 
 
 expand = FUNCTIONS["expand"]
@@ -227,7 +225,7 @@ _fill_number = core(REGISTRY["fill_number"])
 _overwrite, _fill, _zero = core(REGISTRY["overwrite"]), core(REGISTRY["fill"]), core(REGISTRY["zero"])
 
 
-@_method
+@METHODS.define
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write the elements of another tensor, broadcast and converted to this dtype; differentiable by `src`.
 
@@ -270,7 +268,7 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     return all(n == 1 for n in shape[:max(extra, 0)]) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1]))
 
 
-@_method
+@METHODS.define
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or the element of a tensor of no dimensions, everywhere.
 
@@ -284,7 +282,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return _assign(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
 
 
-@_method
+@METHODS.define
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
     if mode.grad and self.requires_grad:
@@ -303,7 +301,7 @@ def _names_all(t: Tensor, index: Any) -> bool:
     return dots <= 1 and len(parts) - dots <= t.ndim and t._array()[index].shape == t.shape
 
 
-@_method
+@METHODS.define
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Write elements in place; differentiable by the value that is written.
 
@@ -345,7 +343,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 _float_power = in_place("float_power_", FUNCTIONS["float_power"])
 
 
-@_method
+@METHODS.define
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """As `float_power`, in place.
 
@@ -357,10 +355,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     return _float_power(self, exponent)
 
 
-Tensor.conj_physical_ = in_place("conj_physical_", FUNCTIONS["conj"])  # type: ignore[attr-defined]
+METHODS["conj_physical_"] = in_place("conj_physical_", FUNCTIONS["conj"])
 
 
-@_method
+@METHODS.define
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write one number on the main diagonal; with `wrap` the diagonal of a tall matrix starts again one row below its end.
 
@@ -385,17 +383,16 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-def augmented(name: str, operator: str) -> None:
-    """Let an augmented assignment call an in-place method."""
-    method = getattr(Tensor, name)
+def augmented(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The augmented assignment that an in-place method computes."""
     unknown = (str, bytes, dict, set, type(None))
 
     def assign(self: Tensor, other: Any) -> Any:
         return NotImplemented if isinstance(other, unknown) else method(self, other)
 
-    setattr(Tensor, operator, assign)
+    return assign
 
 
 for _name, _operator in {"add_": "__iadd__", "sub_": "__isub__", "mul_": "__imul__", "div_": "__itruediv__", "pow_": "__ipow__",
                          "floor_divide_": "__ifloordiv__", "remainder_": "__imod__"}.items():
-    augmented(_name, _operator)
+    METHODS[_operator] = augmented(METHODS[_name])

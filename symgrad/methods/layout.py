@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.engine.recording import convert, core
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
@@ -16,19 +17,11 @@ from symgrad.types.devices import CPU, FORMATS, IMAGES, LAYOUTS, device, missing
 from symgrad.types.dtypes import ALIASES, DTYPES, DType, dtype_of
 from symgrad.types.strides import address
 
-__all__ = ["UntypedStorage", "attach", "owner", "strides"]
+__all__ = ["UntypedStorage", "owner", "strides"]
+
+METHODS = MethodTable()
 
 _copied = core(REGISTRY["to_copy"])
-
-
-def attach(name: str, member: Any) -> None:
-    """Give Tensor a method or a property."""
-    setattr(Tensor, name, member)
-
-
-def _method(function: Any) -> Any:
-    attach(function.__name__, function)
-    return function
 
 
 # Conversions
@@ -51,7 +44,7 @@ def _asked(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
     return where, dtype, args
 
 
-@_method
+@METHODS.define
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
        memory_format: Any = None) -> Tensor:
     """The tensor on a device and in a dtype: itself, if it is so already and no `copy` is asked for; else a copy, differentiably.
@@ -87,22 +80,22 @@ def _converter(name: str, target: DType) -> Any:
 
 
 for _name, _target in {**ALIASES, "bfloat16": "bfloat16", "bool": "bool", "char": "int8", "byte": "uint8"}.items():
-    attach(_name, _converter(_name, DTYPES[_target]))
+    METHODS[_name] = _converter(_name, DTYPES[_target])
 
 
-@_method
+@METHODS.define
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of another."""
     return convert(self, other.dtype)
 
 
-@_method
+@METHODS.define
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: it is on the CPU."""
     return _laid_out(self, memory_format)
 
 
-@_method
+@METHODS.define
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor on a GPU, which symgrad cannot use.
 
@@ -125,13 +118,13 @@ def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
     return traced.clone(t, memory_format=memory_format)
 
 
-@_method
+@METHODS.define
 def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> Tensor:
     """The tensor itself where its elements lie in order, else a copy that does."""
     return _laid_out(self, memory_format)
 
 
-@_method
+@METHODS.define
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
     """Whether the elements lie in memory in order: row by row, or in the order of a `memory_format`."""
     value = self._value if type(self._value) is Batched else np.asarray(self._value)
@@ -152,7 +145,7 @@ def strides(value: Any) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-@_method
+@METHODS.define
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension, or along one, lie in memory.
 
@@ -171,7 +164,7 @@ def _out_of_range(dim: int, ndim: int) -> IndexError:
     return IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
 
 
-@_method
+@METHODS.define
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of one dimension.
 
@@ -249,7 +242,7 @@ class UntypedStorage:
         return f"{lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
 
 
-@_method
+@METHODS.define
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory the tensor looks into, with the elements that it does not show.
 
@@ -261,45 +254,45 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return UntypedStorage(owner(self._array()))
 
 
-@_method
+@METHODS.define
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 where there is none."""
     return int(self._array().__array_interface__["data"][0]) if self._value.size else 0
 
 
-@_method
+@METHODS.define
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage the tensor begins."""
     array = self._array()
     return (address(array) - address(owner(array))) // array.itemsize if array.size else 0
 
 
-@_method
+@METHODS.define
 def element_size(self: Tensor) -> int:
     """The size of one element in bytes."""
     return int(self._value.itemsize)
 
 
-@_method
+@METHODS.define
 def is_signed(self: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return self.dtype.is_signed
 
 
-@_method
+@METHODS.define
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
     return self.shape == other.shape
 
 
-@_method
+@METHODS.define
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors are the same elements of the same memory."""
     return self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()  # type: ignore[attr-defined]
 
 
 def _constant(name: str, value: Any, doc: str) -> None:
-    attach(name, property(lambda self: value, doc=doc))
+    METHODS[name] = property(lambda self: value, doc=doc)
 
 
 _constant("device", CPU, "Where the tensor is: on the CPU.")
@@ -307,23 +300,23 @@ _constant("layout", LAYOUTS["strided"], "How the elements are laid out: strided.
 _constant("is_cpu", True, "Whether the tensor is on the CPU; it is.")
 for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "meta", "nested", "mps", "xpu", "vulkan", "ipu"):
     _constant(f"is_{_name}", False, f"Whether the tensor is of the kind {_name}; it is not.")
-attach("itemsize", property(lambda self: int(self._value.itemsize), doc="The size of one element in bytes."))
-attach("nbytes", property(lambda self: int(self._value.size * self._value.itemsize), doc="The size of all elements in bytes."))
+METHODS["itemsize"] = property(lambda self: int(self._value.itemsize), doc="The size of one element in bytes.")
+METHODS["nbytes"] = property(lambda self: int(self._value.size * self._value.itemsize), doc="The size of all elements in bytes.")
 
 
-@_method
+@METHODS.define
 def get_device(self: Tensor) -> int:
     """The index of the GPU the tensor is on: -1, for it is on the CPU."""
     return -1
 
 
-@_method
+@METHODS.define
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether the tensor is in pinned memory; it is not."""
     return False
 
 
-@_method
+@METHODS.define
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor in pinned memory, which needs an accelerator.
 
@@ -367,22 +360,22 @@ def _matrix(name: str, batches: bool) -> Any:
     return property(transposed, doc=f"The last two dimensions exchanged{', conjugated' * name.endswith('H')}.")
 
 
-attach("T", property(_reversed))
-attach("real", property(lambda self: traced.real(self), doc="The real parts: a view; the tensor itself, if it is real."))
-attach("imag", property(lambda self: traced.imag(self), doc="The imaginary parts: a view."))
+METHODS["T"] = property(_reversed)
+METHODS["real"] = property(lambda self: traced.real(self), doc="The real parts: a view; the tensor itself, if it is real.")
+METHODS["imag"] = property(lambda self: traced.imag(self), doc="The imaginary parts: a view.")
 
 
-@_method
+@METHODS.define
 def is_conj(self: Tensor) -> bool:
     """Whether the tensor waits to be conjugated; none does here."""
     return False
 
 
-@_method
+@METHODS.define
 def is_neg(self: Tensor) -> bool:
     """Whether the tensor waits to be negated; none does here."""
     return False
 
 
 for _name in ("mT", "mH", "H"):
-    attach(_name, _matrix(_name, _name != "H"))
+    METHODS[_name] = _matrix(_name, _name != "H")

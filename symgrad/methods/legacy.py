@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.recording import convert
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor, as_value
 from symgrad.engine.tensor import new as bare
 from symgrad.factories import creation
 from symgrad.factories.factory import finished, is_integer, sizes_of
-from symgrad.methods.layout import attach
 from symgrad.types.devices import device as device_of
 from symgrad.types.devices import on_cpu
 from symgrad.types.dtypes import DTYPES, WORDS, DType, dtype_of, get_default_dtype, set_default_dtype
 
 __all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
+
+METHODS = MethodTable()
 
 
 def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
@@ -80,9 +82,9 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     return _as(cls, self)
 
 
-attach("__new__", _tensor)
-attach("_make_subclass", staticmethod(_make_subclass))
-attach("as_subclass", as_subclass)
+METHODS["__new__"] = _tensor
+METHODS["_make_subclass"] = staticmethod(_make_subclass)
+METHODS["as_subclass"] = as_subclass
 
 
 # Types by name
@@ -149,7 +151,7 @@ def typed(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 typed.__name__ = "type"
-attach("type", typed)
+METHODS["type"] = typed
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -162,12 +164,7 @@ def set_default_tensor_type(t: Any) -> None:
 # Like this tensor
 
 
-def _method(function: Any) -> Any:
-    setattr(Tensor, function.__name__, function)
-    return function
-
-
-@_method
+@METHODS.define
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype, of sizes or with data as `Tensor(...)` takes them."""
     if len(args) == 1 and isinstance(args[0], Tensor):
@@ -175,7 +172,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return finished(_legacy_value(self.dtype, args, device))
 
 
-@_method
+@METHODS.define
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
                pin_memory: bool = False) -> Tensor:
     """A new tensor with a copy of `data`, in this tensor's dtype unless another is asked for."""
@@ -197,7 +194,7 @@ def _new(name: str) -> None:
 
     method.__name__, method.__qualname__ = f"new_{name}", f"Tensor.new_{name}"
     method.__doc__ = f"As `symgrad.{name}`, in this tensor's dtype unless another is asked for."
-    setattr(Tensor, method.__name__, method)
+    METHODS[method.__name__] = method
 
 
 for _name in ("zeros", "ones", "empty", "full", "empty_strided"):

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 
 __all__ = ["FUNCTIONS_OF_NUMPY"]
+
+METHODS = MethodTable()
 
 
 def _t(x: Any) -> Any:
@@ -161,6 +164,7 @@ def _plain(x: Any) -> Any:
     return type(x)(map(_plain, x)) if type(x) in (list, tuple) else x
 
 
+@METHODS.define
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's functions on Tensors; one that symgrad does not know gets plain arrays, where no gradient would be lost by that."""
     known = FUNCTIONS_OF_NUMPY.get(function)
@@ -174,6 +178,3 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
         if found is not NotImplemented:
             return found
     return function(*map(_plain, args), **{key: _plain(value) for key, value in kwargs.items()})
-
-
-Tensor.__array_function__ = __array_function__  # type: ignore[attr-defined]

@@ -10,11 +10,14 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.structure import is_basic
 from symgrad.engine.recording import core
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["NUMPY_FUNCTIONS"]
+
+METHODS = MethodTable()
 
 UNKNOWN = (str, bytes, dict, set, type(None))
 
@@ -40,32 +43,27 @@ def _reflected(name: str) -> Any:
 for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
                        "matmul": "matmul"}.items():
     _op = REGISTRY[_name]
-    setattr(Tensor, f"__{_dunder}__", traced.matmul if _op.kind == "composite" else core(_op))
-    setattr(Tensor, f"__r{_dunder}__", _reflected(_name))
+    METHODS[f"__{_dunder}__"] = traced.matmul if _op.kind == "composite" else core(_op)
+    METHODS[f"__r{_dunder}__"] = _reflected(_name)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Tensor, f"__{_name}__", _comparison(_name))
-
-
-def _method(function: Any) -> Any:
-    setattr(Tensor, function.__name__, function)
-    return function
+    METHODS[f"__{_name}__"] = _comparison(_name)
 
 
 def _integers(*xs: Any) -> bool:
     return all(isinstance(x, int) or isinstance(x, Tensor) and x._value.dtype.kind in "biu" for x in xs)
 
 
-@_method
+@METHODS.define
 def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:
     """The quotient rounded down, and the remainder."""
     return self // other, self % other  # type: ignore[operator]
 
 
-Tensor.__neg__ = core(REGISTRY["neg"])  # type: ignore[attr-defined]
-Tensor.__abs__ = core(REGISTRY["abs"])  # type: ignore[attr-defined]
+METHODS["__neg__"] = core(REGISTRY["neg"])
+METHODS["__abs__"] = core(REGISTRY["abs"])
 
 
-@_method
+@METHODS.define
 def __pos__(self: Tensor) -> Tensor:
     """The tensor itself."""
     return self
@@ -81,8 +79,8 @@ def _bits(name: str, ufunc: Any, logical: Any) -> None:
             return logical(self, other)
         return wrap(ufunc(self._value, as_value(other)))
 
-    setattr(Tensor, f"__{name}__", operate)
-    setattr(Tensor, f"__r{name}__", operate)
+    METHODS[f"__{name}__"] = operate
+    METHODS[f"__r{name}__"] = operate
 
 
 _bits("and", np.bitwise_and, traced.logical_and)
@@ -90,7 +88,7 @@ _bits("or", np.bitwise_or, traced.logical_or)
 _bits("xor", np.bitwise_xor, traced.ne)
 
 
-@_method
+@METHODS.define
 def __invert__(self: Tensor) -> Tensor:
     """The logical not of booleans, the bits of integers flipped."""
     if not _integers(self):
@@ -102,7 +100,7 @@ _select, _slice, _unsqueeze, _alias = (core(REGISTRY[f"{name}_item"]) for name i
 ALL = slice(None)
 
 
-@_method
+@METHODS.define
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The elements an index names, in NumPy's and torch's ways of indexing: a view, unless arrays or booleans name them."""
     kind = type(index)
@@ -160,7 +158,7 @@ def _numpy_table() -> dict[str, Any]:
 NUMPY_FUNCTIONS = _numpy_table()
 
 
-@_method
+@METHODS.define
 def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """NumPy's ufuncs on Tensors are the ops of the same name; what has none raises TypeError."""
     function = NUMPY_FUNCTIONS.get(ufunc.__name__)

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
-from symgrad.methods.layout import UntypedStorage, attach
+from symgrad.methods.layout import UntypedStorage
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, promoted
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
            "is_same_size", "is_storage", "is_tensor", "numel", "result_type", "typename"]
+
+METHODS = MethodTable()
 
 
 def is_tensor(obj: Any) -> bool:
@@ -146,6 +149,6 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(traced.expand(t, shape) for t in given)
 
 
-attach("equal", equal)
-attach("allclose", allclose)
-attach("is_nonzero", is_nonzero)
+METHODS["equal"] = equal
+METHODS["allclose"] = allclose
+METHODS["is_nonzero"] = is_nonzero

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, batches
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.types.dtypes import DTYPES, get_default_dtype
 
 __all__ = ["get_printoptions", "set_printoptions", "text"]
+
+METHODS = MethodTable()
 
 
 @dataclass(frozen=True)
@@ -206,5 +209,5 @@ def _repr(self: Tensor) -> str:
     return text(self)
 
 
-Tensor.__repr__ = Tensor.__str__ = _repr  # type: ignore[method-assign,assignment]
-Tensor.__format__ = _format  # type: ignore[method-assign,assignment]
+METHODS["__repr__"] = METHODS["__str__"] = _repr
+METHODS["__format__"] = _format

@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
 from symgrad.engine.storage.views import Base, Stale, View, as_strided, base_of, disown, hidden, refuse_in_place
 from symgrad.engine.storage.writes import refuse_inference
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
 from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, make_node, mode
@@ -28,10 +29,7 @@ from symgrad.types.strides import address
 
 __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
 
-
-def _method(function: Any) -> Any:
-    setattr(Tensor, function.__name__, function)
-    return function
+METHODS = MethodTable()
 
 
 def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
@@ -117,12 +115,12 @@ def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
 for _name, _of, _changes in (("t_", "t", {"node_name": "TBackward1"}), ("transpose_", "transpose", {"node_name": "TransposeBackward1"}),
                              ("squeeze_", "squeeze", {"names": _squeezed}), ("unsqueeze_", "unsqueeze", {"node_name": "UnsqueezeBackward1"})):
     for _alias in (_name, *(f"{alias}_" for alias in REGISTRY[_of].aliases)):
-        setattr(Tensor, _alias, _reshaping(_alias, _of, **_changes))
+        METHODS[_alias] = _reshaping(_alias, _of, **_changes)
 
 _STRIDED = replace(REGISTRY["strided"], node_name="AsStridedBackward1")
 
 
-@_method
+@METHODS.define
 def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """As `as_strided`, in place: the tensor itself shows other elements of its memory.
 
@@ -153,7 +151,7 @@ def _block(array: np.ndarray) -> np.ndarray:
     return np.ndarray((root.nbytes // array.itemsize,), array.dtype, root)
 
 
-@_method
+@METHODS.define
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor another shape, in place, and more memory if it needs it: elements keep their order in memory, and new ones are zero.
 
@@ -182,7 +180,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     return _become(self, kept[:count].reshape(shape), None, "resize_")
 
 
-@_method
+@METHODS.define
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """As `resize_`, to the shape of another tensor."""
     return resize_(self, the_template.shape)
@@ -203,7 +201,7 @@ def _spoken(dtype: DType) -> str:
     return SPOKEN[dtype.name]
 
 
-@_method
+@METHODS.define
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Tensor:
     """Let the tensor show the memory of another tensor, or of a storage, from now on; without a source it is empty.
 

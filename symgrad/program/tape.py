@@ -1,7 +1,8 @@
 """A tape: what a reading of rules computed, as a list of steps that can be run again on other numbers.
 
-A `Taped` value stands for a number that may differ the next time; whatever a carrier's function makes of one is a step. What is computed from other
-things alone happens once. A tape is right for every graph of one form, for no rule looks at the numbers themselves.
+A `Taped` value stands for a number that may differ the next time; whatever a carrier's function makes of one is a call on the tape. What is computed
+from other things alone happens once. A `Program` has the steps that lead to some outputs, and none of the numbers of the recording; it is right
+for every graph of one form, for no rule looks at the numbers themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.standing import Standing
 from symgrad.carriers.structure import is_basic
 
-__all__ = ["Tape", "Taped", "TapingCarrier"]
+__all__ = ["Program", "Tape", "Taped", "TapingCarrier"]
 
 SHAPED = frozenset({"zeros_like", "ones_like", "eye_like"})  # which read of a value its shape and dtype alone
 Step = Callable[[list[Any]], Any]
@@ -28,13 +29,12 @@ float64 = np.float64
 
 
 class Tape:
-    """The inputs of a reading and its steps; `run` takes those again that lead to the outputs."""
+    """The inputs of a reading, and the calls that it made."""
 
     def __init__(self) -> None:
         self.count = 0
         self.calls: list[tuple[Callable[..., Any], tuple, Any]] = []  # with what each gave when it was written down
         self._known: dict[Any, Taped] = {}  # what was computed already, by the function and its arguments, which `calls` keeps alive
-        self._ready: tuple[Sequence[Any], list[Step], list[Step | None]] | None = None
 
     def enter(self, value: Any) -> Taped:
         """A number that is an input of the tape."""
@@ -67,38 +67,54 @@ class Tape:
         """Let a call be something that is on the tape already."""
         self._known[function, *map(_key, args)] = value
 
-    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """The outputs, on the tape or not, for other inputs."""
-        if self._ready is None or self._ready[0] is not outputs:
-            self._ready = outputs, *self._prepared(outputs)
-        _, steps, ends = self._ready
-        values = list(inputs)
-        note = values.append
-        for step in steps:
-            note(step(values))
-        return [y if end is None else end(values) for y, end in zip(outputs, ends)]
 
-    def inputs(self, outputs: Sequence[Any]) -> list[int]:
-        """The inputs that the outputs are made of, by their places; others may be left out of what `run` is given."""
-        return sorted(place for place in self._needed(outputs) if place < self.count)
+class Program:
+    """The steps from the inputs of a tape to rows of outputs, on the tape or not; each row needs the steps of those before it, too.
 
-    def _needed(self, outputs: Sequence[Any]) -> set[int]:
-        """The places of what the outputs are made of."""
-        needed = {y.place for y in outputs if type(y) is Taped}
-        for place in range(self.count + len(self.calls) - 1, self.count - 1, -1):
-            if place in needed:
-                needed.update(t.place for t in _taped(self.calls[place - self.count][1]))
-        return needed
+    Batches of plain arrays travel as their data. `inputs` are the places of the inputs that are read, `size` is how many values there are on the way,
+    and `nbytes` the memory of constants.
+    """
 
-    def _prepared(self, outputs: Sequence[Any]) -> tuple[list[Step], list[Step | None]]:
-        """The steps that the outputs are made of, and how each output is read from what they give. Batches of plain arrays travel as their data."""
-        needed = self._needed(outputs)
-        at, steps = {place: place for place in range(self.count)}, []
-        for place, (function, args, value) in enumerate(self.calls, self.count):
-            if place in needed:
-                at[place] = self.count + len(steps)
-                steps.append(_step(function, args, value, at))
-        return steps, [_reader(at[y.place], y.value) if type(y) is Taped else None for y in outputs]
+    def __init__(self, tape: Tape, rows: Sequence[Sequence[Any]]):
+        at = {place: place for place in range(tape.count)}
+        read, constants, self.stages = set[int](), list[Any](), list[tuple[list[tuple[int, Step]], list[Any], list[Step | None]]]()
+        for row in rows:
+            stack, needed = [y.place for y in row if type(y) is Taped], set[int]()
+            while stack:
+                place = stack.pop()
+                if place < tape.count:
+                    read.add(place)
+                elif place not in at and place not in needed:
+                    needed.add(place)
+                    stack += [t.place for t in _taped(tape.calls[place - tape.count][1])]
+            steps = []
+            for place in sorted(needed):
+                function, args, value = tape.calls[place - tape.count]
+                constants += args
+                step = _step(function, args, value, at)
+                at[place] = len(at)
+                steps.append((at[place], step))
+            constants += row
+            self.stages.append((steps, [None if type(y) is Taped else y for y in row],
+                                [_reader(at[y.place], y.value) if type(y) is Taped else None for y in row]))
+        self.inputs, self.size, self.count = sorted(read), len(at), tape.count
+        self.nbytes = sum({id(x): x.nbytes for x in map(_memory, _leaves(constants)) if x is not None}.values())
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """The one row of outputs."""
+        values = [*inputs, *[None] * (self.size - self.count)]
+        self.take(values, 0)
+        return self.given(values, 0)
+
+    def take(self, values: list[Any], stage: int) -> None:
+        """Take the steps of a row."""
+        for place, step in self.stages[stage][0]:
+            values[place] = step(values)
+
+    def given(self, values: list[Any], stage: int) -> list[Any]:
+        """A row of outputs, once its steps are taken."""
+        _, constants, ends = self.stages[stage]
+        return [y if end is None else end(values) for y, end in zip(constants, ends)]
 
 
 class Taped(Standing):
@@ -219,9 +235,21 @@ def _value(x: Any) -> Any:
     return type(x)(map(_value, x)) if type(x) in (list, tuple) and any(type(e) is Taped for e in x) else x
 
 
+def _leaves(args: Any) -> list[Any]:
+    """Arguments, and what is in their sequences."""
+    return [x for a in args for x in (_leaves(a) if type(a) in (list, tuple) else [a])]
+
+
 def _taped(args: Any) -> list[Taped]:
     """The values on a tape among arguments and in their sequences."""
-    return [t for a in args for t in (_taped(a) if type(a) in (list, tuple) else [a]) if type(t) is Taped]
+    return [t for t in _leaves(args) if type(t) is Taped]
+
+
+def _memory(x: Any) -> np.ndarray | None:
+    """The array whose memory a value shows; None for what is no array."""
+    while type(x) is Batched:
+        x = x.data
+    return None if type(x) is not np.ndarray else x.base if type(x.base) is np.ndarray else x
 
 
 def _level(x: Any) -> int | None:

@@ -63,7 +63,7 @@ def _leaf(parameter: Parameter, value: Any, dtype: Any) -> Tensor:
     """The value of a parameter as a tensor: itself, or a leaf with the parameter's symbols as its formula."""
     if isinstance(value, Tensor):
         return value
-    if creation._has_formula(value):
+    if creation.has_formula(value):
         return tensor_of(value, None, dtype)
     array = np.asarray(as_value(value))
     if array.dtype.kind in "biu":

@@ -18,6 +18,7 @@ import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import DETOURS, move_retained
 from symgrad.engine.storage.versions import counter_of, owner, written_since
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
 from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, make_node, mode, next_sequence
 from symgrad.graph.op import REGISTRY
@@ -407,9 +408,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return adopt(wrap(view, node), input)
 
 
-Tensor._base = property(base_of, doc="The tensor whose memory this view shows; None for what is no view.")  # type: ignore[attr-defined, assignment]
-Tensor._is_view = lambda self: base_of(self) is not None  # type: ignore[attr-defined]
-Tensor._leaf_so_far = leaf_so_far  # type: ignore[attr-defined]
-Tensor.as_strided = as_strided  # type: ignore[attr-defined, assignment]
-Tensor.detach_ = detach_  # type: ignore[attr-defined]
-Tensor.requires_grad_ = requires_grad_  # type: ignore[attr-defined]
+METHODS = MethodTable(
+    _base=property(base_of, doc="The tensor whose memory this view shows; None for what is no view."),
+    _is_view=lambda self: base_of(self) is not None,
+    _leaf_so_far=leaf_so_far,
+    as_strided=as_strided,
+    detach_=detach_,
+)

@@ -1,0 +1,57 @@
+"""What is public and chooses between rooms by its argument: formulas of SymPy, which few programs have, take the way that loads SymPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.engine.tables import MethodTable
+from symgrad.engine.tensor import Tensor
+from symgrad.factories import creation
+
+__all__ = ["METHODS", "tensor"]
+
+METHODS = MethodTable()
+
+
+def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+           symbol: str | None = None) -> Tensor:
+    """A new tensor with a copy of `data`: a number, nested sequences, an array, another tensor, or formulas of SymPy.
+
+    `symbol` names it: what is computed from it then has a formula, `expr`. Python floats become the default dtype. A SymPy expression,
+    Array, Matrix or array of expressions is computed at the `values` of its symbols, a mapping: from Tensors, to which the graph then leads, or from
+    numbers and arrays, which become named leaves that require grad; `leaves` of the result has them by name.
+
+    Raises TypeError or ValueError for data that is not a rectangular array of numbers or formulas, and for symbols without a value; RuntimeError for
+    integers that should require gradients.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor(3.0, requires_grad=True, symbol="x")
+    >>> (x.sin() * x).expr
+    x*sin(x)
+    """
+    try:
+        out = creation.tensor(data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory, symbol=symbol,
+                              stacklevel=3)
+    except TypeError:
+        if not creation.has_formula(data):
+            raise
+        from symgrad.symbolic.inputs import tensor_of  # brings SymPy
+
+        return tensor_of(data, values, dtype, requires_grad, symbol)
+    if values is not None:
+        raise TypeError("tensor(): values of symbols are given, but there is no formula; the keyword dtype= says the type of numbers")
+    return out
+
+
+def matrix_expr(self: Tensor) -> Any:
+    """The compact formula of a tensor computed from named arrays, or of the gradient of one, such as Aᵀ(A x − b).
+
+    It is in the notation of vectors and matrices, or with indices where that cannot say it, and was compared with the elementwise truth. See
+    `symgrad.matrixcalc`.
+    """
+    from symgrad.matrixcalc import matrix_expr as formula  # brings SymPy
+
+    return formula(self)
+
+
+METHODS["matrix_expr"] = property(matrix_expr)
