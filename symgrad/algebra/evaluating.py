@@ -28,7 +28,7 @@ class Unknown(Exception):
 def exact_float(x: sympy.Float) -> Fraction:
     """The exact value of a SymPy float."""
     sign, mantissa, exponent, _ = x._mpf_
-    return Fraction(-1 if sign else 1) * mantissa * Fraction(2) ** exponent
+    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)  # gmpy2's integers, where it is installed
 
 
 class Program:

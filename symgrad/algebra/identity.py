@@ -76,7 +76,7 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
 def _expression(x: Any) -> Any:
     if isinstance(x, (str, bytes)):
         raise TypeError(f"a SymPy expression is expected, got the string {x!r}: strings are not evaluated; "
-                        "read it with symgrad.parsing, or build it from SymPy symbols")
+                        "read it with symgrad.formulas.parsing, or build it from SymPy symbols")
     if isinstance(x, float):
         return sympy.Rational(*x.as_integer_ratio()) if x - x == 0 else sympy.nan
     if isinstance(x, complex):

@@ -237,6 +237,6 @@ def _real(formula: Formula) -> None:
             where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
             raise ValueError(f"{formula.name}: {elementary(formula.expr)} has no real value at {where}, in the domain "
                              f"{', '.join(map(repr, formula.domains))}; say where the arguments range, as in domain=POSITIVE "
-                             f"(symgrad.domains) or domain=(0, 1), or by assumptions of the symbols")
+                             f"(symgrad.types.domains) or domain=(0, 1), or by assumptions of the symbols")
 
 
