@@ -24,14 +24,24 @@ __all__ = ["DEFINITIONS", "Head", "elementary", "expm1", "hypot", "larger", "log
 
 
 class Head(sympy.Function):
-    """A function with a `definition` in elementary ones and `partials` by each argument."""
+    """A function with a `definition` in elementary ones and `partials` by each argument; it may be `even` or `positive` for real arguments."""
 
     definition: ClassVar[Callable[..., Any]]
     partials: ClassVar[tuple[Callable[..., Any], ...]]
+    even: ClassVar[bool] = False
+    positive: ClassVar[bool] = False
 
     def fdiff(self, argindex: int = 1) -> Any:
         """The partial derivative by one argument."""
         return type(self).partials[argindex - 1](*self.args)
+
+    @classmethod
+    def eval(cls, *args: Any) -> Any:
+        """An even function of an argument without its sign."""
+        return cls(-args[0]) if cls.even and args[0].could_extract_minus_sign() else None
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.positive and self.args[0].is_real else None
 
     def _eval_is_extended_real(self) -> bool | None:
         return True if all(arg.is_extended_real for arg in self.args) else None
@@ -58,41 +68,35 @@ class sech_squared(Head):
     """1 / cosh(u)², the derivative of tanh."""
 
     nargs = 1
+    even = positive = True
     definition = staticmethod(lambda u: 1 / sympy.cosh(u) ** 2)
     partials = (lambda u: -2 * sech_squared(u) * sympy.tanh(u),)
     number = staticmethod(lambda u: mpmath.sech(u) ** 2)
 
     @classmethod
-    def eval(cls, u: Any) -> Any:
-        """An even function."""
-        return cls(-u) if u.could_extract_minus_sign() else sympy.S.One if u.is_zero else None
-
-    def _eval_is_positive(self) -> bool | None:
-        return True if self.args[0].is_real else None
+    def eval(cls, *args: Any) -> Any:
+        """1 at 0."""
+        return sympy.S.One if args[0].is_zero else super().eval(*args)
 
 
 class sigmoid(Head):
     """1 / (1 + exp(-u))."""
 
     nargs = 1
+    positive = True
     definition = staticmethod(lambda u: 1 / (1 + sympy.exp(-u)))
     partials = (lambda u: sigmoid(u) * sigmoid(-u),)
     number = staticmethod(lambda u: 1 / (1 + mpmath.exp(-u)))
-
-    def _eval_is_positive(self) -> bool | None:
-        return True if self.args[0].is_real else None
 
 
 class softplus(Head):
     """log(1 + exp(u))."""
 
     nargs = 1
+    positive = True
     definition = staticmethod(lambda u: sympy.log(1 + sympy.exp(u)))
     partials = (lambda u: sigmoid(u),)
     number = staticmethod(lambda u: mpmath.log1p(mpmath.exp(u)))
-
-    def _eval_is_positive(self) -> bool | None:
-        return True if self.args[0].is_real else None
 
 
 class log1mexp(Head):
@@ -108,13 +112,9 @@ class log_cosh(Head):
     """log(cosh(u)), without overflow and with all digits next to 0."""
 
     nargs = 1
+    even = True
     definition = staticmethod(lambda u: sympy.log(sympy.cosh(u)))
     partials = (lambda u: sympy.tanh(u),)
-
-    @classmethod
-    def eval(cls, u: Any) -> Any:
-        """An even function."""
-        return cls(-u) if u.could_extract_minus_sign() else None
 
     @staticmethod
     def number(u: Any) -> Any:

@@ -47,10 +47,17 @@ def _fraction(number: Any) -> tuple[Any, Any]:
 class Text:
     """Unicode text."""
 
-    times, hadamard, divided, minus, open, close = " ", " ∘ ", " ⊘ ", "−", "(", ")"
+    times, hadamard, divided, tensor, minus, open, close = " ", " ∘ ", " ⊘ ", " ⊗ ", "−", "(", ")"
+    leaves = {"zero": "0", "ones": "𝟏", "eye": "I", "commutation": "K"}
+    functions = {"diag": "diag", "diagonal": "diag", "trace": "tr", "det": "det", "logdet": "log det", "sum": "sum", "softmax": "softmax",
+                 "vec": "vec"}
 
     def show(self, form: Form, level: int = 0) -> str:
         """A form, in brackets if it binds less tightly than `level`."""
+        if form.kind in self.leaves:
+            return self.leaves[form.kind]
+        if form.kind in self.functions:
+            return self.called(self.functions[form.kind], self.show(form.args[0]))
         text, own = getattr(self, f"_{form.kind}")(form)
         return text if own >= level else self.brackets(text)
 
@@ -97,18 +104,6 @@ class Text:
 
     def _size(self, form: Form) -> tuple[str, int]:
         return form.value.name or str(form.value.size), ATOM
-
-    def _zero(self, form: Form) -> tuple[str, int]:
-        return "0", ATOM
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        return "𝟏", ATOM
-
-    def _eye(self, form: Form) -> tuple[str, int]:
-        return "I", ATOM
-
-    def _commutation(self, form: Form) -> tuple[str, int]:
-        return "K", ATOM
 
     # Trees
 
@@ -207,43 +202,21 @@ class Text:
                 text = part
         return text, SUM
 
-    def _diag(self, form: Form) -> tuple[str, int]:
-        return self.called("diag", self.show(form.args[0])), ATOM
-
-    _diagonal = _diag
-
     def _apply(self, form: Form) -> tuple[str, int]:
         return self.called(form.value.text, self.show(form.args[0])), ATOM
 
-    def _trace(self, form: Form) -> tuple[str, int]:
-        return self.called("tr", self.show(form.args[0])), ATOM
-
-    def _det(self, form: Form) -> tuple[str, int]:
-        return self.called("det", self.show(form.args[0])), ATOM
-
-    def _logdet(self, form: Form) -> tuple[str, int]:
-        return self.called("log det", self.show(form.args[0])), ATOM
-
-    def _sum(self, form: Form) -> tuple[str, int]:
-        return self.called("sum", self.show(form.args[0])), ATOM
+    def _kron(self, form: Form) -> tuple[str, int]:
+        return self.tensor.join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
     def _square(self, form: Form) -> tuple[str, int]:
         return self.norm(self.show(form.args[0]), 2, abs(form.args[0].rank)), ATOM
-
-    def _softmax(self, form: Form) -> tuple[str, int]:
-        return self.called("softmax", self.show(form.args[0])), ATOM
-
-    def _vec(self, form: Form) -> tuple[str, int]:
-        return self.called("vec", self.show(form.args[0])), ATOM
-
-    def _kron(self, form: Form) -> tuple[str, int]:
-        return " ⊗ ".join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
 
 class Latex(Text):
     """LaTeX."""
 
-    hadamard, divided, minus, open, close, times = r" \circ ", r" \oslash ", "-", r"\left(", r"\right)", r" \, "
+    times, hadamard, divided, tensor, minus, open, close = r" \, ", r" \circ ", r" \oslash ", r" \otimes ", "-", r"\left(", r"\right)"
+    leaves = Text.leaves | {"ones": r"\mathbf{1}"}
     NAMES = {name: "\\" + name for name in
              "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Lambda "
              "Sigma Phi Psi Omega".split()}
@@ -283,12 +256,6 @@ class Latex(Text):
     def _number(self, form: Form) -> tuple[str, int]:
         return sympy.latex(sympy.nsimplify(number_text(form.value))) if form.value.is_Rational else sympy.latex(form.value), \
             ATOM if form.value >= 0 else SUM
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        return r"\mathbf{1}", ATOM
-
-    def _kron(self, form: Form) -> tuple[str, int]:
-        return r" \otimes ".join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
     def _apply(self, form: Form) -> tuple[str, int]:
         return self.called(form.value.latex, self.show(form.args[0])), ATOM

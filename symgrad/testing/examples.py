@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +35,14 @@ class Example(NamedTuple):
     cotangent: np.ndarray
     tangents: tuple[tuple[np.ndarray | None, ...], ...]
 
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Example:
+        """The example with every array changed."""
+        return Example(tuple(map(change, self.xs)), change(self.cotangent),
+                       tuple(tuple(None if t is None else change(t) for t in ts) for ts in self.tangents))
+
     def copied(self) -> Example:
         """The example copied to contiguous memory that can be written to."""
-        return Example(tuple(np.array(x, order="C") for x in self.xs), np.array(self.cotangent, order="C"),
-                       tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in self.tangents))
+        return self.mapped(lambda x: np.array(x, order="C"))
 
 
 class Draft(NamedTuple):

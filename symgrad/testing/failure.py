@@ -43,8 +43,20 @@ class NotApplicable(Exception):
     """The reason why a check does not apply to an op."""
 
 
+class _Report(Shown):
+    """A report that can be written as JSON."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as a JSON-compatible dict."""
+        raise NotImplementedError
+
+    def to_json(self, **options: Any) -> str:
+        """`as_dict` as JSON; the options are those of `json.dumps`."""
+        return json.dumps(self.as_dict(), **{"ensure_ascii": False, "allow_nan": False, **options})
+
+
 @dataclass
-class Failure(Shown):
+class Failure(_Report):
     """One failure of an op, at the simplest input found.
 
     `given` are the cotangent and the tangents that matter, `difference` is result minus reference as a formula, `snippet` is code that
@@ -131,10 +143,6 @@ class Failure(Shown):
                 "ulp": plain(wrong.ulp), "exact": wrong.exact, "difference": None if self.difference is None else str(self.difference),
                 "note": self.note, "snippet": self.snippet, "command": self.command, "seed": self.seed}
 
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return _json(self.as_dict(), options)
-
 
 def element(x: Any, index: tuple[int, ...] | None) -> Any:
     """The element of an array at an index; the array itself where the index does not apply."""
@@ -197,10 +205,6 @@ def plain(x: Any) -> Any:
     return x if x is None or isinstance(x, str) else digits(x)
 
 
-def _json(data: Any, options: dict[str, Any]) -> str:
-    return json.dumps(data, **{"ensure_ascii": False, "allow_nan": False, **options})
-
-
 def grouped(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
     """The failures to report, each with the further checks in which the op raised the same exception."""
     out: list[tuple[Failure, list[str]]] = []
@@ -231,7 +235,7 @@ class CheckFailure(AssertionError):
 
 
 @dataclass
-class Result(Verdict, Shown):
+class Result(Verdict, _Report):
     """The result of one check: "passed", "failed" or "not applicable" with the reason; the number of examples, and the seconds it took.
 
     It is true unless the check failed.
@@ -263,13 +267,9 @@ class Result(Verdict, Shown):
         return {"check": self.check, "verdict": self.verdict, "reason": self.reason, "examples": self.examples, "seconds": round(self.seconds, 4),
                 "failure": None if self.failure is None else self.failure.as_dict()}
 
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return _json(self.as_dict(), options)
-
 
 @dataclass
-class OpReport(Verdict, Shown):
+class OpReport(Verdict, _Report):
     """The results of all checks of an op. It is true if at least one check passed and none failed."""
 
     op: str
@@ -309,10 +309,6 @@ class OpReport(Verdict, Shown):
         """The report as a JSON-compatible dict."""
         return {"op": self.op, "verdict": self.verdict, "profile": self.profile, "seed": self.seed, "exact": self.exact,
                 "results": [r.as_dict() for r in self.results]}
-
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return _json(self.as_dict(), options)
 
 
 def first_line(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -202,14 +202,6 @@ def _size(example: Example) -> tuple[int, int]:
     return sum(x.size for x in example.xs), sum(len(repr(v)) for x in example.xs for v in np.ravel(x).tolist())
 
 
-def _mapped(example: Example, change: Callable[[np.ndarray], np.ndarray]) -> Example:
-    def array(a: np.ndarray) -> np.ndarray:
-        return np.asarray(change(a))  # an element of an array is a scalar, not an array
-
-    return Example(tuple(map(array, example.xs)), array(example.cotangent),
-                   tuple(tuple(None if t is None else array(t) for t in s) for s in example.tangents))
-
-
 def _parts(example: Example) -> Iterator[Example]:
     """The example without one axis, or with fewer elements along one."""
     rank = max(a.ndim for a in _arrays(example))
@@ -218,14 +210,14 @@ def _parts(example: Example) -> Iterator[Example]:
         size = max(sizes)
         if axis == rank and 0 not in sizes:
             for i in range(min(size, 2)):
-                yield _mapped(example, lambda a, i=i: a[min(i, a.shape[0] - 1)].copy() if a.ndim == rank else a)  # type: ignore[misc]
+                yield example.mapped(lambda a, i=i: np.asarray(a[min(i, a.shape[0] - 1)].copy()) if a.ndim == rank else a)  # type: ignore[misc]
         halves = [slice(0, size // 2), slice(size // 2, size)] if size > 3 else []
         for kept in [*halves, *([k for k in range(size) if k != gone] for gone in range(min(size, ALONE)) if size > 1)]:
             def cut(a: np.ndarray, axis: int = axis, size: int = size, kept: Any = kept) -> np.ndarray:
                 whole = (slice(None),) * (a.ndim - axis)
                 return a[(*whole, kept)].copy() if a.ndim >= axis and a.shape[-axis] == size else a
 
-            yield _mapped(example, cut)
+            yield example.mapped(cut)
 
 
 def _candidates(x: Any, domain: Domain) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree_at, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import Array, is_active
+from symgrad.testing.subjects.base import Array, Arrays, is_active
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]
@@ -36,8 +36,7 @@ def each_alone(attack: Attack, example: Example) -> None:
     if attack.claims.random or not attack.order or not subject.records or len(places) < 2:
         return
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        *xs, g = arrays
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
         out = []
         for i, among in enumerate(subject.gradient(xs, g)):
             if i in places:
@@ -47,7 +46,7 @@ def each_alone(attack: Attack, example: Example) -> None:
                 out.append(Sides("the gradient by this argument alone is not that among others", alone, others, _size(attack, others), 1, (i,), True))
         return out
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)
 
 
 def one_for_several(attack: Attack, example: Example) -> None:
@@ -58,9 +57,9 @@ def one_for_several(attack: Attack, example: Example) -> None:
     if attack.claims.random or len(same) < 2 or 0 not in same:
         return
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        x, g = arrays[0], arrays[-1]
-        equal = [x.copy() if i in same else other for i, other in enumerate(arrays[:-1])]
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
+        x = xs[0]
+        equal = [x.copy() if i in same else other for i, other in enumerate(xs)]
         active = bool(attack.order) and is_active(x)
         one = subject.leaf(x, active)
         value = subject.call([one if i in same else subject.leaf(other, False) for i, other in enumerate(equal)])
@@ -76,7 +75,7 @@ def one_for_several(attack: Attack, example: Example) -> None:
         return out
 
     if subject.value([x if i in same else other for i, other in enumerate(example.xs)]).shape == example.cotangent.shape:
-        agree(sides, [*example.xs, example.cotangent])
+        agree_at(example, sides)
 
 
 def in_other_shapes(attack: Attack, example: Example) -> None:
@@ -88,8 +87,8 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
         return
     shapes = [MANY] if subject.compiles else [(example.cotangent.size, 1), MANY]
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        flat = [x.reshape(-1) for x in arrays]
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
+        flat = [x.reshape(-1) for x in (*xs, g)]
         value = subject.value(flat[:-1])
         pulled = subject.gradient(flat[:-1], flat[-1]) if attack.order else []
         out = []
@@ -106,7 +105,7 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
                     out.append(Sides(f"the gradient {what}", c, expected, np.abs(wide(expected)), 1, (i,), True))
         return out
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)
 
 
 class Thing(NamedTuple):

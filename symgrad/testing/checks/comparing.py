@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import Array, Arrays
 from symgrad.testing.tolerances import finfo
 
-__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "moderate", "moved", "same_bits", "wide"]
+__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "moderate", "moved", "same_bits", "wide"]
 
 ROUNDINGS = 16  # allowed, in units of the sum of the absolute values of the terms
 SPREADS = 16  # allowed, in units of how much the difference varies when the inputs change by a few ULP
@@ -122,6 +123,20 @@ def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Arra
     if suspects:
         n, far = suspects[0]
         raise _wrong(found[n], far, exact)
+
+
+def agree_at(example: Example, sides: Callable[..., list[Sides]], sets: int = 0) -> None:
+    """As `agree`, for `sides(xs, g, *tangents)` of an example: its arguments, its cotangent, and its first sets of tangents."""
+    count = len(example.xs)
+    given = [(k, i, t) for k, ts in enumerate(example.tangents[:sets]) for i, t in enumerate(ts) if t is not None]
+
+    def of_arrays(arrays: Sequence[Array]) -> list[Sides]:
+        tangents: list[list[Array | None]] = [[None] * count for _ in range(sets)]
+        for (k, i, _), t in zip(given, arrays[count + 1:]):
+            tangents[k][i] = t
+        return sides(arrays[:count], arrays[count], *tangents)
+
+    agree(of_arrays, [*example.xs, example.cotangent, *(t for _, _, t in given)])
 
 
 def _unexplained(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], found: list[Sides],

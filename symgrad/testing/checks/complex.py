@@ -9,11 +9,11 @@ import numpy as np
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.consistency import joined, per_element, product
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, is_active
+from symgrad.testing.subjects.base import Array, Arrays, is_active
 from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]
@@ -160,23 +160,20 @@ def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, w
 
 def cauchy_riemann(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where the derivatives of a holomorphic op are not linear over the complex numbers."""
-    subject, count = attack.subject, len(example.xs)
-    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+    subject = attack.subject
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        xs, g = arrays[:count], arrays[count]
-        ts = dict(zip(kept, arrays[count + 1:]))
+    def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         out = []
         for i, (a, b) in enumerate(zip(subject.gradient(xs, 1j * g), subject.gradient(xs, g))):
             if a is not None and b is not None and b.dtype.kind == "c":
                 out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", wide(a), 1j * wide(b), np.abs(wide(b)), 1, (i,)))
         if subject.forward:
-            pushed = wide(subject.tangent(xs, [ts.get(i) for i in range(count)]))
-            turned = subject.tangent(xs, [1j * ts[i] if i in ts else None for i in range(count)])
+            pushed = wide(subject.tangent(xs, ts))
+            turned = subject.tangent(xs, [None if t is None else 1j * t for t in ts])
             out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", wide(turned), 1j * pushed, np.abs(pushed), 1))
         return out
 
-    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 def conjugate_symmetry(attack: Attack, example: Example) -> None:
@@ -203,25 +200,24 @@ def real_value(attack: Attack, example: Example) -> Array | None:
 
 def real_axis(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where value or gradient for complex numbers on the real axis are not those for real numbers."""
-    subject, count = attack.subject, len(example.xs)
+    subject = attack.subject
     if any(np.any(np.imag(x)) for x in example.xs if x.dtype.kind == "c"):
         return
     usual = real_value(attack, example)
     if usual is None or usual.dtype.kind != "f":
         return
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        real = [np.real(x).copy() for x in arrays]
-        inside = [x.astype(np.complex128) if is_active(x) else x for x in real[:count]]
-        value = subject.value(real[:count])
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
+        real, g = [np.real(x).copy() for x in xs], np.real(g).copy()
+        inside = [x.astype(np.complex128) if is_active(x) else x for x in real]
+        value = subject.value(real)
         out = [Sides("the value on the real axis is not that for real numbers", wide(subject.value(inside)), value + 0j, ROOM * np.abs(value), 0)]
         if attack.order:
-            g = real[count]
             given = g.astype(np.complex128) if subject.value(inside).dtype.kind == "c" else g
-            for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real[:count], g))):
+            for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real, g))):
                 if a is not None and b is not None:
                     what = "the gradient on the real axis is not that for real numbers"
                     out.append(Sides(what, np.real(wide(a)), wide(b), ROOM * np.abs(b), 1, (i,)))
         return out
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)

@@ -8,7 +8,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable, lacking
-from symgrad.testing.checks.comparing import Sides, agree, moderate, wide
+from symgrad.testing.checks.comparing import Sides, agree_at, moderate, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Arrays, is_active
@@ -68,16 +68,13 @@ def check_adjoint(attack: Attack, example: Example) -> None:
     if not active:
         return
     sets = [[i] for i in active] + [active] * (len(active) > 1)
-    count, kept = len(xs), [i for i, t in enumerate(ts) if t is not None]
     each = per_element(attack, xs, example.cotangent.shape)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        at, g = arrays[:count], arrays[count]
-        moving = dict(zip(kept, arrays[count + 1:]))
+    def sides(at: Arrays, g: Array, moving: Sequence[Array | None]) -> list[Sides]:
         pulled = subject.gradient(at, g)
         out = []
         for chosen in sets:
-            pushed = subject.tangent(at, [moving.get(i) if i in chosen else None for i in range(count)])
+            pushed = subject.tangent(at, [t if i in chosen else None for i, t in enumerate(moving)])
             if pushed.shape != g.shape:
                 raise Wrong(f"the tangent has the shape {pushed.shape}, the value {g.shape}", pushed, g, order=1, wrt=tuple(chosen))
             left, one = joined([product(g, pushed, g)], each)
@@ -85,7 +82,7 @@ def check_adjoint(attack: Attack, example: Example) -> None:
             out.append(Sides("⟨g, jvp(t)⟩ is not ⟨vjp(g), t⟩", left, right, one + other, 1, tuple(chosen)))
         return within(out, at, each)
 
-    agree(sides, [*xs, example.cotangent, *(ts[i] for i in kept)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 @check("linearity", when=differentiable, most=12)
@@ -103,10 +100,9 @@ def check_linearity(attack: Attack, example: Example) -> None:
     >>> check_linearity(symgrad.sin).verdict
     'passed'
     """
-    subject, count = attack.subject, len(example.xs)
+    subject = attack.subject
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        xs, g = arrays[:count], arrays[count]
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
         h = (g * -0.5 - 1.25).astype(g.dtype)
         pulled, other = subject.gradient(xs, g), subject.gradient(xs, h)
         out = []
@@ -127,7 +123,7 @@ def check_linearity(attack: Attack, example: Example) -> None:
                 out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
         return within(out, xs, attack.elementwise)
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)
 
 
 def has_a_hessian(attack: Attack) -> str:
@@ -155,15 +151,13 @@ def check_symmetry(attack: Attack, example: Example) -> None:
     'passed'
     """
     subject, xs = attack.subject, example.xs
-    count = len(xs)
     active = [i for i, x in enumerate(xs) if is_active(x) and all(s[i] is not None for s in example.tangents)]
     if not active:
         raise NotApplicable("no argument is differentiated")
     each = per_element(attack, xs, example.cotangent.shape)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        at, g, flat = arrays[:count], arrays[count], arrays[count + 1:]
-        t, s, r = ([dict(zip(active, flat[k * len(active):])).get(i) for i in range(count)] for k in range(3))
+    def sides(at: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
+        t, s, r = ([x if i in active else None for i, x in enumerate(ts)] for ts in tangents)
         out = []
         for order, (one, a), (other, b) in ((2, ((t,), s), ((s,), t)), (3, ((t, s), r), ((r, t), s)))[:attack.order - 1]:
             along, across = subject.gradient(at, g, *one), subject.gradient(at, g, *other)
@@ -173,4 +167,4 @@ def check_symmetry(attack: Attack, example: Example) -> None:
                              size + more, order, tuple(active)))
         return within(out, at, each)
 
-    agree(sides, [*xs, example.cotangent, *(s[i] for s in example.tangents for i in active)])  # type: ignore[list-item]
+    agree_at(example, sides, 3)

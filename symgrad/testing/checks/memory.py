@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,10 +10,10 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import one_for_several, surroundings_kept
-from symgrad.testing.checks.comparing import PROBES, Sides, agree, moved, wide
+from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, moved, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Subject, is_active
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
 __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 
@@ -71,8 +72,7 @@ def of_elements(attack: Attack, example: Example, chosen: Array, shape: tuple[in
     arrays = [x for _, x in flattened(example)]
     if not attack.elementwise or not chosen.any() or any(x.shape != chosen.shape for x in arrays):
         return None
-    return Example(tuple(x[chosen].reshape(shape) for x in example.xs), example.cotangent[chosen].reshape(shape),
-                   tuple(tuple(None if t is None else t[chosen].reshape(shape) for t in s) for s in example.tangents))
+    return example.mapped(lambda x: x[chosen].reshape(shape))
 
 
 def another(attack: Attack, example: Example, kind: str = "points") -> Example:
@@ -108,18 +108,13 @@ def check_layouts(attack: Attack, example: Example) -> None:
     subject, view = attack.subject, is_view(attack)
     size = example.cotangent.size // 2 * 2
     example = of_elements(attack, example, np.arange(example.cotangent.size).reshape(example.cotangent.shape) < size, (2, -1)) or example
-    arrays = [x for _, x in flattened(example)]
 
-    def rebuilt(flat: Sequence[Array]) -> Example:
-        rest = iter(flat)
-        return Example(tuple(next(rest) for _ in example.xs), next(rest),
-                       tuple(tuple(None if t is None else next(rest) for t in s) for s in example.tangents))
-
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
+    def sides(xs: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
         out = []
-        usual = results(attack, rebuilt([x.copy() for x in arrays]))
+        contiguous = Example(tuple(xs), g, tuple(map(tuple, tangents))).copied()
+        usual = results(attack, contiguous.copied())
         for layout in subject.layouts:
-            inside = rebuilt([laid_out(x, layout) for x in arrays])
+            inside = contiguous.mapped(functools.partial(laid_out, layout=layout))
             before = [x.tobytes() for _, x in flattened(inside)]
             plain = usual if layout != "overlapping" else results(attack, inside.copied())
             try:
@@ -136,7 +131,7 @@ def check_layouts(attack: Attack, example: Example) -> None:
                 out.append(Sides(f"{what} for {layout} arrays is not that for contiguous ones", a, b, np.asarray(size), order, wrt, identical=True))
         return out
 
-    agree(sides, arrays)
+    agree_at(example, sides, len(example.tangents))
 
 
 @check("mutation", when=has_memory, most=8)

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree_at, wide
 from symgrad.testing.checks.consistency import joined, per_element, product, within
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable
@@ -40,19 +40,17 @@ def check_mixed(attack: Attack, example: Example) -> None:
     >>> check_mixed(symgrad.tanh).verdict
     'passed'
     """
-    subject, count = attack.subject, len(example.xs)
+    subject = attack.subject
     active = [i for i, x in enumerate(example.xs) if is_active(x) and example.tangents[0][i] is not None]
     if not active:
         raise NotApplicable("no argument is differentiated")
     each = per_element(attack, example.xs, example.cotangent.shape)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        xs, g, moving = arrays[:count], arrays[count], dict(zip(active, arrays[count + 1:]))
-        ts = [moving.get(i) for i in range(count)]
+    def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         pulled = subject.gradient(xs, g)
         found = subject.by_cotangent(xs, g, ts)
         left, size = joined([product(g, found, g)], each)
-        right, more = joined([product(pulled[i], moving[i], xs[i]) for i in active], each)
+        right, more = joined([product(pulled[i], ts[i], xs[i]) for i in active], each)
         out = [Sides("the pullback, differentiated by its cotangent, is not the pushforward", left, right, size + more, 2)]
         through = _through(subject, xs, g, ts)
         if through is not None:
@@ -65,7 +63,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
                     out.append(Sides(what, a, b, size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
         return within(out, xs, each)
 
-    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in active)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 def _through(subject: Subject, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from symgrad.carriers import numeric
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import each_alone, in_other_shapes
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.memory import another
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
@@ -26,9 +27,9 @@ DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128"
 SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
 
 
-def cast(x: Array | None, dtype: str) -> Array | None:
+def cast(x: Array, dtype: str) -> Array:
     """An array of floats in another dtype; any other array unchanged."""
-    if x is None or x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fc":
         return x
     if x.dtype.kind == "c":
         return x.astype(COMPLEX_OF.get(dtype, "complex64"))
@@ -106,8 +107,7 @@ def check_structure(attack: Attack, example: Example) -> None:
             continue
         if dtype not in ("float64", "float32") and (any(x.dtype.kind == "c" for x in xs) or attack.subject.compiles and len(shape) != 1):
             continue  # every shape is compiled for, so 16-bit types are checked in vectors only
-        small = Example(tuple(cast(x, dtype) for x in xs), cast(example.cotangent, dtype),  # type: ignore[arg-type,misc]
-                        tuple(tuple(cast(t, dtype) for t in s) for s in example.tangents))
+        small = example.mapped(functools.partial(cast, dtype=dtype))
         try:
             found = subject.value(small.xs)
             expected = next(x.dtype for x in small.xs if is_active(x)) if stays else found.dtype
@@ -157,20 +157,18 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
     >>> check_broadcasting(symgrad.add).verdict
     'passed'
     """
-    subject, xs, count = attack.subject, example.xs, len(example.xs)
+    subject, xs = attack.subject, example.xs
     shape = np.broadcast_shapes(*(x.shape for x in xs))
     value = subject.value(xs)
     if value.shape != shape and value.shape in _shapes_without_some(attack, xs, value):
         return
     kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        at, g = arrays[:count], arrays[count]
+    def sides(at: Arrays, g: Array, given: Sequence[Array | None]) -> list[Sides]:
         whole = [np.broadcast_to(x, shape).copy() for x in at]
         size = subject.value(whole)
         out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(wide(size)), 0, identical=True)]
-        ts = dict(zip(kept, arrays[count + 1:]))
-        given, stretched = [ts.get(i) for i in range(count)], [None if i not in ts else np.broadcast_to(ts[i], shape).copy() for i in range(count)]
+        stretched = [None if t is None else np.broadcast_to(t, shape).copy() for t in given]
         pairs: list[tuple[list, list]] = [([], [])] * (attack.order > 0)
         pairs += [([only(given, k)], [only(stretched, k)]) for k in kept] * (attack.order > 1)
         for tangents, expanded in pairs:  # second order with the tangent of one argument at a time, so that terms cannot cancel
@@ -188,8 +186,8 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
                 pass
         return out
 
-    agree(sides, [*xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
-    if count == 2 and all(x.size for x in xs):
+    agree_at(example, sides, 1)
+    if len(xs) == 2 and all(x.size for x in xs):
         refused = [np.resize(xs[0], 2), np.resize(xs[1], 3)]
         try:
             found = subject.value(refused)
@@ -302,15 +300,13 @@ def check_scalars(attack: Attack, example: Example) -> None:
     >>> check_scalars(symgrad.log1p).verdict
     'passed'
     """
-    subject, count = attack.subject, len(example.xs)
-    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+    subject = attack.subject
     fitting(attack, example, (), subject.value([x.reshape(1) for x in example.xs]).dtype)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
+    def sides(at: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> list[Sides]:
         results = []
         for shape in ((), (1,)):
-            xs, (g,), ts = ([x.reshape(shape) for x in part] for part in (arrays[:count], arrays[count:count + 1], arrays[count + 1:]))
-            given = [dict(zip(kept, ts)).get(i) for i in range(count)]
+            xs, g, given = [x.reshape(shape) for x in at], cotangent.reshape(shape), [None if t is None else t.reshape(shape) for t in ts]
             found: list[tuple[str, int, tuple[int, ...], Array | None]] = [("the value", 0, (), subject.value(xs))]
             for order in range(1, min(attack.order, 2) + 1):
                 found += [("the derivative", order, (i,), c) for i, c in enumerate(subject.gradient(xs, g, *[given] * (order - 1)))]
@@ -322,7 +318,7 @@ def check_scalars(attack: Attack, example: Example) -> None:
                 out.append(Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(wide(b)), order, wrt, identical=not order))
         return out
 
-    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 @check("empty", draws="empty", when=on_elements)
