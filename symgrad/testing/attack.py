@@ -10,7 +10,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.profiles import Profile
-from symgrad.testing.truths import ElementTruth, Truth
+from symgrad.testing.truths import ElementTruth
 from symgrad.testing.truths_arrays import ArrayTruth
 from symgrad.testing.truths_reading import reader_of
 from symgrad.types.domains import COMPLEX
@@ -29,7 +29,7 @@ class Attack(ClaimedOp):
         self._drawn: dict[str, list[Example]] = {}
 
     @cached_property
-    def truth(self) -> Truth | None:
+    def truth(self) -> Any:
         """The reference that results are compared with, None if there is none."""
         found = reader_of(self)
         if found is None or self.of_complex:

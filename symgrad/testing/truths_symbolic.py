@@ -44,7 +44,7 @@ def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
     symbols = _symbols(attack)
     named = dict(zip(attack.names, symbols))
     if formula is None:
-        found = op.forward(symbolic, *map(_cell, symbols), *attack.claims.parameters).item()  # type: ignore[union-attr]
+        found = op.forward(symbolic, *map(_cell, symbols), *attack.claims.parameters).item()
     elif isinstance(formula, str):
         found = parsed(plain_text(formula))[0]
         found = found.xreplace({s: named[str(s)] for s in found.free_symbols if str(s) in named})

@@ -151,7 +151,7 @@ def check_digits(attack: Attack, example: Example) -> None:
     >>> check_digits(symgrad.tanh).verdict
     'passed'
     """
-    replay = _Replay(attack.subject.op, attack.claims.parameters, attack.elementwise)  # type: ignore[attr-defined]
+    replay = _Replay(attack.subject.op, attack.claims.parameters, attack.elementwise)
     xs, g, ts = example.xs, example.cotangent, example.tangents[0]
     try:
         value = replay.value(xs)
@@ -171,7 +171,7 @@ def _provable(attack: Attack) -> str:
     """A check for ops with rules, if the profile has time for proofs."""
     if not attack.profile.seconds:
         return f"the profile {attack.profile.name} has no time for proofs"
-    return _rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")  # type: ignore[attr-defined]
+    return _rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")
 
 
 @check("proof", when=_provable, most=1)
@@ -182,7 +182,7 @@ def check_proof(attack: Attack, example: Example) -> None:
     >>> check_proof(symgrad.tanh, profile="ci").verdict
     'passed'
     """
-    op = attack.subject.op  # type: ignore[attr-defined]
+    op = attack.subject.op
     proof = vars(attack).setdefault("_proof", None) or prove(op, min(2, attack.order), complex=False, seconds=attack.profile.seconds)
     vars(attack)["_proof"] = proof
     for s in proof.statements:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph.op import Op
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path
@@ -59,7 +58,7 @@ class Subject:
     """
 
     framework = "numpy"
-    op: Op | None = None  # the op of symgrad whose rules are called, None for a function
+    op: Any = None  # the Op of symgrad whose rules are called, None for a function
     memory = True
     subnormals = True
     compiles = False
