@@ -74,6 +74,18 @@ class _Ordered(Module):
         self.add_module(str(len(self)), module)
         return self
 
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end. Raises TypeError unless they are an iterable of modules."""
+        _iterable(self, "extend", modules)
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def _insert(self, index: int, module: Module) -> None:
+        modules = list(self)
+        modules.insert(index, module)
+        self._renamed(modules)
+
 
 class Sequential(_Ordered):
     """Modules in sequence: each is called with the output of the one before it.
@@ -127,21 +139,13 @@ class Sequential(_Ordered):
     def __imul__(self, other: Any) -> Self:
         return self.extend(self._times(other)[len(self):])
 
-    def extend(self, sequential: Iterable[Module]) -> Self:
-        """Add modules at the end."""
-        for module in list(sequential):
-            self.append(module)
-        return self
-
     def insert(self, index: int, module: Module) -> Self:
         """Insert a module before the one at an index. Raises IndexError for an index out of range."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
-        modules = list(self)
-        modules.insert(index, module)
-        self._renamed(modules)
+        self._insert(index, module)
         return self
 
 
@@ -165,18 +169,9 @@ class ModuleList(_Ordered):
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
-    def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end. Raises TypeError unless they are an iterable of modules."""
-        _iterable(self, "extend", modules)
-        for module in list(modules):
-            self.append(module)
-        return self
-
     def insert(self, index: int, module: Module) -> None:
         """Insert a module before the one at an index."""
-        modules = list(self)
-        modules.insert(index, module)
-        self._renamed(modules)
+        self._insert(index, module)
 
     def _child_lines(self) -> list[str]:
         lines, start = [], 0

@@ -48,18 +48,18 @@ class Truth(Protocol):
         """The pushforward of tangents."""
         ...
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """The condition of one number: its largest change when every input changes by its own size.
 
         The number is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
         """
         ...
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, chosen as in `moves`, with so many digits that a zero is certain for every float."""
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, chosen as in `condition`, with so many digits that a zero is certain for every float."""
         ...
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
         """Whether an element of the value may be another one by rounding of the inputs, as next to a jump."""
         ...
 
@@ -97,7 +97,7 @@ class ElementTruth:
         """Σ t ∂ₐf over all arguments a that have tangents."""
         return self._total(xs, None, None, ts)
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over all terms of the element."""
         active = [j for j, x in enumerate(xs) if is_active(x)]
         parts = list(self._parts(xs, at, wrt, cotangent, *tangents))
@@ -111,15 +111,15 @@ class ElementTruth:
                     higher = (*k[:j], k[j] + 1, *k[j + 1:])
                     (d,) = self.points.derivative(higher, [point])
                     if d == 0:
-                        (d,) = self.points.derivative(higher, [point], surely=True)
+                        (d,) = self.points.derivative(higher, [point], certain=True)
                     total += mpmath.inf if d is None else abs(coefficient * point[j] * d) if point[j] else 0
         return total
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """One number, with so many digits that a zero is certain for every float."""
         total = mpmath.mpf(0)
         for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
-            (d,) = self.points.derivative(k, [point], surely=True)
+            (d,) = self.points.derivative(k, [point], certain=True)
             if d is None:
                 return None
             with mpmath.workdps(60):
@@ -134,7 +134,7 @@ class ElementTruth:
             total += max((abs(coefficient * d) for d in self.points.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
         return total
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
         """Whether the function takes a value within the rounding of the inputs: next to a jump, but not at it, rounding may decide."""
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
@@ -144,7 +144,7 @@ class ElementTruth:
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
                   for signs in itertools.product((1, -1), repeat=len(xs))]
         near = [d for d in self.points.derivative((0,) * len(xs), around) if d is not None]
-        steep = JUMP * epsilon * (self.moves(xs, at, None, None) + mpmath.mpf(10) ** -300)
+        steep = JUMP * epsilon * (self.condition(xs, at, None, None) + mpmath.mpf(10) ** -300)
         return bool(near) and max(near) - min(near) > steep and min(near) <= value <= max(near)
 
     def changes_sign(self, order: int, xs: Sequence[float]) -> bool:

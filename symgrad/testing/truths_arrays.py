@@ -59,7 +59,7 @@ class ArrayTruth:
         """The derivative of the value along the tangents."""
         return self._along(xs, [precise.lift_value(x) for x in xs], [_lifted(ts)], _plain, False, {})
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents, by changing each by 10⁻¹⁰ of itself.
 
         A 0 among the arguments changes by 10⁻¹⁰ of the largest element: it is as uncertain as the other elements.
@@ -86,26 +86,26 @@ class ArrayTruth:
             self._sizes[key] = max((abs(v) for g in found if g is not None for v in g.ravel().tolist() if v is not None), default=mpmath.mpf(0))
         return self._sizes[key]
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """One number, with so many digits that a zero is certain for every float."""
         return self._number(xs, [precise.lift_value(x) for x in xs], at, wrt, None if cotangent is None else precise.lift_value(cotangent),
                             [_lifted(ts) for ts in tangents], True)
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
         """False: jumps of functions of arrays are not searched for."""
         return False
 
-    def _number(self, xs: Arrays, cells: Sequence[Any], at: Index, wrt: int | None, g: Any, tangents: Sequence[Any], surely: bool = False) -> Any:
+    def _number(self, xs: Arrays, cells: Sequence[Any], at: Index, wrt: int | None, g: Any, tangents: Sequence[Any], certain: bool = False) -> Any:
         if wrt is not None:
             place = int(np.ravel_multi_index(at, xs[wrt].shape)) if at else 0
-            found = self._gradient(xs, cells, g, tangents, surely, (wrt, place))[wrt]
+            found = self._gradient(xs, cells, g, tangents, certain, (wrt, place))[wrt]
             assert found is not None
             return found.ravel()[place]
         if tangents:
-            return self._along(xs, cells, [tangents[0]], _plain, surely, {})[at]
-        return number(self.reader(xs, cells, MOST if surely else DIGITS)[at].item())
+            return self._along(xs, cells, [tangents[0]], _plain, certain, {})[at]
+        return number(self.reader(xs, cells, MOST if certain else DIGITS)[at].item())
 
-    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], surely: bool = False,
+    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], certain: bool = False,
                   only: tuple[int, int] | None = None, most: int = 0) -> list[np.ndarray | None]:
         def paired(y: Any) -> np.ndarray:
             one = np.empty((), object)
@@ -122,17 +122,17 @@ class ArrayTruth:
             entries = np.empty(x.size, object)
             places = [only[1]] * (only[0] == i) if only else [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))]
             for place in places:
-                entries[place] = self._along(xs, cells, [(i, place), *tangents], paired, surely, base).item()
+                entries[place] = self._along(xs, cells, [(i, place), *tangents], paired, certain, base).item()
             out.append(entries.reshape(x.shape))
         return out
 
     # Along directions
 
-    def _along(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], surely: bool,
+    def _along(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], certain: bool,
                base: dict[Any, Any]) -> np.ndarray:
         """The derivative of a part of the value along several directions, one after the other; `base` holds the constant cells."""
         found: np.ndarray | None = None
-        for rung in ("finest",) if surely else ("wide", "relative", "finest"):
+        for rung in ("finest",) if certain else ("wide", "relative", "finest"):
             digits = MOST if rung == "finest" else DIGITS
             sides = [self._quotient(xs, cells, moves, seen, rung, digits, side, base) for side in (1, -1)]
             with working(digits):

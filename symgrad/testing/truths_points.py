@@ -60,18 +60,18 @@ class Points:
         self._polynomial: set[tuple] = set()  # whether a derivative vanishes in a neighbourhood of a point
         self._fine: set[Point] = set()  # whether a smaller scale than that of the numbers matters
 
-    def derivative(self, k: Index, points: Sequence[Point], surely: bool = False, others: Sequence[Point] = ()) -> list[Any]:
+    def derivative(self, k: Index, points: Sequence[Point], certain: bool = False, others: Sequence[Point] = ()) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where there is none.
 
-        An infinite one is larger than all floats. A zero is certain to about a hundred digits, and for all floats only with `surely`. If a point
+        An infinite one is larger than all floats. A zero is certain to about a hundred digits, and for all floats only with `certain`. If a point
         is new, the `others` are computed as well: many at once cost less.
         """
-        found = self._found.setdefault((k, surely), {})
+        found = self._found.setdefault((k, certain), {})
         if any(p not in found for p in points):
-            found |= self._derive(k, [p for p in dict.fromkeys((*points, *others)) if p not in found], surely)
+            found |= self._derive(k, [p for p in dict.fromkeys((*points, *others)) if p not in found], certain)
         return [found[p] for p in points]
 
-    def _derive(self, k: Index, points: list[Point], surely: bool) -> dict[Point, Any]:
+    def _derive(self, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
         out: dict[Point, Any] = {}
         for i, n in enumerate(k):  # there is no derivative where one of a lower order is missing
             if n:
@@ -80,23 +80,23 @@ class Points:
         if any(k):
             out |= self._beyond([p for p in points if p not in out])
         for rung in ("taylor", "wide", "relative", "precise", "narrow", "finest"):
-            chosen = [p for p in points if p not in out and self._fits(rung, k, p, surely)]
+            chosen = [p for p in points if p not in out and self._fits(rung, k, p, certain)]
             if rung == "taylor":
                 out |= {p: d for p in chosen for d in [self._expanded(k, p)] if d is not None}
             elif chosen:
-                found = self._attempt(rung, k, chosen, surely)
+                found = self._attempt(rung, k, chosen, certain)
                 if sum(k) == 1 and rung not in ("narrow", "finest"):
                     found = self._scaled(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
-                flat = [] if surely or rung == "wide" else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
+                flat = [] if certain or rung == "wide" else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
                 self._polynomial |= {(k, p) for p in flat}
                 out |= dict.fromkeys(flat, mpmath.mpf(0))
         return dict.fromkeys(points) | out
 
-    def _fits(self, rung: str, k: Index, p: Point, surely: bool) -> bool:
+    def _fits(self, rung: str, k: Index, p: Point, certain: bool) -> bool:
         """Whether an attempt suits a point."""
         if rung == "taylor":
-            return any(k) and not surely and any(0 < abs(x) < TINY for x in p)
+            return any(k) and not certain and any(0 < abs(x) < TINY for x in p)
         if p in self._fine or rung == "narrow":
             return p in self._fine and rung == "narrow"
         if rung == "wide":
@@ -168,7 +168,7 @@ class Points:
                         kept[p] = None
         return list(kept)
 
-    def _attempt(self, rung: str, k: Index, points: list[Point], surely: bool) -> dict[Point, Any]:
+    def _attempt(self, rung: str, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
         """The result of one attempt for the derivative at each point, as `decided` returns it."""
         directions = sides(k)
         weighted = [terms(k, side) for side in directions]
@@ -177,7 +177,7 @@ class Points:
         with working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
-                out[p] = decided(rung, k, estimates, row[0], surely)
+                out[p] = decided(rung, k, estimates, row[0], certain)
                 if rung == "relative" and spread(p) > DIGITS // 2 and precise.context.isinf(row[0]):
                     out[p] = UNDECIDED  # 1 - exp(-x) is 0 for lack of digits
         return out

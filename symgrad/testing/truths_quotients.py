@@ -111,7 +111,7 @@ def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
     return (math.prod((s * STEPS[s]) ** n for s, n in zip(side, k)), sum(n * (RUNGS[rung].step(x, p) - GRAIN) for x, n in zip(p, k) if n))
 
 
-def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: bool) -> Any:
+def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: bool) -> Any:
     """The common result of quotients to all sides: a number, None if there is none for certain, UNDECIDED or PROVISIONAL."""
     if not all(map(precise.context.isfinite, estimates)):
         if not any(k):
@@ -127,7 +127,7 @@ def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: b
     if rung == "finest" and size < NOTHING:
         return mpmath.mpf(0)
     if any(k) and rung != "wide" and mag(extrapolated) <= size - EXTRAPOLATED:  # each value is only its own step, as that of cos at 0
-        return mpmath.mpf(0) if rung == "finest" or not surely else UNDECIDED
+        return mpmath.mpf(0) if rung == "finest" or not certain else UNDECIDED
     return UNDECIDED
 
 

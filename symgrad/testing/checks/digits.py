@@ -65,13 +65,13 @@ class _Replay:
         with working(DIGITS):
             return _numbers(self._push(self._cells(xs), _lifted(ts)))
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """One number with more digits; None if it is not finite."""
         xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
         with working(MOST):
             return _number(self._entry(wrt, at)(*self._inputs(xs, cotangent, tangents)))
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |input ∂ number / ∂ input|, by changing each input by 10⁻¹⁰ of itself, so that a variance of 0 changes, too."""
         xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
         inputs, entry = self._inputs(xs, cotangent, tangents), self._entry(wrt, at)
@@ -81,7 +81,7 @@ class _Replay:
                 total += abs(entry(*moved) - base)
             return number(total * precise.context.mpf(10) ** 10)
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
         """A rule with a jump is evaluated as it is."""
         return False
 

@@ -38,24 +38,24 @@ class _Double:
         """The pullback."""
         return [None if g is None else _numbers(g) for g in self.subject.gradient([x.copy() for x in xs], cotangent)]
 
-    def surely(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
+    def certain(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
         """One number."""
         found = self.value(xs) if cotangent is None or wrt is None else self.gradient(xs, cotangent)[wrt]
         return None if found is None else found[at]
 
-    def moves(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
+    def condition(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
         """The condition of one number: how much it changes, times 2²⁰, when each input changes by 2⁻²⁰ of itself."""
-        base, total = self.surely(xs, at, wrt, cotangent), mpmath.mpf(0)
+        base, total = self.certain(xs, at, wrt, cotangent), mpmath.mpf(0)
         inputs = [*xs, *([] if cotangent is None else [cotangent])]
         for i, x in enumerate(inputs):
             for place in range(x.size) if is_active(x) else ():
                 moved = [v.copy() for v in inputs]
                 moved[i].reshape(-1)[place] *= 1 + PART
-                found = self.surely(moved[:len(xs)], at, wrt, None if cotangent is None else moved[-1])
+                found = self.certain(moved[:len(xs)], at, wrt, None if cotangent is None else moved[-1])
                 total += mpmath.inf if found is None or base is None else abs(found - base) / PART
         return total
 
-    def beside(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
         """Whether an element lies between the values for inputs that are changed by their last places, as next to a jump."""
         around = [self.value([x * (1 + 2 * s * epsilon) if is_active(x) else x for x in xs])[at] for s in (1, -1)]
         return None not in around and min(around) <= value <= max(around)

@@ -49,17 +49,17 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
         value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
         if truth is None or len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
             continue  # no reference; or several arguments, one of them subnormal and so with few digits
-        moves: Any = functools.partial(of.moves, xs, at, i, cotangent, *tangents)
+        condition: Any = functools.partial(of.condition, xs, at, i, cotangent, *tangents)
         nearby = functools.partial(of.nearby, xs, at, i, cotangent, *tangents) if order and point and hasattr(of, "nearby") else None
-        measure = _Measure(attack, got.dtype, order, bar, point, moves, largest, nearby)
+        measure = _Measure(attack, got.dtype, order, bar, point, condition, largest, nearby)
         error = measure(value, truth)
         if not error <= bar:
-            truth = of.surely(xs, at, i, cotangent, *tangents)
+            truth = of.certain(xs, at, i, cotangent, *tangents)
             error = 0.0 if truth is None else measure(value, truth)
         if order > 1 and len(point) > 1 and not np.isfinite(value) and not error <= bar:
             whole = of.value(xs)[at]
             error = 0.0 if whole is not None and abs(whole) > float(kind.max) else error  # the derivative is computed from the value, which overflows
-        if not error <= bar and not (order == 0 and of.beside(xs, at, value, float(kind.eps))):
+        if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.eps))):
             raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
 
 
@@ -87,9 +87,9 @@ class _Measure:
     derivative passes through zero next to the point.
     """
 
-    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], moves: Callable[[], Any],
+    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], condition: Callable[[], Any],
                  largest_of_all: Callable[[], Any] | None = None, nearby: Callable[[], Any] | None = None):
-        self.attack, self.order, self.bar, self.point, self.moves = attack, order, bar, point, moves
+        self.attack, self.order, self.bar, self.point, self.condition = attack, order, bar, point, condition
         self.largest_of_all, self.nearby = largest_of_all, nearby
         self.name, kind = np.dtype(dtype).name, finfo(dtype)
         self.epsilon, self.tiny, self.largest, self.smallest = (
@@ -113,7 +113,7 @@ class _Measure:
         if not np.isfinite(value):
             if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
                 return 0.0
-            return 0.0 if order and self.moves() > largest / MARGIN else np.inf  # infinite terms
+            return 0.0 if order and self.condition() > largest / MARGIN else np.inf  # infinite terms
         with mpmath.workdps(60):
             error = mpmath.mpf(value) - true
             plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else self._ulps(error, true)
@@ -124,7 +124,7 @@ class _Measure:
                 least = self._ulps(error, max(abs(true), self.nearby()))
             if least <= self.bar:
                 return least
-            moved = self.moves()
+            moved = self.condition()
             return self._ulps(error, max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
 
     def _ulps(self, error: Any, size: Any) -> float:

@@ -92,11 +92,11 @@ class _Listener:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Pass on the plugin's reports, and those of crashed processes: these have no properties, and any of their tests may be the plugin's."""
         if any(key == OP for key, _ in report.user_properties):
-            _plugin(self.config).heard(report)
+            _plugin(self.config).add_report(report)
         elif report.failed and report.when not in ("setup", "call", "teardown"):
             plugin = self.config.pluginmanager.get_plugin("symgrad-plugin")
             if plugin is not None:
-                plugin.heard(report)
+                plugin.add_report(report)
 
 
 def _plugin(config: pytest.Config) -> Any:

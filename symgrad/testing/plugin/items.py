@@ -37,7 +37,7 @@ class OpUnderTest:
     def __init__(self, op: Any, name: str, options: Options):
         self.op, self.name, self.options = op, name, options
         self._attack: Attack | Exception | None = None
-        self._told = ""  # the test that reported why there is no attack
+        self._reporter = ""  # the test that reported why there is no attack
 
     @property
     def claims(self) -> Claims:
@@ -55,9 +55,9 @@ class OpUnderTest:
             except Exception as error:  # a user's module may raise anything
                 self._attack = error
         if isinstance(self._attack, Exception):
-            self._told = self._told or test
-            if self._told != test:
-                pytest.skip(f"it cannot be attacked, as {self._told} says")
+            self._reporter = self._reporter or test
+            if self._reporter != test:
+                pytest.skip(f"it cannot be attacked, as {self._reporter} says")
             raise NoAttack(self.name, self._attack)
         return self._attack
 
@@ -117,16 +117,16 @@ class OpItem(pytest.Item):
     def __init__(self, *, tested: OpUnderTest, check: str, **rest: Any):
         super().__init__(**rest, nodeid=f"{rest['parent'].nodeid}::{rest['name']}")  # as text, in the form in which pytest reads a location
         self.tested, self.check = tested, check
-        self.tell(op=tested.name, check=check, profile=tested.options.profile.name, seed=tested.options.seed)
+        self.add_properties(op=tested.name, check=check, profile=tested.options.profile.name, seed=tested.options.seed)
         self.add_marker("symgrad")
 
-    def tell(self, **properties: Any) -> None:
+    def add_properties(self, **properties: Any) -> None:
         """Add properties of the test, which all kinds of reports contain; None and "" are left out."""
         for key, value in properties.items():
             if value not in (None, ""):
                 self.user_properties.append((f"symgrad.{key}", value))
 
-    def again(self) -> str:
+    def command(self) -> str:
         """The command that runs this test alone."""
         words = [self.nodeid]
         for name in ("profile", "orders", "dtypes", "ulp", "seed"):
@@ -156,9 +156,9 @@ class CheckItem(OpItem):
         """Run the check. Raises CheckFailure, and pytest's exception for a skipped test if the check does not apply."""
         with silence():  # NumPy warns at the ends of domains, and a user's filter may turn warnings into errors
             result = run(CHECKS[self.check], self.tested.attack(self.nodeid))
-        self.tell(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
+        self.add_properties(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
         if result.failure is not None:
-            result.failure.command = self.again()
+            result.failure.command = self.command()
             raise CheckFailure(result.failure)
         if result.verdict == "not applicable":
             pytest.skip(result.reason)
@@ -180,14 +180,15 @@ class AccuracyItem(OpItem):
             report = accuracy(function, attack.domains[0] if one else dict(zip(attack.names, attack.domains)), order=min(2, attack.order),
                               formula=formula, seconds=SECONDS[options.profile.name], seed=options.seed, progress=False)
         except (NotApplicable, TypeError, ValueError) as error:
-            self.tell(verdict="not applicable", reason=str(error))
+            self.add_properties(verdict="not applicable", reason=str(error))
             pytest.skip(str(error))
         lost = [w for w in report.worst if w.verdict in ("digits are lost", "not finite")]
-        self.tell(verdict="failed" if lost else "passed", examples=report.points, ulp=number(max((w.ulp for w in report.worst), default=0.0)))
+        worst = max((w.ulp for w in report.worst), default=0.0)
+        self.add_properties(verdict="failed" if lost else "passed", examples=report.points, ulp=number(worst))
         if lost:
             first = max(lost, key=lambda w: w.ulp)
             raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}\n"
-                       f"to see it again: {self.again()}")
+                       f"to see it again: {self.command()}")
         self.add_report_section("call", "accuracy", str(report))
 
 

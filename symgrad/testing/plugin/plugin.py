@@ -81,7 +81,7 @@ class Plugin:
             report.longrepr = str(path), (line or 0) + 1, report.longrepr[2]
         return report
 
-    def heard(self, report: pytest.TestReport) -> None:
+    def add_report(self, report: pytest.TestReport) -> None:
         """Collect the report of a test, from this or another process."""
         self.tally.add(report)
 

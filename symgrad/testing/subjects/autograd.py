@@ -55,10 +55,7 @@ class AutogradSubject(Subject):
         level = self._pulled(self._of_some(xs, places), cotangent)
         for ts in tangents:
             level = self._pulled(level, self.tuple(tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places)))
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, level(self.tuple(tuple(xs[i] for i in places)))):
-            out[i] = np.asarray(c)
-        return out
+        return self.placed(level(self.tuple(tuple(xs[i] for i in places))), places, len(xs))
 
     def _pulled(self, function: Callable[[Any], Any], cotangent: Any) -> Callable[[Any], Any]:
         """The pullback of a cotangent as a function of the arguments."""

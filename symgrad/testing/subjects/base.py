@@ -13,7 +13,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path
 
-__all__ = ["Array", "Arrays", "Subject", "counted", "extra", "is_active", "real_unless_claimed"]
+__all__ = ["Array", "Arrays", "RecordingSubject", "Subject", "counted", "extra", "is_active", "real_unless_claimed"]
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray
@@ -161,7 +161,11 @@ class Subject:
                 values, seeds = [c for c, _ in pairs], [t for _, t in pairs]
                 if not pairs:
                     return [None] * len(xs)
-        out: list[Array | None] = [None] * len(xs)
+        return self.placed(found, places, len(xs))
+
+    def placed(self, found: Sequence[Any], places: Sequence[int], count: int) -> list[Array | None]:
+        """Gradients as arrays at their places among all arguments, None at the others."""
+        out: list[Array | None] = [None] * count
         for i, c in zip(places, found):
             out[i] = None if c is None else self.array(c)
         return out
@@ -202,3 +206,26 @@ class Subject:
     def import_path(self) -> tuple[str, str] | None:
         """Module and name under which the function can be imported, for reports; None if it cannot."""
         return import_path(self.function)
+
+
+class RecordingSubject(Subject):
+    """A function of a framework whose values record a graph and whose vmap is a function; subclasses define `mapped`."""
+
+    batches = True
+    records = True
+
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+        """The op mapped over the first axis of the batched arguments."""
+        raise NotImplementedError
+
+    def differentiable(self, value: Any) -> bool:
+        return bool(value.requires_grad)
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        return self.array(self.mapped([self.leaf(x, False) for x in xs], batched))
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        leaves = [self.leaf(x) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        found = self.grad([self.mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        return self.placed(found, places, len(xs))

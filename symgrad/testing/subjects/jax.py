@@ -96,7 +96,7 @@ class JaxSubject(Subject):
             sets = sets[:order]  # the error of a higher order does not concern this one
             found = self._run(("gradient", *places), pulled, list(xs), cotangent, sets)
         self._reached[given] = 0 if self._plainly else len(sets)
-        return self._one_each(found[order], xs, places)
+        return self.placed(found[order], places, len(xs))
 
     def look(self, xs: Arrays) -> None:
         """Determine how often it can be differentiated, and whether forward."""
@@ -128,12 +128,6 @@ class JaxSubject(Subject):
             return function(*given)
 
         return of_some
-
-    def _one_each(self, found: Any, xs: Arrays, places: Sequence[int]) -> list[Array | None]:
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, found):
-            out[i] = np.array(c)
-        return out
 
     def _pulled(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
         """The pullback of a cotangent as a function of the arguments, conjugated as in other frameworks."""
@@ -177,7 +171,7 @@ class JaxSubject(Subject):
         def pulled(arrays: Any, g: Any) -> Any:
             return self._pulled(self._of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
 
-        return self._one_each(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), xs, places)
+        return self.placed(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), places, len(xs))
 
     def _mapped(self, batched: Sequence[bool]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:

@@ -18,7 +18,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active, real_unless_claimed
+from symgrad.testing.subjects.base import Array, Arrays, RecordingSubject, is_active, real_unless_claimed
 from symgrad.testing.subjects.naming import owner_of
 
 __all__ = ["OpSubject", "SymgradSubject"]
@@ -28,12 +28,10 @@ __all__ = ["OpSubject", "SymgradSubject"]
 NO_BATCH = ("depends on the data of each", "override the vmap staticmethod")
 
 
-class SymgradSubject(Subject):
+class SymgradSubject(RecordingSubject):
     """A function of symgrad's tensors."""
 
     framework = "symgrad"
-    batches = True
-    records = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
     def __init__(self, function: Any, claims: Claims, name: str):
@@ -56,10 +54,6 @@ class SymgradSubject(Subject):
     def array(self, value: Any) -> Array:
         """The tensor's own array."""
         return np.asarray(value._value if isinstance(value, Tensor) else value)
-
-    def differentiable(self, value: Any) -> bool:
-        """Whether the tensor requires grad."""
-        return bool(value.requires_grad)
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
         """`symgrad.autograd.grad`."""
@@ -99,21 +93,8 @@ class SymgradSubject(Subject):
 
         return [read(x.requires_grad) for x in leaves], [read(t is not None) for t in tangents]
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
-        return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
-        """`symgrad.autograd.grad` through `symgrad.vmap`."""
-        leaves = [self.leaf(x) for x in xs]
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self._mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, found):
-            out[i] = None if c is None else self.array(c)
-        return out
-
-    def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         try:
             return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
         except (RuntimeError, NotImplementedError) as error:

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import ONCE, Array, Arrays, Subject, extra, is_active, real_unless_claimed
+from symgrad.testing.subjects.base import ONCE, Array, Arrays, RecordingSubject, extra, is_active, real_unless_claimed
 
 __all__ = ["TorchSubject"]
 
@@ -23,12 +23,10 @@ NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: I
             "Batching rule not implemented")
 
 
-class TorchSubject(Subject):
+class TorchSubject(RecordingSubject):
     """A function of torch, differentiated by nested `torch.autograd.grad`, forward by dual tensors, mapped by `torch.func.vmap`."""
 
     framework = "torch"
-    batches = True
-    records = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no read-only memory
 
@@ -77,10 +75,6 @@ class TorchSubject(Subject):
             return value.view(self.torch.int16).numpy().view(ml_dtypes.bfloat16)
         return value.numpy()
 
-    def differentiable(self, value: Any) -> bool:
-        """Whether the tensor requires grad."""
-        return bool(value.requires_grad)
-
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
         """`torch.autograd.grad`. With `again` the cotangents require grad, too: only then a once-differentiable backward raises."""
         kept = [(v, g if g.dtype == v.dtype else g.to(v.dtype)) for v, g in zip(values, cotangents) if v.requires_grad]
@@ -108,21 +102,8 @@ class TorchSubject(Subject):
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
-        return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
-        """`torch.autograd.grad` through `torch.func.vmap`."""
-        leaves = [self.leaf(x) for x in xs]
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self._mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, found):
-            out[i] = None if c is None else self.array(c)
-        return out
-
-    def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched),
                                       randomness="different" if self.claims.random else "error")
         try:
