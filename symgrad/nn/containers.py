@@ -76,7 +76,6 @@ class _Ordered(Module):
 
     def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end. Raises TypeError unless they are an iterable of modules."""
-        _iterable(self, "extend", modules)
         for module in list(modules):
             self.append(module)
         return self
@@ -168,6 +167,10 @@ class ModuleList(_Ordered):
 
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        _iterable(self, "extend", modules)
+        return super().extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
         """Insert a module before the one at an index."""
