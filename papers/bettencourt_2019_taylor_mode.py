@@ -5,7 +5,7 @@ The operations are counted on the recorded graphs, for orders 1 to 8, beside the
 
 import symgrad
 from symgrad import func
-from symgrad.graph.node import observe, upstream
+from symgrad.graph.node import upstream
 
 POINT = 0.5
 # Equations of jax.make_jaxpr for jax.grad, nested, and for jax.experimental.jet with the series [1, 0, 0, ...]; JAX 0.10.2.

@@ -19,11 +19,11 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.checks import CrossReport, Report, check_named
-from symgrad.checks.cross import cross_check, is_foreign
 from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.frameworks import FRAMEWORKS
+from symgrad.frameworks.frameworks import FOREIGN, FRAMEWORKS, framework_of
+from symgrad.reports.cross import CrossReport
+from symgrad.reports.report import Report
 from symgrad.reports.verdicts import REFUTED
 from symgrad.sampling.domain_reader import parse_domains
 
@@ -265,7 +265,7 @@ def _is_real(value: Any) -> bool:
 def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Any:
     name = getattr(function, "__name__", "function")
     asked = options.formula, options.domain, options.framework, options.gradient, options.returns
-    if any(option is not None for option in asked) or is_foreign(function):
+    if any(option is not None for option in asked) or framework_of(function) in FOREIGN:
         return _compared(function, at, wrt, path, options)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)
@@ -287,6 +287,8 @@ def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str]
 
 def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
     """Check a function of any framework against a formula."""
+    from symgrad.checks.cross import cross_check  # imports SymPy, which takes a third of a second
+
     try:
         domains = None if options.domain is None else parse_domains(options.domain)
     except ValueError as error:
@@ -303,6 +305,8 @@ def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str
 
 
 def _run(function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
+    from symgrad.checks import check_named  # imports SymPy, which takes a third of a second
+
     return check_named(function, values, order=options.order, wrt=wrt, points=options.points, seed=options.seed,
                        progress=False if options.quiet else None)
 

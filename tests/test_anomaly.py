@@ -13,7 +13,8 @@ import symgrad
 from symgrad import autograd
 from symgrad.autograd.anomaly import NonFiniteGradient
 from symgrad.autograd.causes import RECORDS
-from symgrad.graph.node import board, mode
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import all_threads
 
 pytestmark = [pytest.mark.filterwarnings("ignore:Error detected in"), pytest.mark.filterwarnings(r"ignore:\s*Previous calculation"),
               pytest.mark.filterwarnings("ignore::RuntimeWarning")]
@@ -355,16 +356,16 @@ def test_the_mode_holds_in_every_thread():
 
 
 def test_nothing_is_left_when_the_mode_is_off():
-    paused = board.paused
+    assert not special
     with autograd.set_detect_anomaly(True):
-        assert board.paused == paused + 1 and not mode.enabled
+        assert len(special) == 1 and not thread.modes.plain
         x = leaf(1.0)
         y = x.exp()
         assert y.grad_fn in RECORDS
         with symgrad.no_grad():
             assert (x * x).grad_fn is None
         y.sum().backward()
-    assert board.paused == paused and mode.enabled and board.anomaly is None
+    assert not special and thread.modes.plain and all_threads.anomaly is None
     assert (x * x).grad_fn not in RECORDS
     del y
     gc.collect()

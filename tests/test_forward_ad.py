@@ -9,7 +9,7 @@ import pytest
 import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import forward_ad as fw
-from symgrad.graph.node import mode
+from symgrad.graph.modes import DEFAULT, thread
 
 
 def x():
@@ -204,9 +204,9 @@ def test_outside_the_level_the_tangents_are_gone():
 def test_a_level_is_left_however_it_ends():
     with pytest.raises(ArithmeticError), fw.dual_level():
         raise ArithmeticError
-    assert fw.enter_dual_level() == 0 and mode.watcher is not None
+    assert fw.enter_dual_level() == 0 and thread.modes.recorder is not DEFAULT
     fw.exit_dual_level(level=0)
-    assert mode.watcher is None and mode.enabled
+    assert thread.modes.recorder is DEFAULT and thread.modes.plain
     with fw.dual_level() as level:
         assert level == 0 and fw.unpack_dual(fw.make_dual(x(), v(), level=0), level=0).tangent.tolist() == [3.0, 4.0]
 

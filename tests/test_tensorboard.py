@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.graph.node import mode
+from symgrad.graph.modes import DEFAULT, thread
 from symgrad.utils.tensorboard import SummaryWriter
 from symgrad.utils.tensorboard.graphs import formula
 from symgrad.utils.tensorboard.tracing import trace
@@ -343,7 +343,7 @@ def test_the_model_is_as_it_was():
     assert seen == [False]
     assert [m.training for m in model.modules()] == flags
     assert [(len(m._forward_hooks), len(m._forward_pre_hooks)) for m in model.modules()] == hooks
-    assert mode.watcher is None and mode.enabled
+    assert thread.modes.recorder is DEFAULT and thread.modes.plain
 
 
 def test_what_is_computed_meanwhile_has_its_gradients():

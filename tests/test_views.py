@@ -1,7 +1,9 @@
 """Views beside their bases: metadata that leaves with the tensors, staleness, and writes that an interrupt cuts."""
 
 import gc
+import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,18 @@ def test_a_view_that_was_reshaped_in_place_is_written_where_it_stands():
     (b * symgrad.arange(6.0).reshape(2, 3)).sum().backward()
     assert b.tolist() == [[2, 6, 1], [4, 8, 1]]
     assert w.grad.tolist() == [[0, 6, 2], [12, 32, 5]]
+
+
+def test_a_view_whose_base_was_reshaped_in_place_is_written_where_it_stands():
+    w = symgrad.ones(2, 3, requires_grad=True)
+    b = w * 1
+    v = b[0]
+    v.mul_(2)
+    b.t_()
+    v.mul_(symgrad.tensor([1.0, 2.0, 3.0]))
+    (b * symgrad.arange(6.0).reshape(3, 2)).sum().backward()
+    assert b.tolist() == [[2, 1], [4, 1], [6, 1]]
+    assert w.grad.tolist() == [[0, 8, 24], [1, 3, 5]]
 
 
 def test_memory_that_is_replaced_again_and_again_leaves_nothing():
@@ -156,3 +170,65 @@ def test_the_error_for_a_changed_value_names_the_line_that_wrote_it(write):
     with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
         y.backward()
     assert __file__ in str(raised.value)
+
+
+def interrupted(function, k):
+    """Call a function and raise KeyboardInterrupt at the k-th line that runs in what writes; whether there were that many."""
+    count = 0
+
+    def trace(frame, event, arg):
+        nonlocal count
+        if not {"storage", "methods"} & set(Path(frame.f_code.co_filename).parts):
+            return None
+        if event == "line":
+            count += 1
+            if count == k:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return count >= k
+
+
+WRITES = {
+    "all": lambda y, v: y.mul_(3.0), "one operand": lambda y, v: y.neg_(), "part": lambda y, v: y[:3].mul_(3.0), "view": lambda y, v: v.mul_(3.0),
+    "assigned": lambda y, v: y.__setitem__(0, 0.0), "assigned by a mask": lambda y, v: y.__setitem__(y > 3, 0.0), "zero": lambda y, v: v.zero_(),
+    "reshaped": lambda y, v: y.view(2, 2).t_().mul_(3.0), "base": lambda y, v: y.view(2, 2).mul_(y.new_full((2, 2), 2.0))}
+
+
+@pytest.mark.parametrize("name, viewed", [*((name, True) for name in WRITES), ("all", False), ("one operand", False)])
+def test_an_interrupted_write_leaves_gradients_that_agree_with_the_values(name, viewed):
+    w = symgrad.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    refused, k, more = 0, 0, True
+    while more:
+        k += 1
+        y = w * 2.0
+        v, u = (y[1:3], y[2:]) if viewed else (y, y)
+        saved = (y * y).sum()
+        old = y.tolist()
+        more = interrupted(lambda: WRITES[name](y, v), k)  # noqa: B023
+        for t, place in ((y, slice(None)), (v, slice(1, 3)), (u, slice(2, None)))[:None if viewed else 1]:
+            assert t.tolist() == y.tolist()[place]
+            try:
+                (g,) = symgrad.autograd.grad(t.sum(), w, retain_graph=True)
+            except RuntimeError as error:
+                assert "interrupted" in str(error)
+                refused += 1
+                break
+            expected = [0.0] * 4
+            expected[place] = t.tolist()
+            assert (g * w).tolist() == expected, k
+        try:
+            (g,) = symgrad.autograd.grad(saved, w)
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error) or "interrupted" in str(error)
+        else:
+            assert y.tolist() == old and g.tolist() == [4 * a for a in old], k
+    assert refused

@@ -1,24 +1,23 @@
 """Anomaly mode: which operation, on whose line, made a gradient NaN.
 
 While the mode is on, every node that is recorded gets a note of the line that called it, and every pullback looks at each cotangent.
-A pullback knows nothing of this: every node has a detour then, as if it had hooks.
+The pullback asks about every node then as if it had hooks.
 """
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled, whole
-from symgrad.engine.hooks import DETOURS, NOTHING, ZERO, Detour
+from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import Node, board, mode, observe, observe_all, upstream
+from symgrad.graph.modes import Modes, Recorder, Scope, SetAtOnce, in_mode, thread, turn_hot_path_off
+from symgrad.graph.node import Node, all_threads
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
            "set_detect_anomaly"]
@@ -32,29 +31,26 @@ class NonFiniteGradient(RuntimeError):
         self.cause = cause
 
 
-class _Now(threading.local):
-    """The node that the pullback of this thread is at."""
+class Lines(Recorder):
+    """An observer that keeps, for each node, the lines that called its operation."""
 
-    node: Node | None = None
-
-
-_now = _Now()
-
-
-def _note(node: Node) -> None:
-    """Note who called the operation of a node."""
-    frame: Any = user_frame(1)
-    stack = []
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            stack.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back
-    inducer = None if _now.node is None else (_now.node.name(), RECORDS.get(_now.node))
-    RECORDS[node] = Record(tuple(stack) or ((_note.__code__, 1),), inducer)
+    def observe(self, node: Node) -> None:
+        """Note who called the operation of a node."""
+        frame: Any = user_frame(1)
+        stack = []
+        while frame is not None:
+            if not frame.f_code.co_filename.startswith(PACKAGE):
+                stack.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back
+        checks = thread.modes.checks
+        inducer = None if checks is None or checks.node is None else (checks.node.name(), RECORDS.get(checks.node))
+        RECORDS[node] = Record(tuple(stack) or ((Lines.observe.__code__, 1),), inducer)
 
 
-@contextlib.contextmanager
-def recording_lines() -> Iterator[None]:
+LINES = Lines()
+
+
+def recording_lines() -> in_mode:
     """Note the lines that call operations in this thread, without anomaly mode's checks.
 
     >>> import symgrad
@@ -63,47 +59,38 @@ def recording_lines() -> Iterator[None]:
     >>> y.grad_fn in RECORDS
     True
     """
-    if board.observer is _note or _note in mode.observers:
-        yield
-        return
-    observe(_note, True)
-    try:
-        yield
-    finally:
-        observe(_note, False)
+    observers = thread.modes.observers
+    return in_mode(observers=observers if all_threads.anomaly is not None or LINES in observers else (*observers, LINES))
 
 
-class Anomaly:
+class Anomaly(Lines):
     """The mode while it is on, and what it raises for."""
 
     def __init__(self, check_nan: bool, check_inf: bool):
         self.check_nan, self.check_inf = check_nan, check_inf
 
     def checks(self, seeds: Sequence[tuple[Node, Any]]) -> Checks:
-        """The detours of a pullback that starts at these seeds."""
+        """The checks of a pullback that starts at these seeds."""
         return Checks(self, seeds)
 
 
-class Checks(dict[Node, Any]):
-    """A detour for each node that a pullback may come to, and what they find."""
+class Checks:
+    """What the checks of one pullback find."""
 
     def __init__(self, anomaly: Anomaly, seeds: Sequence[tuple[Node, Any]]):
-        super().__init__((node, detour) for node, detour in list(DETOURS.items()) if not node.parents)
-        self.anomaly, self.seeds, self.outer = anomaly, {node for node, _ in seeds}, _now.node
+        self.anomaly, self.seeds = anomaly, {node for node, _ in seeds}
         self.guarded = False
         self.causes: dict[Node, Cause] = {}  # why the cotangent that arrives at a node is not finite
-        _now.node = None
-        for node in upstream([node for node, _ in seeds], differentiable=True):
-            if node.parents:
-                self[node] = _Check(self, node, DETOURS.get(node))
+        self.node: Node | None = None  # at which the pullback is
 
-    def close(self) -> None:
-        """The pullback is over."""
-        _now.node = self.outer
+    def hooks_of(self, node: Node) -> Any:
+        """What the pullback calls at a node: the hooks of a leaf, and at other nodes checks around them."""
+        hooks = hooks_of(node)
+        return _Check(self, node, hooks) if node.parents else hooks
 
     def failed(self) -> None:
         """Warn of the operation whose pullback failed, and of what that was computed for."""
-        node = _now.node
+        node = self.node
         if node is None:
             return
         record = RECORDS.get(node)
@@ -127,17 +114,17 @@ class Checks(dict[Node, Any]):
 
 
 class _Check:
-    """The detour of one node: its hooks, if it has any, and a look at each cotangent."""
+    """The hooks of one node, if it has any, and a check of each cotangent."""
 
     __slots__ = ("checks", "node", "hooks")
 
-    def __init__(self, checks: Checks, node: Node, hooks: Detour | None):
+    def __init__(self, checks: Checks, node: Node, hooks: Hooks | None):
         self.checks, self.node, self.hooks = checks, node, hooks
 
     def arrive(self, g: Any, needed: bool = True) -> Any:
         """The cotangent of the node's value, after the hooks."""
         checks, node = self.checks, self.node
-        _now.node = node
+        checks.node = node
         found = g if self.hooks is None else self.hooks.arrive(g, needed)
         value = _value(found)
         if node not in checks.causes and not finite(value):
@@ -179,22 +166,41 @@ def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
 
 def _value(c: Any) -> Any:
     """The numbers of a cotangent, of all members of a batch; those that are none of NumPy's pass for finite."""
-    if hasattr(c, "parts") or c is NOTHING or c is ZERO:  # of outputs that are looked at one by one, or no numbers at all
+    if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # of outputs that are looked at one by one, or no numbers at all
         return 0.0
     return whole(c._value if isinstance(c, Tensor) else c)
 
 
-_settings = (False, True, False)  # whether the mode is on, and what it checks
+class _Settings:
+    """Whether the mode is on, and what it checks; immutable."""
+
+    def __init__(self, enabled: bool, check_nan: bool, check_inf: bool):
+        self.enabled, self.check_nan = enabled, check_nan
+        self.anomaly = Anomaly(check_nan, check_inf) if enabled else None
+        if enabled:
+            turn_hot_path_off(self)
 
 
-def _set(enabled: bool, check_nan: bool, check_inf: bool) -> None:
-    global _settings
-    _settings = (bool(enabled), bool(check_nan), bool(check_inf))
-    observe_all(_note if enabled else None)
-    board.anomaly = Anomaly(check_nan, check_inf) if enabled else None
+_settings = _Settings(False, True, False)
 
 
-class set_detect_anomaly:
+class _Setting(Scope):
+    """Changes the settings for a `with` block."""
+
+    __slots__ = ()
+
+    def _read(self) -> _Settings:
+        return _settings
+
+    def _write(self, state: _Settings, entered: Any) -> None:
+        global _settings
+        _settings, all_threads.anomaly, Modes.plain, self._entered = state, state.anomaly, state.anomaly is None, entered
+
+    def _changed(self, state: _Settings) -> _Settings:
+        return _Settings(**self.fields)
+
+
+class set_detect_anomaly(SetAtOnce, _Setting):
     """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
 
     While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and
@@ -213,18 +219,13 @@ class set_detect_anomaly:
     Function 'SqrtBackward0' returned nan values in its 0th output
     """
 
+    __slots__ = ()
+
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
-        self._before = _settings
-        _set(mode, check_nan, check_inf)
-
-    def __enter__(self) -> None:
-        """The mode is set already."""
-
-    def __exit__(self, *exception: Any) -> None:
-        _set(*self._before)
+        super().__init__(enabled=bool(mode), check_nan=bool(check_nan), check_inf=bool(check_inf))
 
 
-class detect_anomaly:
+class detect_anomaly(_Setting):
     """Anomaly mode as a context manager; see `set_detect_anomaly`.
 
     >>> import symgrad, warnings
@@ -233,23 +234,19 @@ class detect_anomaly:
     True
     """
 
+    __slots__ = ()
+
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
-        self._before, self._checks = _settings, (check_nan, check_inf)
+        super().__init__(enabled=True, check_nan=bool(check_nan), check_inf=bool(check_inf))
         warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
                       UserWarning, stacklevel=2)
-
-    def __enter__(self) -> None:
-        _set(True, *self._checks)
-
-    def __exit__(self, *exception: Any) -> None:
-        _set(*self._before)
 
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
-    return _settings[0]
+    return _settings.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether a NaN raises in anomaly mode."""
-    return _settings[1]
+    return _settings.check_nan

@@ -11,18 +11,19 @@ import numpy as np
 from symgrad.autograd.bundles import Bundle, Output
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.graph import Node as PublicNode
+from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
 from symgrad.autograd.saving import Packed, packed
-from symgrad.autograd.shadow import INEXACT, Linking, Span, suspect
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
-from symgrad.engine.hooks import RemovableHandle, detour_of
+from symgrad.engine.hooks import RemovableHandle, attach
 from symgrad.engine.passes import _fitted as fitted
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import FREED, NAMED, Leaf, Node, mode, watch
+from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.node import FREED, NAMED, Leaf, Node
 from symgrad.graph.op import Op
 
 __all__ = ["FunctionCtx", "FunctionNode", "Saved"]
@@ -90,7 +91,7 @@ class FunctionCtx:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for whatever a user wants to note at the node."""
-        return detour_of(self._node).metadata
+        return attach(self._node).metadata
 
     @property
     def requires_grad(self) -> bool:
@@ -106,11 +107,11 @@ class FunctionCtx:
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs."""
-        return RemovableHandle(detour_of(self._node).posthooks, fn)
+        return RemovableHandle(attach(self._node).post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs."""
-        return RemovableHandle(detour_of(self._node).prehooks, fn)
+        return RemovableHandle(attach(self._node).pre, fn)
 
     def __getattr__(self, name: str) -> Any:
         own = object.__getattribute__(self, "_node").own
@@ -152,7 +153,7 @@ class FunctionNode(Node):
     """The node of a custom Function."""
 
     __slots__ = ("attributes", "face", "own", "to_save", "to_push", "dirty", "constant", "materialize", "places", "needs", "call", "inner", "span",
-                 "saved", "pushed", "pushing", "reading", "moved", "_op")
+                 "saved", "pushed", "moved", "_op")
     broadcasts = saves = chooses = False
     silent = True  # a None among its cotangents leaves `.grad` alone
     function: type[Any]  # the Function
@@ -175,7 +176,12 @@ class FunctionNode(Node):
         self.to_push: tuple = ()
         self.dirty: tuple = ()
         self.constant: tuple = ()
-        self.materialize, self.pushing, self.reading = True, False, False
+        self.materialize = True
+
+    @property
+    def reading(self) -> bool:
+        """Whether the formula of this call is read."""
+        return thread.modes.reading is self
 
     @property
     def seen(self) -> FunctionCtx:  # type: ignore[override]
@@ -218,7 +224,7 @@ class FunctionNode(Node):
 
     def unpack(self) -> tuple[Tensor | None, ...]:
         """The saved tensors."""
-        entries = self.pushed if self.pushing else self.saved
+        entries = self.pushed if thread.modes.pushing is self else self.saved
         if entries is None:
             raise RuntimeError(FREED)
         return tuple(None if each is None else each.unpack(self) for each in entries)
@@ -244,14 +250,11 @@ class FunctionNode(Node):
 
     def linked(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
         """What the user's code computes, with what the forward left joined to its graph."""
-        linking = Linking(self.span, self.parents, mode.watcher, self.reading)
-        before = watch(linking)
-        try:
+        recorder = BackwardRecorder(self.span, self.parents, thread.modes.recorder, self.reading)
+        with in_mode(recorder=recorder):
             found = compute()
-        finally:
-            watch(before)
         lost = self._lost()
-        return tuple(linking.result(c, None if lost is None else self.span.why(lost)) for c in found)
+        return tuple(recorder.result(c, None if lost is None else self.span.why(lost)) for c in found)
 
     def pulled(self, g: Any, needs: Sequence, lift: Callable[[Any], Tensor]) -> tuple[Tensor | None, ...]:
         """Call the user's backward with cotangents as Tensors; what it returns is fitted to the tensor arguments."""
@@ -319,8 +322,5 @@ class FunctionNode(Node):
 
     def push(self, tangents: Sequence[Any]) -> Any:
         """The tangents of the outputs, by the user's `jvp`."""
-        self.pushing = True
-        try:
+        with in_mode(pushing=self):
             return self.function.jvp(self.seen, *tangents)
-        finally:
-            self.pushing = False

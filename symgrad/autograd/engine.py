@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +11,17 @@ import numpy as np
 
 from symgrad.autograd.graph import GradientEdge
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, batches, levels_of, new_level
-from symgrad.engine.hooks import DETOURS, Pullback, running
+from symgrad.carriers.batched import Batched, levels_of, new_level
+from symgrad.engine.hooks import Pullback, accumulate, hooks_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
-from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, board, record, upstream
+from symgrad.graph.modes import in_mode, special, thread
+from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, all_threads, tied, upstream
+from symgrad.types.strides import dense
 
 __all__ = ["backward", "grad", "one", "run"]
 
@@ -61,7 +61,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         node = y._node
-        if board.paused and not create_graph:
+        if special and not create_graph:
             y._escape()
         if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
@@ -88,26 +88,17 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
-    """A pullback with whoever looks on: hooks, and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
-    detours: Any = None
-    before, outer, checks = record(create_graph), None, None
-    if DETOURS.data:  # type: ignore[attr-defined]
-        detours, outer, running.pullback = DETOURS, running.pullback, Pullback(seeds, wanted)
-    if board.anomaly is not None:
-        detours = checks = board.anomaly.checks(seeds)
-    try:
-        return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
-                        not retain, detours, deliver)
-    except Exception:
-        if checks is not None:
-            checks.failed()
-        raise
-    finally:
-        record(before)
-        if detours is not None:
-            running.pullback = outer
-        if checks is not None:
-            checks.close()
+    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
+    checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
+    hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
+    with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
+        try:
+            return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
+                            release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
+        except Exception:
+            if checks is not None:
+                checks.failed()
+            raise
 
 
 def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
@@ -128,30 +119,21 @@ def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozense
     return frozenset(wanted)
 
 
-def _own(g: Any, spare: int) -> Any:
-    """The cotangent as memory that nothing else refers to, copied only if something does."""
-    if not isinstance(g, np.ndarray) or (g.base is None and sys.getrefcount(g) <= spare and g.flags.writeable):
-        return g
-    return g.copy()
+def _own(g: Any, like: Any = None) -> Any:
+    """A cotangent that a local variable of the caller refers to, as memory that nothing else refers to, copied only if it must be.
 
-
-_accumulating = threading.Lock()  # threads may share leaves
-
-
-def _accumulate(t: Tensor, g: Any, create_graph: bool) -> None:
-    """Add a cotangent to a tensor's `.grad`."""
-    with _accumulating:
-        old = getattr(t, "_grad", None)
-        if create_graph:
-            g = wrap(np.zeros_like(t._value)) if g is None else g
-            t._grad = g if old is None else old + g
-        elif old is None:
-            t._grad = wrap(np.zeros_like(t._value) if g is None else g)
-        else:
-            array = old._array()
-            if g is not None:
-                array += g
-            stamp(array, "backward")
+    It has the layout of `like`, if that fills its memory, and else that of a contiguous array.
+    """
+    alone = sys.getrefcount(g) <= 3  # the variable, the argument here, and that of `getrefcount`
+    if not isinstance(g, np.ndarray):
+        return g if alone or not isinstance(g, np.generic) else g.copy()
+    packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)
+    if alone and g.base is None and g.flags.writeable:
+        if like is None or (g.flags.c_contiguous if not packed else dense(g) and g.strides == like.strides):
+            return g
+    out = np.empty_like(like, g.dtype) if packed else np.empty(g.shape, g.dtype)
+    out[...] = g
+    return out
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
@@ -177,20 +159,23 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
     seeds = _seeds(outputs, grad_tensors, create_graph)
 
-    def give(t: Any, node: Any, g: Any) -> None:
-        if t is not None:
-            _accumulate(t, _linked(g, t, [node]) if create_graph else _own(g, 3), create_graph)
-            if not create_graph and node.flags & NAMED:
-                t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
-
     delivered: set[Node] = set()
 
+    def give(t: Any, node: Node, g: Any) -> None:
+        if t is None:
+            return
+        if create_graph:
+            accumulate(t, _linked(g, t, [node]))
+            return
+        accumulate(t, np.zeros_like(t._value) if g is None else _own(g, t._value))
+        if node.flags & NAMED:
+            t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+
     def deliver(leaf: Any, g: Any) -> None:
-        t = leaf.variable
         delivered.add(leaf)
-        give(t, leaf, g)
+        give(leaf.variable, leaf, g)
         holder = leaf.reference()  # also one that left the graph meanwhile
-        for hook in list(DETOURS[leaf].accumulated.values()) if holder is not None else ():
+        for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
             found = hook(holder)
             if found is not None and not isinstance(found, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
@@ -203,10 +188,13 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             give(t, node, out.pop(node, None))
 
 
-def _linked(g: Tensor | None, x: Tensor, nodes: Sequence[Node]) -> Tensor:
-    """A derivative that can be differentiated again, even if it is constant."""
-    g = wrap(np.zeros_like(x._value)) if g is None else g
-    return wrap(g._value, Link(g._value, g._node, nodes))
+def _linked(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
+    """A derivative that can be differentiated again, even if it is constant, in memory of its own."""
+    if g is None:
+        return wrap(value := np.zeros_like(x._value), Link(value, None, inputs))
+    held = g._value
+    value = _own(held, x._value)
+    return wrap(value, Link(value, g._node, inputs))
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -244,14 +232,15 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
     out = _run(seeds, xs, retain_graph, create_graph)
     nodes = [x._node for x in xs]
+    tie = tied(nodes) if create_graph else ()  # type: ignore[arg-type]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):
         if node in out and not isinstance(node, UnrecordedLeaf):
             g = out[node]
             if create_graph:
-                results.append(_linked(g, x, nodes))  # type: ignore[arg-type]
+                results.append(_linked(g, x, tie))
                 continue
-            result = wrap(np.zeros_like(x._value) if g is None else _own(g, 3))
+            result = wrap(np.zeros_like(x._value) if g is None else _own(g))
             if node.flags & NAMED:
                 result._formula = [(seeds, node)]
             results.append(result)
@@ -283,16 +272,11 @@ def _batched(ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain
     if len(counts) > 1:
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                          f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
-    level, count, entered = new_level(), counts.pop(), batches.entered
-    batches.entered = (*entered, (level, count, "error"))
-    before = record(create_graph)
-    try:
+    level, count = new_level(), counts.pop()
+    with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, "error"))):
         found = grad(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,
                      create_graph, True, allow_unused, False, materialize_grads)
         out = [None if t is None else traced.unbatch(t, 0, level, count) for t in found]
-    finally:
-        record(before)
-        batches.entered = entered
     memory = [g._value for g in gs if g is not None]
     for i, t in enumerate(out):
         if t is not None and any(np.may_share_memory(t._value, other) for other in memory):

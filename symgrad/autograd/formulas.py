@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Bundle, Refused, Values
-from symgrad.autograd.shadow import Linking
+from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
 from symgrad.engine.passes import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import Leaf, Link, Node, record, upstream
+from symgrad.graph.modes import DEFAULT, in_mode
+from symgrad.graph.node import Leaf, Link, Node, upstream
 from symgrad.graph.op import Op
 
 __all__ = ["agrees", "cotangents_in", "declares_another", "forward_in", "op_of"]
@@ -80,8 +82,7 @@ def declares_another(node: Any) -> bool:
     """Whether the declared formula has another value than the forward, here or at other arguments."""
     if not hasattr(node.function, "symbolic") or node.call is None:
         return False
-    before = record(False)
-    try:
+    with in_mode(grad=False), contextlib.suppress(TypeError, ValueError, RuntimeError):  # raised outside the domain of the forward
         for scale, shift in ((1.0, 0.0), (1.25, 0.125), (0.5, -0.25)):
             values = [a * scale + shift if a.dtype.kind in "fc" else a for a in node.args]
             given = list(node.call)
@@ -90,10 +91,6 @@ def declares_another(node: Any) -> bool:
             found = node.function.apply(*given)
             if not _close(_declared(node, numeric, values), tuple(t._value for t in found) if isinstance(found, tuple) else found._value):
                 return True
-    except (TypeError, ValueError, RuntimeError):  # outside the domain of the forward
-        return False
-    finally:
-        record(before)
     return False
 
 
@@ -127,12 +124,8 @@ def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequen
         if seed is not None:
             seed._node = Leaf(seed, seed._value, True)
             leaves[seed._node] = c
-    before, node.reading = record(True), True
-    try:
+    with in_mode(grad=True, reading=node):
         found = node.linked(lambda: node.pulled(Bundle(seeds), needs, lambda x: x))
-    finally:
-        record(before)
-        node.reading = False
     memo = {**_known(node, args), node: y, **leaves}
     constant = _constant(xp)
     return tuple(None if c is None else constant(c._value) if c._node is None else _replayed(xp, [c._node], memo)[0] for c in found)
@@ -157,8 +150,8 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
     elif node.inner is None or any(n is None for n in node.inner):
         return node.function.jvp(node.seen, *tangents)
     else:
-        linking = Linking(node.span, node.parents, None)
-        twins = [linking.link(n) for n in node.inner]
+        recorder = BackwardRecorder(node.span, node.parents, DEFAULT)
+        twins = [recorder.link(n) for n in node.inner]
         given_tangents = {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None}
         moved = pushforward(xp, [n for n in twins if n is not None], given_tangents, read_traced if xp is traced else None)
         out = tuple(None if n is None else moved.get(n) for n in twins)

@@ -7,7 +7,6 @@ is open, also where gradients are not; its tangent is pushed forward through tha
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -19,7 +18,8 @@ from symgrad.engine.passes import pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import GRADIENT, NAMED, TANGENT, TRACKED, Node, make_node, mode, next_sequence, upstream, watch
+from symgrad.graph.modes import Modes, Recorder, in_mode, thread
+from symgrad.graph.node import GRADIENT, NAMED, SHADOW, TANGENT, TRACKED, Node, make_node, next_sequence, upstream
 from symgrad.graph.op import Op
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
@@ -79,37 +79,36 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class _Level(threading.local):
-    """The level of this thread. `tangents` says where tangents start, where they stop (None), and remembers some that were asked for."""
+class Level(Recorder):
+    """Records the operations in a level. `tangents` says where tangents start, where they stop (None), and remembers some that were asked for."""
 
-    tangents: WeakKeyDictionary[Node, Tensor | None] | None = None
-    before: Any = None  # who watched the operations of this thread before
+    flags = TRACKED | SHADOW
 
+    def __init__(self, outer: Recorder) -> None:
+        self.outer = outer
+        self.tangents: WeakKeyDictionary[Node, Tensor | None] = WeakKeyDictionary()
 
-_level = _Level()
+    def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        """The node of an operation: tangents pass where gradients are not recorded, too.
 
-
-def _watch(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation in a level: tangents pass where gradients are not recorded, too.
-
-    Where nothing but a tangent passes, it is computed at once, and what it was computed from need not be kept.
-    """
-    flags = 0
-    for p in parents:
-        if p is not None:
-            flags |= p.flags
-    flags &= (TRACKED if op.differentiable else NAMED) if mode.grad else TANGENT if op.differentiable and not mode.inference else 0
-    if not flags:
-        return None
-    node = make_node(op, args, parents, value, flags)
-    if flags == TANGENT and ((t := _tangent(node)) is None or t._node is None):
-        node.args = node.parents = ()
-    return node
+        Where nothing but a tangent passes, it is computed at once, and what it was computed from need not be kept.
+        """
+        flags, modes = 0, thread.modes
+        for p in parents:
+            if p is not None:
+                flags |= p.flags
+        flags &= (TRACKED if op.differentiable else NAMED) if modes.grad else TANGENT if op.differentiable and not modes.inference else 0
+        if not flags:
+            return None
+        node = make_node(op, args, parents, value, flags)
+        if flags == TANGENT and ((t := _tangent(node)) is None or t._node is None):
+            node.args = node.parents = ()
+        return node
 
 
 def _tangent(node: Node) -> Tensor | None:
     """The tangent of a node in the open level."""
-    tangents: Any = _level.tangents
+    tangents: Any = thread.modes.level.tangents
     if node in tangents:
         return tangents[node]
     known = {each: tangents[each] for each in upstream([node]) if each in tangents}
@@ -128,9 +127,7 @@ def enter_dual_level() -> int:
 
     Raises RuntimeError if one is open in this thread: levels do not nest.
     """
-    if _level.tangents is not None:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _level.tangents, _level.before = WeakKeyDictionary(), watch(_watch)
+    thread.modes = dual_level()._changed(thread.modes)
     return 0
 
 
@@ -139,15 +136,15 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
     Raises RuntimeError if none is open, or another one than `level`.
     """
-    if _level.tangents is None and level is None:
+    modes = thread.modes
+    if modes.level is None and level is None:
         raise RuntimeError("Dual level must be a positive number.")
-    if level not in (None, 0) or _level.tangents is None:
+    if level not in (None, 0) or modes.level is None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    watch(_level.before)
-    _level.tangents = _level.before = None
+    thread.modes = modes.changed(level=None, recorder=modes.level.outer if modes.recorder is modes.level else modes.recorder)
 
 
-class dual_level:
+class dual_level(in_mode):
     """The level in which dual tensors can be made, as a context manager or decorator; with its end their tangents are gone.
 
     >>> import symgrad
@@ -159,11 +156,19 @@ class dual_level:
     UnpackedDualTensor(primal=tensor([1., 8.]), tangent=tensor([3., 0.]))
     """
 
-    def __enter__(self) -> int:
-        return enter_dual_level()
+    __slots__ = ()
 
-    def __exit__(self, *exception: Any) -> None:
-        exit_dual_level()
+    def __init__(self) -> None:
+        super().__init__(level=None, recorder=None)
+
+    def _changed(self, state: Modes) -> Modes:
+        if state.level is not None:
+            raise RuntimeError("Nested forward mode AD is not supported at the moment")
+        level = Level(state.recorder)
+        return state.changed(level=level, recorder=level)
+
+    def __enter__(self) -> int:
+        return super().__enter__() or 0
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -238,9 +243,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 def _open(level: int | None, asking: str) -> Any:
     """Where the tangents of a level are; None if no level is open and none was named."""
-    if level is not None and (level != 0 or _level.tangents is None):
+    opened = thread.modes.level
+    if level is not None and (level != 0 or opened is None):
         raise RuntimeError(f"Invalid level given to {asking}: {level}")
-    return _level.tangents
+    return None if opened is None else opened.tangents
 
 
 def _alone(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal) -> Tensor:

@@ -1,7 +1,7 @@
 """`Function`: an operation whose forward and backward the user writes, with Tensors.
 
-Its forward is recorded out of sight: what it computes knows the inputs it came from, though it requires no grad. So a second derivative
-through an intermediate that was put on `ctx` is right, and the forward gives the formula of the operation unless it declares one.
+Its forward is recorded, too, though what it computes does not require grad. So a second derivative through an intermediate that was put on
+`ctx` is right, and the forward gives the formula of the operation unless it declares one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 from symgrad.autograd.bundles import Output, Values, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
-from symgrad.autograd.shadow import Shadow, reach_of
+from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
-from symgrad.carriers.batched import batches
 from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, adopt, base_of, refuse_in_place
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import NAMED, SHADOW, TANGENT, TRACKED, Node, mode, next_sequence, observed, record, watch
+from symgrad.graph.modes import in_mode, observed, thread
+from symgrad.graph.node import NAMED, SHADOW, TANGENT, TRACKED, Node, next_sequence
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -120,7 +120,7 @@ class Function(metaclass=_Meta):
         split = cls.setup_context is not Function.setup_context
         if split or kwargs:
             args, kwargs = _bound(cls.forward, args, kwargs, split)
-        if batches.entered and cls.vmap is not Function.vmap and (found := apply_to_batch(cls, args)) is not NotImplemented:
+        if thread.modes.batches and cls.vmap is not Function.vmap and (found := apply_to_batch(cls, args)) is not NotImplemented:
             return found
         node = cls._node_class()
         node.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
@@ -130,27 +130,20 @@ class Function(metaclass=_Meta):
         node.flags, node.value = 0, None
         ctx = node.seen
         ctx.needs_input_grad = node.needs
-        outer = mode.watcher if isinstance(mode.watcher, Shadow) else None  # of the Function whose forward this is called in
+        modes = thread.modes
+        outer: Any = modes.recorder if modes.recorder.hides else None  # of the Function whose forward this is called in
         flags = 0
         for p in node.parents:
-            flags |= p.flags & TRACKED if p is not None and (outer is None or outer.known(p)) else 0
-        hidden = outer is not None and any(map(outer.known, node.parents))
-        recorded = hidden or bool(flags) and mode.grad
-        flags = flags * mode.grad | SHADOW * hidden
-        shadow = Shadow(cls.__name__, lambda: reach_of(cls, cls._backward_rule(), Function), bool(flags & (NAMED | TANGENT)) or mode.complete,
-                        outer) if recorded else None
-        before, watcher = record(False), watch(shadow or mode.watcher)
-        try:
+            flags |= p.flags & TRACKED if p is not None and (outer is None or outer.knows(p)) else 0
+        hidden = outer is not None and any(map(outer.knows, node.parents))
+        recorded = hidden or bool(flags) and modes.grad
+        flags = flags * modes.grad | SHADOW * hidden
+        recorder = ForwardRecorder(cls.__name__, lambda: reach_of(cls, cls._backward_rule(), Function),
+                                   bool(flags & (NAMED | TANGENT)) or modes.complete, outer) if recorded else None
+        with in_mode(grad=False) if recorder is None else _forward(recorder):
             output = cls.forward(*args, **kwargs) if split else cls.forward(ctx, *args, **kwargs)
             if split:
                 cls.setup_context(ctx, args, output)
-        finally:
-            if shadow is not None:
-                shadow.settle()
-            watch(watcher)
-            record(before)
-            if shadow is not None:
-                shadow.restore()
         many = isinstance(output, tuple)
         outputs = output if many else (output,)
         for t in node.dirty:
@@ -161,15 +154,31 @@ class Function(metaclass=_Meta):
         if not all(any(t is y for y in outputs) for t in node.dirty):
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
                                "inplace must all be outputs of the Function.")
-        if shadow is None:
+        if recorder is None:
             finished = tuple(_fresh(y, inputs, node.dirty) for y in outputs)
         else:
-            node.flags, node.span = flags, shadow.close()
-            node.call = args if shadow.complete or node.span.escaped < float("inf") else None
+            node.flags, node.span = flags, recorder.close()
+            node.call = args if recorder.complete or node.span.escaped < float("inf") else None
             if outer is not None and node.span.escaped < float("inf") and not all(isinstance(y, Tensor) for y in outputs):
                 outer.span.escaped = min(outer.span.escaped, node.span.escaped)
-            finished = _recorded(node, inputs, outputs, many, shadow.complete)
+            finished = _recorded(node, inputs, outputs, many, recorder.complete)
         return finished if many else finished[0]
+
+
+class _forward(in_mode):
+    """The forward of a Function runs under its recorder; then the tensors that it wrote return to their nodes."""
+
+    __slots__ = ()
+
+    def __init__(self, recorder: ForwardRecorder):
+        super().__init__(grad=False, recorder=recorder)
+
+    def _leave(self) -> None:
+        recorder = self.fields["recorder"]
+        if self._entered is not None:
+            recorder.settle()
+        super()._leave()
+        recorder.restore()
 
 
 def _bound(forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any], split: bool) -> tuple[tuple, dict[str, Any]]:
@@ -184,14 +193,14 @@ def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
     """An output that no graph knows; an input that is returned as it is becomes a view of itself."""
     if not isinstance(y, Tensor) or not any(y is x for x in inputs):
         return y
-    if not mode.grad:
+    if not thread.modes.grad:
         return wrap(y._array())
     return y if any(y is t for t in dirty) else adopt(wrap(y._array()), y, CUSTOM)
 
 
 def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, complete: bool) -> tuple:
     """The outputs with their places in the graph."""
-    for t in node.dirty if mode.grad else ():
+    for t in node.dirty if thread.modes.grad else ():
         if t.is_leaf and t.requires_grad and base_of(t) is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         refuse_in_place(t)
@@ -268,12 +277,9 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         node = ctx._node
         if node.reading:
             return function(ctx, *args)
-        before = record(False)
-        try:
+        with in_mode(grad=False):
             outputs = function(ctx, *args)
-        finally:
-            record(before)
-        if not mode.grad:
+        if not thread.modes.grad:
             return outputs
         sources = [p for p in (*(x._node for x in args if isinstance(x, Tensor)), *node.parents) if p is not None and p.flags & TRACKED]
         why = "trying to differentiate twice a function that was marked with @once_differentiable"

@@ -1,26 +1,42 @@
-"""Derivatives of functions, in torch's words: each evaluates the function once and differentiates the graph it recorded.
+"""Derivatives of functions as torch.autograd.functional asks for them: the transforms of `func`, behind torch's checks and messages.
 
-Reverse mode is a pullback and forward mode a pushforward; nothing is differentiated twice that needs it once.
+The function is evaluated once. `create_graph` says whether results can be differentiated again, whatever the inputs require; `strict` refuses what
+does not depend on an input, where otherwise there is a zero.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import push
-from symgrad.autograd.modes import enable_grad, set_grad_enabled
-from symgrad.autograd.vectorized import columns, rows
-from symgrad.carriers import numeric
+import numpy as np
+
+from symgrad.autograd.engine import grad, one
+from symgrad.autograd.modes import set_grad_enabled
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.func.evaluation import Evaluation, between_nodes, evaluate, owned, recording
+from symgrad.func.hessians import hessian_blocks
+from symgrad.func.second import second
+from symgrad.func.transforms import ONE_BY_ONE, jacobian_blocks, pulled, pushed
 from symgrad.graph.node import GRADIENT, Link, Node
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
 STRICT = "This is not allowed in strict mode"
+OUTPUT_INDEPENDENT = f"The output of the user-provided function is independent of input {{}}. {STRICT}."
+JACOBIAN_INDEPENDENT = f"The jacobian of the user-provided function is independent of input {{}}. {STRICT}."
+TANGENT_INDEPENDENT = ("The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward trick "
+                       f"to compute forward mode gradients. {STRICT}.")
+HESSIAN_INDEPENDENT = (f"The hessian of the user-provided function is independent of entry {{}} in the grad_jacobian. {STRICT} as it prevents from "
+                       "using the double backward trick to replace forward mode AD.")
+
+
+GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of "
+                     f"the input. {STRICT}. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs "
+                     "(this would be violated by a linear function for example).")
 
 
 # What goes in, and what comes out
@@ -38,39 +54,50 @@ def _tupled(given: Any, what: str, asking: str) -> tuple[Tensors, bool]:
     return (given if was_tuple else (given,)), was_tuple
 
 
-def _watched(xs: Tensors, create_graph: bool) -> Tensors:
-    """The inputs at places of their own in the graph, so that what a function captured is told apart from what it was given."""
-    with enable_grad():
-        return tuple(traced.view(x, x.shape) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in xs)
+def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, asking: str) -> tuple[Evaluation, bool, bool]:
+    """The function at its inputs, and whether these and its outputs were tuples."""
+    given, inputs_tuple = _tupled(inputs, "inputs", asking)
+    if not all(x.is_floating_point() or x.is_complex() for x in given):
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    outputs_tuple = False
+
+    def checked(*xs: Tensor) -> Tensors:
+        nonlocal outputs_tuple
+        outputs, outputs_tuple = _tupled(func(*xs), "outputs of the user-provided function", asking)
+        for i, y in enumerate(outputs):
+            if strict and not y.requires_grad:
+                raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
+                                   "differentiable manner from the input when running in strict mode.")
+        return outputs
+
+    with set_grad_enabled(create_graph):  # without a graph nobody outside differentiates by the inputs
+        ev = evaluate(checked, given, {}, tuple(range(len(given))), asking)
+    return dataclasses.replace(ev, tracked=create_graph), inputs_tuple, outputs_tuple
 
 
-def _evaluated(func: Callable, inputs: Tensors, strict: bool, asking: str) -> tuple[Tensors, bool]:
-    """The function's outputs as a tuple, and whether they were one."""
-    with enable_grad():
-        outputs, was_tuple = _tupled(func(*inputs), "outputs of the user-provided function", asking)
-    for i, y in enumerate(outputs):
-        if strict and not y.requires_grad:
-            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
-                               "differentiable manner from the input when running in strict mode.")
-    return outputs, was_tuple
-
-
-def _scalar(func: Callable, inputs: Tensors, strict: bool, asking: str) -> Tensor:
-    """The one element that a function with a Hessian returns."""
-    outputs, was_tuple = _evaluated(func, inputs, strict, asking)
-    if was_tuple:
+def _scalar(func: Callable, inputs: Any, create_graph: bool, strict: bool, asking: str) -> tuple[Evaluation, Tensor, bool]:
+    """A function that has a Hessian at its inputs, its one element, and whether the inputs were a tuple."""
+    ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, asking)
+    if outputs_tuple:
         raise RuntimeError(f"The function given to {asking} should return a single Tensor")
-    if outputs[0].numel() != 1:
+    (y,) = ev.outputs
+    if y.numel() != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {asking} should contain a single element")
-    return outputs[0]
+    _real(y)
+    return ev, y, inputs_tuple
 
 
-def _direction(v: Any, like: Tensors, like_is_tuple: bool, create_graph: bool, asking: str, otherwise: str) -> list[Tensor | None]:
-    """The vector `v` for tensors of these shapes; None stands for the 1 of a single element."""
+def _real(y: Tensor) -> None:
+    if y.is_complex() and y.requires_grad:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
+
+
+def _direction(v: Any, like: Sequence[Tensor], like_is_tuple: bool, create_graph: bool, asking: str, otherwise: str) -> list[Tensor]:
+    """The vector `v` for tensors of these shapes; for a single element it may be left out, and is 1."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if {otherwise} a single Tensor with a single element.")
-        return [None]
+        return [wrap(one(like[0]._value))]
     given, _ = _tupled(v, "v", asking)
     if len(given) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}." if like_is_tuple
@@ -78,64 +105,20 @@ def _direction(v: Any, like: Tensors, like_is_tuple: bool, create_graph: bool, a
     for i, (t, x) in enumerate(zip(given, like)):
         if t.shape != x.shape:
             raise RuntimeError(f"{f'Entry {i} in ' if like_is_tuple else ''}v has invalid size: should be {x.shape} but got {t.shape}.")
-    return [t if create_graph else t.detach() for t in given]
-
-
-def _returned(results: Sequence[Any], was_tuple: bool, create_graph: bool) -> Any:
-    """Tensors as the caller gave or asked for them: one alone, or a tuple; outside the graph unless one was asked for."""
-    kept = tuple(y if create_graph else y.detach() for y in results)
-    return kept if was_tuple else kept[0]
-
-
-def _nested(rows: Sequence[Sequence[Tensor]], outputs_tuple: bool, inputs_tuple: bool, create_graph: bool) -> Any:
-    out = tuple(_returned(row, inputs_tuple, create_graph) for row in rows)
-    return out if outputs_tuple else out[0]
-
-
-# Derivatives of one recorded graph
-
-
-def _zeros(x: Tensor) -> Tensor:
-    return wrap(numeric.zeros_like(x._value))
-
-
-def _basis(x: Tensor, place: int) -> Tensor:
-    """The unit vector of the shape of `x` with its 1 at a flat place."""
-    value = numeric.zeros_like(x._value, (x.numel(),))
-    value[place] = 1
-    return wrap(value.reshape(x.shape))
-
-
-def _pulled(outputs: Sequence[Tensor], inputs: Tensors, vs: Sequence[Tensor | None], create_graph: bool) -> list[Tensor | None]:
-    """Σ vᵢ · ∂yᵢ/∂x for each input, None for one that no output depends on; the graph is kept."""
-    pairs = [(y, v) for y, v in zip(outputs, vs) if y.requires_grad]
-    if not pairs:
-        return [None] * len(inputs)
-    return list(grad([y for y, _ in pairs], inputs, [v for _, v in pairs], retain_graph=True, create_graph=create_graph, allow_unused=True))
-
-
-def _pushed(outputs: Sequence[Tensor], inputs: Tensors, ts: Sequence[Tensor | None], create_graph: bool) -> list[Tensor | None]:
-    """Σ ∂y/∂xᵢ · tᵢ for each output, None for one that depends on no input."""
-    nodes = [x._node for x in inputs if x._node is not None]
-    filled = [wrap(numeric.ones_like(x._value)) if t is None else t for x, t in zip(inputs, ts)]
     with set_grad_enabled(create_graph):
-        try:
-            found = push(outputs, dict(zip(nodes, filled)), create_graph)
-        except NotImplementedError:
-            return _pulled_twice(outputs, inputs, filled, create_graph)
-    if not create_graph:
-        return found
-    return [None if t is None else wrap(t._value, Link(t._value, t._node, nodes)) for t in found]
+        return [(t if create_graph else t.detach()).to(x.dtype) for t, x in zip(given, like)]  # type: ignore[attr-defined]
 
 
-def _pulled_twice(outputs: Sequence[Tensor], inputs: Tensors, ts: Sequence[Tensor], create_graph: bool) -> list[Tensor | None]:
-    """The same where a Function can only be pulled back: the pullback is linear in its cotangents, and its transpose is the pushforward."""
-    vs = [_zeros(y).requires_grad_() if y.requires_grad else None for y in outputs]
-    pulled = [(g, t) for g, t in zip(_pulled(outputs, inputs, vs, True), ts) if g is not None]
-    wanted = [v for v in vs if v is not None]
-    found = iter(grad([g for g, _ in pulled], wanted, [t for _, t in pulled], create_graph=create_graph,
-                      allow_unused=True))
-    return [None if v is None else next(found) for v in vs]
+def _returned(results: Sequence[Any], was_tuple: bool) -> Any:
+    """Tensors as the caller gave or asked for them: one alone, or a tuple."""
+    return tuple(results) if was_tuple else results[0]
+
+
+def _value(ev: Evaluation, outputs_tuple: bool) -> Any:
+    return _returned(ev.returned(), outputs_tuple)
+
+
+# Strict mode
 
 
 def _sources(outputs: Sequence[Tensor | None]) -> set[Node]:
@@ -156,37 +139,41 @@ def _constant(y: Tensor) -> bool:
     return all(node.parents for node in _sources([y]))
 
 
-def _filled(found: Sequence[Tensor | None], like: Sequence[Tensor], strict: bool, create_graph: bool, independent: str,
-            constant: str = "jacobian") -> list[Tensor]:
-    """Zeros for what is missing; in strict mode an error for that, and for what is constant where it should be differentiated again."""
+def _depends(outputs: Sequence[Tensor | None], ev: Evaluation) -> list[bool]:
+    """Whether some output depends on each input."""
+    found = _sources(outputs)
+    return [node in found for node in ev.nodes]
+
+
+def _refuse_constant(found: Sequence[Tensor], what: str = "jacobian") -> None:
+    """Raise for a derivative that is to be differentiated again and is constant."""
     for i, t in enumerate(found):
-        if strict and t is None:
-            raise RuntimeError(independent.format(i))
-        if strict and create_graph and t is not None and _constant(t):
-            raise RuntimeError(f"The {constant} of the user-provided function is independent of input {i}. {STRICT} when create_graph=True.")
-    return [_zeros(x) if t is None else t for t, x in zip(found, like)]
+        if _constant(t):
+            raise RuntimeError(f"The {what} of the user-provided function is independent of input {i}. {STRICT} when create_graph=True.")
 
 
-OUTPUT_INDEPENDENT = f"The output of the user-provided function is independent of input {{}}. {STRICT}."
-JACOBIAN_INDEPENDENT = f"The jacobian of the user-provided function is independent of input {{}}. {STRICT}."
-TANGENT_INDEPENDENT = ("The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward trick "
-                       f"to compute forward mode gradients. {STRICT}.")
-HESSIAN_INDEPENDENT = (f"The hessian of the user-provided function is independent of entry {{}} in the grad_jacobian. {STRICT} as it prevents from "
-                       "using the double backward trick to replace forward mode AD.")
+def _refuse(reached: Sequence[bool], message: str) -> None:
+    """Raise for the first that is not reached."""
+    for i, there in enumerate(reached):
+        if not there:
+            raise RuntimeError(message.format(i))
 
 
-GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of "
-                     f"the input. {STRICT}. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs "
-                     "(this would be violated by a linear function for example).")
+def _refuse_independent(ev: Evaluation) -> None:
+    """Raise for an output that does not depend on every input."""
+    for i, y in enumerate(ev.outputs):
+        _refuse(_depends([y], ev), f"Output {i} of the user-provided function is independent of input {{}}. {STRICT}.")
 
 
-def _gradient(y: Tensor, inputs: Tensors, strict: bool, independent: str) -> Tensors:
-    """The gradient of a scalar, to be differentiated again; in strict mode it must depend on the inputs."""
-    gradient = _pulled([y], inputs, [None], True)
+def _gradient(ev: Evaluation, y: Tensor, independent: str) -> Evaluation:
+    """The evaluation of the gradient of a scalar. Raises if it does not depend on the inputs."""
+    reached = _depends([y], ev)
+    gradient = pulled(dataclasses.replace(ev, tracked=True), [(y, wrap(one(y._value)))])
     for i, g in enumerate(gradient):
-        if strict and (g is None or _constant(g)):
-            raise RuntimeError((independent if g is None else GRADIENT_CONSTANT).format(i))
-    return tuple(_zeros(x) if g is None else g for g, x in zip(gradient, inputs))
+        if not reached[i] or _constant(g):
+            raise RuntimeError((GRADIENT_CONSTANT if reached[i] else independent).format(i))
+    between, path, _ = between_nodes([g._node for g in gradient], ev.nodes)
+    return dataclasses.replace(ev, outputs=gradient, between=between, path=path)
 
 
 # The public functions
@@ -205,12 +192,16 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> functional.vjp(lambda x: x**2, symgrad.tensor([1.0, 2.0]), symgrad.tensor([3.0, 4.0]))
     (tensor([1., 4.]), tensor([ 6., 16.]))
     """
-    given, inputs_tuple = _tupled(inputs, "inputs", "vjp")
-    xs = _watched(given, create_graph)
-    ys, outputs_tuple = _evaluated(func, xs, strict, "vjp")
-    vs = _direction(v, ys, outputs_tuple, create_graph, "vjp", "the user-provided function returns")
-    pulled = _filled(_pulled(ys, xs, vs, create_graph), xs, strict, create_graph, OUTPUT_INDEPENDENT)
-    return _returned(ys, outputs_tuple, create_graph), _returned(pulled, inputs_tuple, create_graph)
+    ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "vjp")
+    if v is None and len(ev.outputs) == 1:
+        _real(ev.outputs[0])
+    vs = _direction(v, ev.outputs, outputs_tuple, create_graph, "vjp", "the user-provided function returns")
+    if strict:
+        _refuse(_depends(ev.outputs, ev), OUTPUT_INDEPENDENT)
+    product = owned(ev, pulled(ev, list(zip(ev.outputs, vs)), True), vs)
+    if strict and create_graph:
+        _refuse_constant(product)
+    return _value(ev, outputs_tuple), _returned(product, inputs_tuple)
 
 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -226,17 +217,28 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> functional.jvp(lambda x: x**2, symgrad.tensor([1.0, 2.0]), symgrad.tensor([3.0, 4.0]))
     (tensor([1., 4.]), tensor([ 6., 16.]))
     """
-    given, inputs_tuple = _tupled(inputs, "inputs", "jvp")
-    xs = _watched(given, create_graph)
-    ts = _direction(v, xs, inputs_tuple, create_graph, "jvp", "the input to the user-provided function is")
-    ys, outputs_tuple = _evaluated(func, xs, strict, "jvp")
+    ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "jvp")
+    ts = _direction(v, ev.inputs, inputs_tuple, create_graph, "jvp", "the input to the user-provided function is")
     if strict:
-        reached = _sources(ys)
-        for i, x in enumerate(xs):
-            if x._node not in reached:
-                raise RuntimeError(OUTPUT_INDEPENDENT.format(i))
-    pushed = _filled(_pushed(ys, xs, ts, create_graph), ys, strict, create_graph, TANGENT_INDEPENDENT)
-    return _returned(ys, outputs_tuple, create_graph), _returned(pushed, outputs_tuple, create_graph)
+        _refuse(_depends(ev.outputs, ev), OUTPUT_INDEPENDENT)
+        _refuse([any(_depends([y], ev)) for y in ev.outputs], TANGENT_INDEPENDENT)
+    product = owned(ev, _pushed(ev, ts), ts)
+    if strict and create_graph:
+        _refuse_constant(product)
+    return _value(ev, outputs_tuple), _returned(product, outputs_tuple)
+
+
+def _pushed(ev: Evaluation, ts: Sequence[Tensor | None]) -> list[Tensor]:
+    """The tangents of the outputs; where a Function can only be pulled back, by the transpose of its pullback, which is linear in its cotangents."""
+    try:
+        return pushed(ev, ts)
+    except NotImplementedError:
+        pass
+    vs = [wrap(np.zeros_like(y._value)).requires_grad_() for y in ev.outputs]  # type: ignore[attr-defined]
+    tracked = dataclasses.replace(ev, tracked=True)
+    pairs = [(g, t) for g, t in zip(pulled(tracked, list(zip(ev.outputs, vs)), True), ts) if t is not None]
+    with set_grad_enabled(ev.tracked):
+        return list(grad([g for g, _ in pairs], vs, [t for _, t in pairs], create_graph=ev.tracked, materialize_grads=True))
 
 
 def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -262,47 +264,30 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     if strict and vectorize:
         raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
                            "`strict=False` or `vectorize=False`.")
-    given, inputs_tuple = _tupled(inputs, "inputs", "jacobian")
-    xs = _watched(given, create_graph)
-    ys, outputs_tuple = _evaluated(func, xs, strict, "jacobian")
-    for i, y in enumerate(ys):
-        reached = _sources([y]) if strict else set()
-        for j, x in enumerate(xs):
-            if strict and x._node not in reached:
-                raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. {STRICT}.")
-        if y.is_complex() and y.requires_grad and strategy == "reverse-mode" and not vectorize:
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
-    if vectorize:
-        blocks = rows(ys, xs, create_graph) if strategy == "reverse-mode" else columns(ys, xs, create_graph, _pushed)
-    else:
-        blocks = (_by_rows if strategy == "reverse-mode" else _by_columns)(ys, xs, strict, create_graph)
-    return _nested(blocks, outputs_tuple, inputs_tuple, create_graph)
+    ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "jacobian")
+    if strict:
+        _refuse_independent(ev)
+    return _nested(ev, _blocks(ev, strategy == "forward-mode", vectorize, strict), inputs_tuple, outputs_tuple)
 
 
-def _by_rows(ys: Tensors, xs: Tensors, strict: bool, create_graph: bool) -> list[list[Tensor]]:
-    """The blocks of a Jacobian, one pullback for each element of each output."""
-    blocks = []
-    for y in ys:
-        rows = [_filled(_pulled([y], xs, [_basis(y, k)], create_graph), xs, strict, create_graph, OUTPUT_INDEPENDENT)
-                for k in range(y.numel())]
-        blocks.append([_stacked([row[j] for row in rows], 0, (*y.shape, *x.shape), x, create_graph) for j, x in enumerate(xs)])
-    return blocks
+def _blocks(ev: Evaluation, forward: bool, vectorize: bool, strict: bool) -> list[list[Tensor]]:
+    """The Jacobian of every output by every input."""
+    if not forward and not vectorize:
+        for y in ev.outputs:
+            _real(y)
+    with recording(ev.tracked):
+        found = jacobian_blocks(ev, forward, None if vectorize else ONE_BY_ONE, _pushed)
+    if strict and ev.tracked:
+        for row in found:
+            _refuse_constant(row)
+    return found
 
 
-def _by_columns(ys: Tensors, xs: Tensors, strict: bool, create_graph: bool) -> list[list[Tensor]]:
-    """The blocks of a Jacobian, one pushforward for each element of each input."""
-    blocks: list[list[Tensor]] = [[] for _ in ys]
-    for x in xs:
-        columns = [_filled(_pushed(ys, (x,), [_basis(x, k)], create_graph), ys, strict, create_graph, TANGENT_INDEPENDENT)
-                   for k in range(x.numel())]
-        for i, y in enumerate(ys):
-            blocks[i].append(_stacked([column[i] for column in columns], -1, (*y.shape, *x.shape), y, create_graph))
-    return blocks
-
-
-def _stacked(slices: list[Tensor], dim: int, shape: tuple[int, ...], like: Tensor, create_graph: bool) -> Tensor:
-    with set_grad_enabled(create_graph):
-        return traced.reshape(traced.stack(slices, dim), shape) if slices else wrap(numeric.zeros_like(like._value, shape))
+def _nested(ev: Evaluation, blocks: Sequence[Sequence[Tensor]], inputs_tuple: bool, outputs_tuple: bool) -> Any:
+    """Blocks in tuples where the outputs or the inputs are tuples."""
+    with recording(ev.tracked):
+        found = iter([traced.reshape(t, t.shape) for t in owned(ev, [block for row in blocks for block in row])])
+    return _returned([_returned([next(found) for _ in row], inputs_tuple) for row in blocks], outputs_tuple)
 
 
 def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -321,14 +306,17 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    _, inputs_tuple = _tupled(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
-
-    def gradient(*xs: Tensor) -> Tensors | Tensor:
-        return _returned(_gradient(_scalar(func, xs, strict, "hessian"), xs, strict, GRADIENT_CONSTANT), inputs_tuple, True)
-
-    return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, "hessian")
+    if strict:
+        first = _gradient(ev, y, GRADIENT_CONSTANT)
+        _refuse_independent(first)
+        blocks = _blocks(first, outer_jacobian_strategy == "forward-mode", vectorize, True)
+    else:
+        with recording(ev.tracked):
+            blocks = hessian_blocks(ev, y, None if vectorize else ONE_BY_ONE)
+    return _nested(ev, blocks, inputs_tuple, inputs_tuple)
 
 
 def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -364,15 +352,19 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def _with_hessian(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, asking: str) -> tuple[Any, Any]:
-    given, inputs_tuple = _tupled(inputs, "inputs", asking)
-    xs = _watched(given, create_graph)
-    vs = _direction(v, xs, inputs_tuple, create_graph, asking, "the input to the user-provided function is")
-    y = _scalar(func, xs, strict, asking)
-    gradient = _gradient(y, xs, strict, OUTPUT_INDEPENDENT)
-    if asking == "vhp":
-        reached = _sources(gradient) if strict else set()
-        found = [None if strict and x._node not in reached else t for x, t in zip(xs, _pulled(gradient, xs, vs, create_graph))]
-        product = _filled(found, xs, strict, create_graph, JACOBIAN_INDEPENDENT, "hessian")
+    """The product of a Hessian, which is symmetric, with a vector."""
+    ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, asking)
+    vs = _direction(v, ev.inputs, inputs_tuple, create_graph, asking, "the input to the user-provided function is")
+    if not strict:
+        product = second(ev, y, vs)
+    elif asking == "vhp":
+        first = _gradient(ev, y, OUTPUT_INDEPENDENT)
+        _refuse(_depends(first.outputs, ev), JACOBIAN_INDEPENDENT)
+        product = pulled(first, list(zip(first.outputs, vs)), True)
     else:
-        product = _filled(_pushed(gradient, xs, vs, create_graph), xs, strict, create_graph, HESSIAN_INDEPENDENT, "hessian")
-    return _returned([y], False, create_graph), _returned(product, inputs_tuple, create_graph)
+        first = _gradient(ev, y, OUTPUT_INDEPENDENT)
+        _refuse([any(_depends([g], ev)) for g in first.outputs], HESSIAN_INDEPENDENT)
+        product = _pushed(first, vs)
+    if strict and create_graph:
+        _refuse_constant(product, "hessian")
+    return _value(ev, False), _returned(owned(ev, product, vs), inputs_tuple)

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.autograd.saving import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from symgrad.engine.hooks import RemovableHandle, detour_of, running
+from symgrad.engine.hooks import RemovableHandle, attach
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph import node as graph
+from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
@@ -73,19 +74,19 @@ def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Calla
     if any(node is None or not node.flags & GRADIENT for node in nodes):
         raise AssertionError("Expected gradient function to be set")
     gathered = _Gathered([weakref.ref(node) for node in nodes], fn, mode == "any")  # a hook must not hold its own node
-    return _Handle([RemovableHandle(detour_of(node).tensor_hooks, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
+    return _Handle([RemovableHandle(attach(node).tensor, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
 
 
 class _Gathered:
     """The gradients that have arrived in each backward that runs."""
 
     def __init__(self, nodes: Sequence[weakref.ref], fn: Callable[[Any], Any], first: bool):
-        self.nodes, self.fn, self.first, self.lock = nodes, fn, first, threading.Lock()
+        self.nodes, self.fn, self.first, self.lock = nodes, fn, first, threading.RLock()
         self.runs: weakref.WeakKeyDictionary[Any, tuple[set[int], list[Tensor | None]]] = weakref.WeakKeyDictionary()
 
     def arrive(self, i: int, grad: Tensor) -> None:
         """Note a gradient; with the first, or the last that is expected, call the function."""
-        run: Any = running.pullback
+        run: Any = thread.modes.pullback
         with self.lock:
             first = run not in self.runs
             if first:

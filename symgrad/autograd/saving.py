@@ -7,10 +7,9 @@ of ops that nobody looks at stay as they are.
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ from symgrad.carriers.batched import Batched
 from symgrad.engine.saved import _needed, changed
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, mode, next_sequence, observe, record, released
+from symgrad.graph.modes import Modes, Recorder, in_mode, thread
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, next_sequence, released
 from symgrad.graph.op import Op
 from symgrad.types.devices import device
 
@@ -34,17 +34,6 @@ VALUES = (np.ndarray, np.generic, Batched)
 # Saved tensors that are kept elsewhere
 
 
-class _Hooks(threading.local):
-    """The pairs of hooks of this thread, the innermost last, and the message of those who forbid them."""
-
-    def __init__(self) -> None:
-        self.pairs: list[tuple[Pack, Unpack]] = []
-        self.forbidden: str | None = None
-
-
-_hooks = _Hooks()
-
-
 class Packed:
     """A saved tensor in the form that a pack hook gave it; it has the shape and dtype of the tensor."""
 
@@ -52,11 +41,9 @@ class Packed:
 
     def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack):
         self.hook, self.shape, self.dtype = unpack, tensor._value.shape, tensor._value.dtype
-        before, since = record(False), version(tensor._value)
-        try:
+        since = version(tensor._value)
+        with in_mode(grad=False):
             self.content = pack(tensor)
-        finally:
-            record(before)
         if version(tensor._value) != since:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
                                "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
@@ -72,7 +59,8 @@ class Packed:
 
 def packed(tensor: Tensor) -> Packed | None:
     """A tensor as the innermost pack hook keeps it; None where there are no hooks."""
-    return Packed(tensor, *_hooks.pairs[-1]) if _hooks.pairs else None
+    hooks = thread.modes.saving
+    return None if hooks is None else Packed(tensor, *hooks)
 
 
 class _Args(tuple):
@@ -146,7 +134,7 @@ def _forget(node: Any, places: Collection[int]) -> None:
 
     Formulas and tangents are read from the values themselves, so a node that has these keeps copies, which no write reaches.
     """
-    rest: Any = _copied if node.flags & (NAMED | TANGENT) or mode.complete else released
+    rest: Any = _copied if node.flags & (NAMED | TANGENT) or thread.modes.complete else released
     if -1 in places:
         node.value = rest(node.value)
     args = node.args
@@ -161,19 +149,25 @@ def _tensor_of(value: Any, source: Node | None) -> Tensor:
     return tensor if tensor is not None and tensor._value is value else wrap(value, source)
 
 
-def _save(node: Any) -> None:
-    """Let the innermost hooks keep what a node saves, in torch's order: by torch's names, and the result last."""
-    if not node.flags & GRADIENT or not isinstance(type(node).op, Op):
-        return
-    needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in node.parents))
-    places = [place for *_, place in sorted((place < 0, "self" if name == "input" else name, place) for name, place in needed)]
-    places = [place for place in places if isinstance(node.value if place < 0 else node.args[place], VALUES)]
-    if places:
-        _keep(node, places, *_hooks.pairs[-1])
-    _forget(node, range(-1, len(node.parents)))
+class _Packing(Recorder):
+    """The observer that lets the innermost hooks keep what a node saves."""
+
+    def observe(self, node: Any) -> None:
+        """Pack what a node saves, in torch's order: by torch's names, and the result last."""
+        if not node.flags & GRADIENT or not isinstance(type(node).op, Op):
+            return
+        needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in node.parents))
+        places = [place for *_, place in sorted((place < 0, "self" if name == "input" else name, place) for name, place in needed)]
+        places = [place for place in places if isinstance(node.value if place < 0 else node.args[place], VALUES)]
+        if places:
+            _keep(node, places, *thread.modes.saving)
+        _forget(node, range(-1, len(node.parents)))
 
 
-class saved_tensors_hooks:
+PACKING = _Packing()
+
+
+class saved_tensors_hooks(in_mode):
     """Keep the tensors that operations save for their backward as `pack_hook` returns them; `unpack_hook` gives them back.
 
     Inside, `pack_hook(tensor)` is called at once for every tensor that an operation saves, with recording switched off, and
@@ -193,20 +187,16 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack):
+        super().__init__(saving=(pack_hook, unpack_hook), observers=())
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self) -> None:
+    def _changed(self, state: Modes) -> Modes:
         for hook in self.pack_hook, self.unpack_hook:
             if not callable(hook):
                 raise TypeError(f"saved_tensors_hooks: a hook is a function of one argument, not {type(hook).__name__}")
-        if _hooks.forbidden is not None:
-            raise RuntimeError(_hooks.forbidden)
-        _hooks.pairs.append((self.pack_hook, self.unpack_hook))
-        observe(_save, True)
-
-    def __exit__(self, *exception: Any) -> None:
-        _hooks.pairs.pop()
-        observe(_save, bool(_hooks.pairs))
+        if state.saving_refused is not None:
+            raise RuntimeError(state.saving_refused)
+        return state.changed(saving=self.fields["saving"], observers=(*(o for o in state.observers if o is not PACKING), PACKING))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -222,19 +212,21 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda tensor: (device("cpu"), wrap(tensor._value.copy())), unpack)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+def disable_saved_tensors_hooks(error_message: str) -> in_mode:
     """Forbid `saved_tensors_hooks` inside.
 
     Raises RuntimeError with the message where they are used inside or around.
     """
-    if _hooks.pairs:
-        raise RuntimeError(error_message)
-    before, _hooks.forbidden = _hooks.forbidden, error_message
-    try:
-        yield
-    finally:
-        _hooks.forbidden = before
+    return _Disabled(saving_refused=error_message)
+
+
+class _Disabled(ContextDecorator, in_mode):
+    __slots__ = ()
+
+    def _changed(self, state: Modes) -> Modes:
+        if state.saving is not None:
+            raise RuntimeError(self.fields["saving_refused"])
+        return super()._changed(state)
 
 
 class SavedTensor:
@@ -293,8 +285,8 @@ class _Original:
         self.value, self.since = value, next_sequence()
 
 
-class _Originals:
-    """What was saved in one context, by the memory it shows."""
+class _Originals(Recorder):
+    """The observer that knows what was saved in one context, by the memory it shows."""
 
     def __init__(self) -> None:
         self.active = True
@@ -315,7 +307,7 @@ class _Originals:
             raise changed(value, *found, None)
         return wrap(value)
 
-    def writing(self, target: np.ndarray) -> None:
+    def write(self, target: np.ndarray) -> None:
         """Copy what was saved of this memory, for it will be written."""
         for original in self.known.pop(_memory(target), ()):
             original.value = original.value.copy()
@@ -341,13 +333,12 @@ def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     >>> x.grad
     tensor([4., 6.])
     """
-    if mode.writing is not None:
+    if any(isinstance(o, _Originals) for o in thread.modes.observers):
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     originals = _Originals()
-    with saved_tensors_hooks(originals.pack, originals.unpack):
-        mode.writing = originals.writing
-        try:
+    try:
+        with saved_tensors_hooks(originals.pack, originals.unpack), in_mode(observers=(*thread.modes.observers, originals, PACKING)):
             yield originals
-        finally:
-            mode.writing, originals.active = None, False
-            originals.clear()
+    finally:
+        originals.active = False
+        originals.clear()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from symgrad.carriers.batched import batches, levels_of
+from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
+from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import flatten
 
 __all__ = ["VmapInfo", "apply_to_batch"]
@@ -29,7 +30,7 @@ def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
     outputs and their dimensions.
     """
     leaves, form = flatten(tuple(args))
-    entered = batches.entered
+    entered = thread.modes.batches
     for at in reversed(range(len(entered))):
         level, count, randomness = entered[at]
         batched = [isinstance(x, Tensor) and level in levels_of(x._value) for x in leaves]
@@ -43,11 +44,8 @@ def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
                            f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity.")
     in_dims = form.unflatten([0 if b else None for b in batched])
     given = form.unflatten([traced.unbatch(x, 0, level, count) if b else x for x, b in zip(leaves, batched)])
-    batches.entered = entered[:at]
-    try:
+    with in_mode(batches=entered[:at]):
         found = cls.vmap(VmapInfo(count, randomness), in_dims, *given)
-    finally:
-        batches.entered = entered
     if not isinstance(found, tuple):
         raise RuntimeError(f"{RETURNS} Got a {type(found)} instead")
     if len(found) != 2:

@@ -10,26 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Batched", "Shape", "batch", "batches", "fills", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
+__all__ = ["Batched", "Shape", "batch", "fills", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions and Python's operators on batched values, which `batching` enters
 
 
-class _Batches(threading.local):
-    """The batches that this thread is in: for each its level, its number of members, and what random numbers are in it."""
-
-    entered: tuple[tuple[int, int, str], ...] = ()
-
-
-batches = _Batches()
 
 
 class Shape(tuple):

@@ -138,14 +138,14 @@ class DualCarrier(TaylorCarrier):
         variadic = op.arity is None
         if variadic and not any([t is not None for t in tangents]):
             return call(tensors, *parameters)
-        values = tuple(map(_value, tensors))
+        given = (tensors,) if variadic else tensors
+        if op.kind == "linear" and op.arity == 1:
+            return Dual(Later(call, (*given, *parameters)), call(tangents[0], *parameters))
+        values, full = tuple(map(_value, tensors)), parameters if op.kind == "elementwise" else with_defaults(op, parameters)
         if op.kind == "linear" or op.kind == "multilinear" and not variadic:
-            t = op.jvp(self.base, tangents, None, (*values, *parameters))
-            return Dual(Later(call, (tensors, *parameters) if variadic else (*tensors, *parameters)), t)
+            return Dual(Later(call, (*given, *parameters)), op.jvp(self.base, tangents, None, (*values, *full)))
         y = call(*((list(values),) if variadic else values), *parameters)
-        if op.kind != "elementwise":
-            parameters = with_defaults(op, parameters)
-        t = op.jvp(self.base, tangents, y, (*values, *parameters))  # type: ignore[misc]
+        t = op.jvp(self.base, tangents, y, (*values, *full))  # type: ignore[misc]
         return y if t is None else _made(y, t)
 
     def pow(self, a: Any, b: Any) -> Any:

@@ -62,6 +62,7 @@ from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, cent
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
 from symgrad.types.indices import ordered
+from symgrad.types.layouts import empty_like, indexed
 
 pi = math.pi
 
@@ -262,7 +263,13 @@ def getitem(x: Any, index: Any) -> Any:
     if _differs(index):
         return take(x, index)
     out = x[index]
-    if type(out) is np.ndarray or type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
+    if type(out) is np.ndarray:
+        base = out.base
+        shared = out.ndim < 2 or base is x or base is not None and base is x.base
+        if shared or type(x) is not np.ndarray or type(index) is np.ndarray and index.ndim == 1 and x.flags.c_contiguous:
+            return out
+        return indexed(out, x, index)
+    if type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
 
@@ -302,7 +309,7 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
         x = x + np.zeros_like(values, shape=x.shape, dtype=x.dtype) if type(values) is Batched else x.copy()
         x[index] = values
         return x
-    out = np.array(x)
+    out = copy(x) if isinstance(x, np.ndarray) else np.array(x)
     out[index] = values
     return out
 
@@ -333,6 +340,10 @@ def view_as_complex(x: Any) -> Any:
     return x.view(kind)[..., 0]
 
 
+def flip(x: Any, dims: tuple[int, ...]) -> Any:
+    return copy(np.flip(x, dims))
+
+
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Every window of slices along a dimension, with the window as a new last dimension: a view of the memory."""
     if type(x) is Batched:
@@ -361,4 +372,16 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
 
 def astype(x: Any, dtype: Any) -> Any:
     """The values in another dtype; of complex ones the real part, where the dtype is real."""
-    return (x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x).astype(dtype)
+    x = x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x
+    if type(x) is np.ndarray and 0 in x.strides:  # whose order torch takes for another than NumPy does
+        out = empty_like(x, dtype)
+        np.copyto(out, x, casting="unsafe")
+        return out
+    return x.astype(dtype)
+
+
+def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
+    """A copy whose elements lie in the order of `x` ("K"), row by row ("C"), or row by row once its axes are in an order."""
+    if isinstance(order, tuple) or order == "K" and type(x) is np.ndarray and 0 in x.strides:
+        return structure.copy(x, order) if order != "K" else astype(x, x.dtype)
+    return x.copy(order)

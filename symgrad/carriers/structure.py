@@ -31,7 +31,7 @@ def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
 
 def sum(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
     if type(x) is np.float64:
-        return x
+        return +x  # another object, for a tensor's own is known by its identity
     if x.dtype.kind == "V":  # bfloat16 has too few digits to add up in
         return np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=np.float32).astype(x.dtype)
     return np.add.reduce(x, axis=dim, keepdims=keepdim)

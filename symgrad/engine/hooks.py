@@ -1,31 +1,36 @@
-"""Hooks: what users want to see, replace or keep of the cotangents that pass a node.
+"""Hooks: what users want to see, replace or keep of the cotangents that pass a node; and the sums that end in `.grad`.
 
-A node without hooks knows nothing of them: they stand in one table beside the graph, which a pullback asks only if it is not empty.
+Hooks live in a slot of their node that is absent until one is registered, and the node's flags say so, so that a pullback asks only the
+nodes it visits. The garbage collector sees them: a hook may refer to its own tensor or node.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 import threading
 import weakref
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import Leaf, Node, upstream
+from symgrad.graph.node import HOOKED, Leaf, Node, all_threads, upstream
 
-__all__ = ["DETOURS", "NOTHING", "ZERO", "Detour", "Pullback", "RemovableHandle", "detour_of", "running"]
+__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "RemovableHandle", "accumulate", "attach", "hooks_of", "move_hooks",
+           "move_retained", "unhooked"]
 
 METHODS = MethodTable()
 
 Hook = Callable[..., Any]
 
 
-class _Nothing:
-    """A cotangent that stands for another: what is added to it takes its place."""
+class _Placeholder:
+    """Stands for a cotangent that has no array: what is added to it takes its place, in memory of its own."""
 
     __slots__ = ()
     __array_ufunc__ = None  # so that arrays leave the addition to this class
@@ -38,63 +43,63 @@ class _Nothing:
     __radd__ = __add__
 
 
-NOTHING = _Nothing()  # where a custom Function, or a hook on a node, returned None
-ZERO = _Nothing()  # where the derivative is zero
+UNDEFINED = _Placeholder()  # an undefined gradient: a custom Function, or a hook on a node, returned None
+SYMBOLIC_ZERO = _Placeholder()  # the derivative is zero
 
 
-class Detour:
-    """What happens at one node: hooks on its output, hooks on the node itself, and the tensor that keeps its gradient."""
+class Hooks:
+    """What is attached to one node: hooks on its output, hooks on the node itself, and the tensor that keeps its gradient."""
 
-    __slots__ = ("tensor_hooks", "prehooks", "posthooks", "accumulated", "retained", "metadata", "outlets", "__weakref__")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retained", "metadata", "outlets")
 
     def __init__(self) -> None:
-        self.tensor_hooks: dict[int, Hook] = {}
-        self.prehooks: dict[int, Hook] = {}
-        self.posthooks: dict[int, Hook] = {}
-        self.accumulated: dict[int, Hook] = {}
+        self.tensor: OrderedDict[int, Hook]
+        self.pre: OrderedDict[int, Hook]
+        self.post: OrderedDict[int, Hook]
+        self.accumulated: OrderedDict[int, Hook]
+        self.tensor, self.pre, self.post, self.accumulated = OrderedDict(), OrderedDict(), OrderedDict(), OrderedDict()
         self.retained: weakref.ref | None = None
         self.metadata: dict[Any, Any] = {}
-        self.outlets: dict[int, weakref.ref] = {}  # the nodes of the outputs that have detours of their own
+        self.outlets: dict[int, weakref.ref] = {}  # the nodes of the outputs that have hooks of their own
 
     def arrive(self, g: Any, needed: bool = True) -> Any:
-        """The cotangent after the hooks on the way in: a NumPy value, a Tensor where a graph of it is made, or NOTHING.
+        """The cotangent after the hooks on the way in: a NumPy value, a Tensor where a graph of it is made, or UNDEFINED.
 
         The node's own prehooks are called only if its pullback is `needed`.
         """
         shown = [_shown(c) for c in _parts(g)]
         plain = not any(isinstance(c, Tensor) for c in _parts(g))
-        if self.tensor_hooks or self.retained is not None:
+        if self.tensor or self.retained is not None:
             value = shown[0]
-            for hook in list(self.tensor_hooks.values()):
+            for hook in list(self.tensor.values()):
                 value = _replaced(value, hook(value), hook)
             tensor = None if self.retained is None else self.retained()
             if tensor is not None and value is not None:
-                old = getattr(tensor, "_grad", None)
-                tensor._grad = old + value if old is not None else value if not plain else wrap(value._value.copy())
+                accumulate(tensor, value.clone())  # type: ignore[attr-defined]
             shown[0] = value
         for k, outlet in sorted(self.outlets.items()):
-            if shown[k] is None and (place := outlet()) is not None:  # nothing arrived there, so its hooks were not called
-                for hook in list(DETOURS[place].tensor_hooks.values()):
+            if shown[k] is None and (node := outlet()) is not None:  # nothing arrived there, so its hooks were not called
+                for hook in list(node.hooks.tensor.values()):
                     shown[k] = _replaced(shown[k], hook(shown[k]), hook)
-        for hook in list(self.prehooks.values()) if needed else ():
+        for hook in list(self.pre.values()) if needed else ():
             shown = _all_replaced(shown, hook(tuple(shown)), hook)
         values = [c._value if plain and c is not None else c for c in shown]
-        return type(g)(values) if hasattr(g, "parts") else NOTHING if values[0] is None else values[0]
+        return type(g)(values) if hasattr(g, "parts") else UNDEFINED if values[0] is None else values[0]
 
     def leave(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
         """The cotangents of the arguments after the node's own hooks."""
-        if not self.posthooks:
+        if not self.post:
             return cotangents
         plain = not any(isinstance(c, Tensor) for c in (*_parts(g), *cotangents))
         given, shown = tuple(map(_shown, _parts(g))), list(map(_shown, cotangents))
-        for hook in list(self.posthooks.values()):
+        for hook in list(self.post.values()):
             shown = _all_replaced(shown, hook(tuple(shown), given), hook)
         return tuple(c._value if plain and c is not None else c for c in shown)
 
 
 def _parts(g: Any) -> tuple[Any, ...]:
     """The cotangents of all outputs of a node, None where there is none."""
-    return getattr(g, "parts", (None if g is NOTHING else g,))
+    return getattr(g, "parts", (None if g is UNDEFINED else g,))
 
 
 def _shown(c: Any) -> Tensor | None:
@@ -146,42 +151,58 @@ class Pullback:
         return nodes if self.wanted is None else nodes & self.wanted
 
 
-class _Running(threading.local):
-    """The pullback of this thread that hooks are called in; None where there are none."""
-
-    pullback: Pullback | None = None
-
-
-running = _Running()
-DETOURS: weakref.WeakKeyDictionary[Node, Detour] = weakref.WeakKeyDictionary()
 _keys = itertools.count()
+_attaching = threading.RLock()  # a signal handler may attach hooks, too
 
 
-def detour_of(node: Node) -> Detour:
-    """The detour at a node, made if there is none."""
-    found = DETOURS.get(node)
-    if found is None:
-        found = DETOURS[node] = Detour()
-        if node.outlet is not None:
-            detour_of(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
-    return found
+def hooks_of(node: Node) -> Hooks | None:
+    """The hooks of a node, None if it has none."""
+    return getattr(node, "hooks", None) if node.flags & HOOKED else None
+
+
+def attach(node: Node) -> Hooks:
+    """The hooks of a node, made if there are none."""
+    with _attaching:
+        found = hooks_of(node)
+        if found is None:
+            found = node.hooks = Hooks()
+            node.flags |= HOOKED
+            all_threads.hooked = True
+            if node.outlet is not None:
+                attach(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
+        return found
+
+
+def unhooked(node: Node) -> Node:
+    """A copy of a node that leaves its hooks behind."""
+    twin = copy.copy(node)
+    twin.flags, twin.hooks = twin.flags & ~HOOKED, None
+    return twin
+
+
+def move_hooks(old: Node, new: Node) -> None:
+    """Let a node take the hooks of another whose place it takes."""
+    hooks = hooks_of(old)
+    if hooks is not None:
+        new.hooks, old.hooks = hooks, None
+        new.flags |= HOOKED
 
 
 class RemovableHandle:
-    """Takes a hook away again with `remove()`, or at the end of a `with` block."""
+    """Takes a hook away again with `remove()`, or at the end of a `with` block. It does not keep the hook alive."""
 
-    def __init__(self, hooks: dict[int, Hook], hook: Hook, first: bool = False):
+    def __init__(self, hooks: OrderedDict[int, Any], hook: Hook, first: bool = False):
         self.id = next(_keys)
-        self._hooks = hooks
+        self._hooks = weakref.ref(hooks)
         hooks[self.id] = hook
         if first:
-            rest = [(key, other) for key, other in hooks.items() if key != self.id]
-            hooks.clear()
-            hooks.update({self.id: hook, **dict(rest)})
+            hooks.move_to_end(self.id, last=False)
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
-        self._hooks.pop(self.id, None)
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -192,15 +213,15 @@ class RemovableHandle:
 
 def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:
     def register(self: Node, fn: Hook) -> RemovableHandle:
-        return RemovableHandle(getattr(detour_of(self), kind), fn)
+        return RemovableHandle(getattr(attach(self), kind), fn)
 
     register.__doc__ = doc
     return register
 
 
-Node.register_hook = _of_node("posthooks", "Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs.")  # type: ignore[attr-defined]
-Node.register_prehook = _of_node("prehooks", "Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs.")  # type: ignore[attr-defined]
-Node.metadata = property(lambda self: detour_of(self).metadata, doc="A dictionary for whatever a user wants to note at the node.")  # type: ignore[attr-defined]
+Node.register_hook = _of_node("post", "Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs.")  # type: ignore[attr-defined]
+Node.register_prehook = _of_node("pre", "Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs.")  # type: ignore[attr-defined]
+Node.metadata = property(lambda self: attach(self).metadata, doc="A dictionary for whatever a user wants to note at the node.")  # type: ignore[attr-defined]
 
 
 def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
@@ -219,7 +240,7 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     assert self._node is not None
-    return RemovableHandle(detour_of(self._node).tensor_hooks, hook)
+    return RemovableHandle(attach(self._node).tensor, hook)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
@@ -231,7 +252,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHan
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if not isinstance(self._node, Leaf):
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(detour_of(self._node).accumulated, hook)
+    return RemovableHandle(attach(self._node).accumulated, hook)
 
 
 def retain_grad(self: Tensor) -> None:
@@ -251,15 +272,15 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if not self._leaf_so_far() and not self.retains_grad:  # type: ignore[attr-defined]
         assert self._node is not None
-        detour_of(self._node).retained = weakref.ref(self)
+        attach(self._node).retained = weakref.ref(self)
         self._retained = True
 
 
 def move_retained(tensor: Tensor, old: Node | None, new: Node | None) -> None:
     """A tensor that keeps its gradient got another node by an in-place operation: it keeps the gradient of the new value."""
-    detour = None if old is None else DETOURS.get(old)
-    if detour is not None and new is not None and detour.retained is not None and detour.retained() is tensor:
-        detour_of(new).retained, detour.retained = detour.retained, None
+    hooks = None if old is None else hooks_of(old)
+    if hooks is not None and new is not None and hooks.retained is not None and hooks.retained() is tensor:
+        attach(new).retained, hooks.retained = hooks.retained, None
 
 
 def _retains_grad(self: Tensor) -> bool:
@@ -270,3 +291,39 @@ METHODS["register_hook"] = register_hook
 METHODS["register_post_accumulate_grad_hook"] = register_post_accumulate_grad_hook
 METHODS["retain_grad"] = retain_grad
 METHODS["retains_grad"] = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")
+
+
+# Accumulation
+
+_accumulating = threading.RLock()
+_waiting = deque[tuple[Tensor, Any]]()
+_adding = False
+
+
+def accumulate(t: Tensor, g: Any) -> None:
+    """Add a cotangent to the `.grad` of a tensor: a NumPy value, which is added in place, or a Tensor, which is added in a new one.
+
+    The first one becomes `.grad`, so its memory must be nobody else's. Threads take turns. A signal handler or a finalizer that runs a backward
+    while its own thread is in here leaves its cotangent to that, so that no sum is lost and nobody waits for himself.
+    """
+    global _adding
+    with _accumulating:
+        _waiting.append((t, g))
+        while _waiting and not _adding:
+            try:
+                _adding = True
+                _add(*_waiting.popleft())
+            finally:
+                _adding = False
+
+
+def _add(t: Tensor, g: Any) -> None:
+    old = getattr(t, "_grad", None)
+    if old is None:
+        t._grad = g if isinstance(g, Tensor) else wrap(g)
+    elif isinstance(g, Tensor):
+        t._grad = old + g
+    else:
+        array = old._array()
+        array += g
+        stamp(array, "backward")

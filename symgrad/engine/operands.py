@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.inference import recorded
 from symgrad.engine.tensor import Tensor, as_value, wrap
-from symgrad.graph.node import INFERENCE, Node, board, plainly, watched
+from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import dtype_of
 
@@ -80,7 +81,6 @@ def with_number(op: Op, call: Lifted) -> Lifted:
 
     def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:
         y = kept_narrow(call(x, z), z.dtype if type(x) in NUMBERS else x.dtype)
-        make = watched if board.paused or INFERENCE in (p, q) else plainly
-        return wrap(y, make(narrow, (x, z), (p, q), y))
+        return wrap(y, recorded(narrow, (x, z), (p, q), y))
 
     return function

@@ -5,7 +5,8 @@ None of them recurses, and none of them knows what it carries: the carrier `xp` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -14,151 +15,122 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, fills, levels_of, raw
 from symgrad.carriers.dual import Dual
-from symgrad.engine.hooks import NOTHING, ZERO
+from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, board, freed, upstream
+from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
 
-__all__ = ["arguments", "call_rule", "pullback", "pullback_along", "pushforward", "replay"]
+__all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
-MIXED = NAMED | TANGENT | SHADOW  # a node with one of these may have parents that need no cotangent, or be out of sight itself
+MARKED = 128  # the flag of the mark at which the clean loop stops
+UNUSUAL = NAMED | TANGENT | SHADOW | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
+Cotangents = dict[Node, Any]
+Heap = list[tuple[float, Node]]
+_mark = Node()
+_mark.flags, _mark.parents = MARKED, ()
+MARK = -math.inf, _mark  # an entry of a heap that comes before every node
 
 
-def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = None, wanted: frozenset[Node] | None = None,
-             keep: frozenset[Node] = frozenset(), release: bool = False, detours: Mapping[Node, Any] | None = None,
-             deliver: Callable[[Node, Any], None] | None = None) -> dict[Node, Any]:
+def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: Collection[Node] | None = None,
+             keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
+             hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
+             deliver: Callable[[Node, Any], None] | None = None) -> Cotangents:
     """Carry cotangents from the seeds down to the leaves: the transpose of the derivative, applied to the seeds.
 
-    `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself.
-    `wanted` limits the work to those nodes; cotangents of leaves and of the nodes in `keep` are returned, None for one that was
-    reached with derivative zero; `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`
-    (with `wanted`, in all of a graph that has one), what was not chosen never makes a NaN of a zero cotangent. `detours` are the nodes
-    with hooks; `deliver` gets the cotangent of such a leaf as soon as it is complete.
+    `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself. `wanted` limits the
+    work to those nodes. The cotangents of leaves, of `ends`, which are taken for leaves, and of the nodes in `keep` are returned, None for one
+    that was reached with derivative zero. `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`
+    (with `wanted`, in all of a graph that has one), what was not chosen never makes a NaN of a zero cotangent. `hooks(node)` gives the hooks of
+    a node; it is asked where a node is HOOKED, and with `instrumented` everywhere. `deliver` gets the cotangent of a leaf with hooks as soon as
+    it is complete.
     """
-    pending: dict[Node, Any] = {}  # cotangents of nodes not yet reached, and in the end of the leaves
-    heap: list[tuple[int, Node]] = []  # the nodes of `pending` that are no leaves, newest first
-    owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
-    stopped: list[Node] = []
-    guarded = wanted is not None and any([node.chooses for node in wanted])
-    out: dict[Node, Any] = {}
+    pending: Cotangents = {}
+    heap: Heap = [MARK] if instrumented or any([_goes_on(node, wanted) for node in keep]) else []
+    zeros: list[Node] = []  # the nodes that were reached with derivative zero, where no hook is to see that
     for node, g in seeds:
-        if node in pending:
-            pending[node] = pending[node] + g
-        else:
-            pending[node] = g
-            if node.parents:
-                heappush(heap, (-node.sequence_nr, node))
-    written = board.written
-    stops: Any = keep
-    last: dict[Node, list[Node]] = {}
-    if detours:
-        stops = keep.union(detours)
-        last = _last_consumers(seeds, wanted, detours)
-    following = None
+        _send(pending, heap, node, g)
+    guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None)
+    if heap:
+        _pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
+    for node in upstream(zeros, differentiable=True) if zeros else ():
+        if not node.parents or node in keep:
+            pending.setdefault(node, None)
+    return pending
+
+
+def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: Collection[Node] | None,
+          ends: Container[Node], release: bool, hooked: bool) -> bool:
+    """The pullback where nobody looks on. `pending` are the cotangents of the nodes it has come to, of which those that go on are in the heap.
+
+    It stops, with the rest in the heap, at a node with hooks, if there can be any (`hooked`), and at an undefined gradient. Returns whether an op
+    that chooses was passed.
+    """
+    following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
+    owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
+    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
+    guarded = wanted is not None and any([node.chooses for node in wanted])
     while heap or following is not None:
         if following is None:
             node = heappop(heap)[1]
-            g = pending.pop(node)
+            g = pending.pop(node, None)
         else:
-            node = following
-        detour = None
+            node, following = following, None
         flags, parents = node.flags, node.parents
-        if stops and node in stops:
-            needed = wanted is None or any(p in wanted for p in parents)
-            detour = detours.get(node) if detours else None
-            if g is ZERO and (detour is not None or node in keep or node.silent or node.outlet is not None):
-                g = xp.zeros_like(node.value)
-            if needed and node in keep:
-                out[node] = g
-            if detour is not None:
-                g = detour.arrive(g, needed)
-            if not needed and node in keep:
-                out[node] = g
-            if g is NOTHING or g is ZERO:
-                stops, following = EVERYWHERE, None
-                if not needed:
-                    continue
-                if node.silent:
-                    g = node.undefined()
-                else:
-                    found = (None,) * len(parents) if detour is None else detour.leave((None,) * len(parents), None)
-                    for p, c in zip(parents, found):
-                        if p is not None and p.flags & GRADIENT and (wanted is None or p in wanted) and (c is not None or p not in pending):
-                            _add(pending, heap, p, g if c is None else c)
-                    continue
-        if wanted is not None:
-            parents = tuple([p if p in wanted else None for p in parents])
-            if not any(parents):
-                following = None
+        if wanted is not None or flags & unusual:
+            if flags & stop:
+                heappush(heap, MARK)
+                if node is not _mark:
+                    _send(pending, heap, node, g)
+                return guarded
+            parents = _receivers(node, wanted) if wanted is None else tuple([p if p in wanted else None for p in parents])
+            if not any(parents) or ends and node in ends:
+                pending[node] = g
                 continue
-        elif flags & MIXED:
-            if not flags & GRADIENT:
-                following = None
-                continue
-            parents = tuple([p if p is not None and p.flags & GRADIENT else None for p in parents])
+            if flags & RELEASED and read is None:
+                raise RuntimeError(FREED)
         if written and node.protects and node.sequence_nr < written and not flags & RELEASED:
             verify(node, parents)
-        if read is not None:
-            y, args = read(node)
-            if isinstance(g, Tensor) and g._value.dtype.kind == "c":
-                y, args = _conjugated(xp.conj, y, args)
-        else:
-            if flags & RELEASED:
-                raise RuntimeError(FREED)
-            y, args = node.value, node.args  # type: ignore[assignment]
-            if type(g) is not float64 and g.dtype is not FLOAT64 and g.dtype.kind == "c":
-                y, args = _conjugated(np.conj, y, args)
-        broadcasts = node.broadcasts
+        y, args = (node.value, node.args) if read is None else read(node)
+        if type(g) is not float64 and (g._value if type(g) is Tensor else g).dtype is not FLOAT64 and _is_complex(g):
+            y, args = _conjugated(xp, y, args)
         if node.chooses:
             guarded = True
-        following = None
-        for p, c in zip(parents, node.vjp(xp, g, y, args, parents) if detour is None else
-                        detour.leave(_settled(xp, node, parents, node.vjp(xp, g, y, args, parents)), g)):
+        broadcasts = node.broadcasts
+        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
             if p is None:
                 continue
             if c is None:
-                silent = node.silent or detour is not None  # whose hooks saw zeros, and answered with None
-                if not silent and detours is None:
-                    stopped.append(p)
-                    continue
-                stops = EVERYWHERE
-                if p is not following and (p not in pending or pending[p] is NOTHING and not silent):
-                    _add(pending, heap, p, NOTHING if silent else ZERO)
+                if p is not following:
+                    _undefined(pending, heap, zeros, node, p, hooked)
                 continue
             if guarded:
                 c = _chosen(xp, c, g)
-            if broadcasts and type(c) is not float64 and (c._value if type(c) is Tensor else c).shape != p.value.shape:  # which knows its batches
+            if broadcasts and type(c) is not float64 and (c._value if type(c) is Tensor else c).shape != p.value.shape:
                 c = _fitted(xp, c, y, p.value)
             if p is following:
                 ahead = ahead + c  # noqa: F821  bound together with `following`
             elif p in pending:
-                if read is None and p in owned:
-                    total = pending[p]
-                    total += c
-                    pending[p] = total
+                if p in owned and read is None:
+                    pending[p] += c
                 else:
                     pending[p] = pending[p] + c
                     owned.add(p)
-            elif p.parents and following is None:
+            elif following is None and p.parents:
                 following, ahead = p, c
             else:
                 pending[p] = c
                 if p.parents:
                     heappush(heap, (-p.sequence_nr, p))
+                elif p.flags & stop:
+                    heappush(heap, MARK)
         if release:
-            if node.saves:
-                node.flags = flags | RELEASED
-                if not flags & NAMED:
-                    node.args, node.value = None, freed
+            if node.saves and not flags & NAMED:  # as `_release` does
+                node.flags, node.args, node.value = flags | RELEASED, None, freed
             else:
-                node.release()
-        if last and node in last:
-            for leaf in last[node]:
-                if leaf in pending and leaf is not following:
-                    _arrive(leaf, _defined(xp, leaf, pending.pop(leaf)), detours, out, deliver)
+                _release(node)
         if following is not None:
             if heap and heap[0][0] < -following.sequence_nr:
                 pending[following] = ahead
@@ -166,84 +138,148 @@ def pullback(xp: Any, seeds: Sequence[tuple[Node, Any]], read: Read | None = Non
                 following = None
             else:
                 g = ahead
-    for leaf in [p for p in pending if p in detours and p.origin is not None] if detours else ():
-        _arrive(leaf, _defined(xp, leaf, pending.pop(leaf)), detours, out, deliver)
-    out.update(pending)
-    if stops is EVERYWHERE:
-        out = {node: None if g is ZERO else g for node, g in out.items() if g is not NOTHING}
-    if stopped:
-        for node in upstream(stopped, differentiable=True):
-            if not node.parents or node in keep:
-                out.setdefault(node, None)
-    return out
+    return guarded
 
 
-def pullback_along(xp: Any, path: Sequence[Node], between: Container[Node], seeds: Mapping[Node, Any], read: Read | None = None) -> dict[Node, Any]:
-    """A pullback through the nodes of a path, oldest first, which is known already: without hooks, and without freeing anything.
+def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Collection[Node] | None, keep: frozenset[Node],
+                       ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
+                       deliver: Callable[[Node, Any], None] | None) -> None:
+    """The rest of a pullback with hooks, undefined gradients, symbolic zeros and cotangents that are kept on the way.
 
-    Cotangents of the nodes that `between` has and the path has not, the inputs, are returned.
+    Nothing is added in place, for a hook may hold what it was shown.
     """
-    pending: dict[Node, Any] = dict(seeds)
-    guarded, written = any([node.chooses for node in path]), board.written
-    for node in reversed(path):
-        if node not in pending:
+    out: Cotangents = {}
+
+    def arrive(leaf: Node) -> None:
+        """Let the complete cotangent of a leaf pass its hooks."""
+        g = pending.pop(leaf)
+        own = hooks(leaf)  # type: ignore[misc]
+        g = own.arrive(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else g, deliver is not None)
+        if deliver is None:
+            out[leaf] = g
+            return
+        if g is not UNDEFINED:
+            deliver(leaf, g)
+        own.leave((), g)
+
+    last = _last_consumers(pending, wanted) if hooks is not None else {}
+    for leaf in last.pop(_mark, ()):
+        arrive(leaf)
+    while heap:
+        node = heappop(heap)[1]
+        if node is _mark:
             continue
         g = pending.pop(node)
-        parents: Sequence[Node | None] = [p if p in between else None for p in node.parents]
-        if read is not None:
-            y, args = read(node)
-        else:
-            if node.args is None:
+        parents = () if node in ends else _receivers(node, wanted)
+        own = None if hooks is None else hooks(node)
+        needed = any(parents)
+        if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.silent or node.outlet is not None):
+            g = xp.zeros_like(node.value)
+        if needed and node in keep:
+            out[node] = g
+        if own is not None:
+            g = own.arrive(g, needed)
+        if not needed:
+            out[node] = g
+            continue
+        absent = g is UNDEFINED or g is SYMBOLIC_ZERO
+        if absent and node.silent:
+            g, absent = node.undefined(), False
+        found: Sequence[Any] = (None,) * len(parents)
+        if not absent:
+            if node.flags & RELEASED and read is None:
                 raise RuntimeError(FREED)
-            if node.sequence_nr < written and node.protects:
+            if node.protects and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
                 verify(node, parents)
-            y, args = node.value, node.args  # type: ignore[assignment]
-        if type(g) is not float64:
-            kind = getattr(g.dtype, "kind", None)  # a Tensor's dtype has none
-            if kind == "c" or kind is None and g.dtype.is_complex:
-                y, args = _conjugated(xp.conj, y, args)
-        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
-            if p is None or c is None:
-                continue
-            if guarded:
-                c = _chosen(xp, c, g)
-            if node.broadcasts and type(c) is not float64 and _bare(c).shape != p.value.shape:
-                c = _fitted(xp, c, y, p.value)
-            pending[p] = pending[p] + c if p in pending else c
-    return pending
+            y, args = (node.value, node.args) if read is None else read(node)
+            if _is_complex(g):
+                y, args = _conjugated(xp, y, args)
+            guarded = guarded or node.chooses
+            found = _settled(xp, node, parents, node.vjp(xp, g, y, args, parents), own is not None)
+        if own is not None:
+            found = own.leave(found, None if absent else g)
+        for p, c in zip(parents, found):
+            if p is not None:
+                if c is None:
+                    c = g if absent else UNDEFINED if node.silent or own is not None else SYMBOLIC_ZERO
+                _send(pending, heap, p, _chosen(xp, c, g) if guarded and not absent and c is not UNDEFINED else c)
+        if release and not absent:
+            _release(node)
+        for leaf in last.get(node, ()):
+            if leaf in pending:
+                arrive(leaf)
+    for leaf in [p for p in pending if _hooked_leaf(p)] if hooks is not None else ():
+        arrive(leaf)
+    pending.update(out)
+    for node, g in list(pending.items()):
+        if g is UNDEFINED:
+            del pending[node]
+        elif g is SYMBOLIC_ZERO:
+            pending[node] = None
 
 
-def _conjugated(conj: Callable[[Any], Any], y: Any, args: tuple) -> tuple[Any, tuple]:
-    """What a rule reads for a complex cotangent: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
-    read = conj(y) if isinstance(y, VALUES) else y
-    return read, tuple(conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args)
+def _goes_on(node: Node, wanted: Container[Node | None] | None) -> bool:
+    """Whether a cotangent that is kept at a node goes on to its parents."""
+    return bool(node.parents) if wanted is None else any([p in wanted for p in node.parents])
 
 
-def _add(pending: dict[Node, Any], heap: list[tuple[int, Node]], node: Node, g: Any) -> None:
+def _receivers(node: Node, wanted: Container[Node | None] | None) -> tuple[Node | None, ...]:
+    """The parents that get a cotangent from a node, with None in place of the others."""
+    if wanted is not None:
+        return tuple([p if p in wanted else None for p in node.parents])
+    return tuple([p if p is not None and p.flags & GRADIENT else None for p in node.parents]) if node.flags & GRADIENT else ()
+
+
+def _send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:
     """Let a cotangent arrive at a node."""
-    if node in pending:
-        pending[node] = pending[node] + g
-    else:
+    if node not in pending:
         pending[node] = g
         if node.parents:
             heappush(heap, (-node.sequence_nr, node))
+        elif node.flags & HOOKED:
+            heappush(heap, MARK)
+    elif g is SYMBOLIC_ZERO:
+        if pending[node] is UNDEFINED:
+            pending[node] = g
+    elif g is not UNDEFINED:
+        pending[node] = pending[node] + g
 
 
-class _Everywhere:
-    """Every node, once some cotangents are undefined."""
+def _undefined(pending: Cotangents, heap: Heap, zeros: list[Node], node: Node, p: Node, hooked: bool) -> None:
+    """A node has no cotangent for its parent `p`: the derivative is zero, or the gradient is undefined."""
+    if node.silent or hooked and (p.parents or p.flags & HOOKED):
+        _send(pending, heap, p, UNDEFINED if node.silent else SYMBOLIC_ZERO)
+        heappush(heap, MARK)
+    else:
+        zeros.append(p)
 
-    def __contains__(self, node: object) -> bool:
-        return True
+
+def _is_complex(g: Any) -> bool:
+    dtype = (g._value if isinstance(g, Tensor) else g).dtype
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else getattr(dtype, "is_complex", False)
 
 
-EVERYWHERE = _Everywhere()
+def _conjugated(xp: Any, y: Any, args: Any) -> tuple[Any, tuple]:
+    """What a rule reads for a complex cotangent: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
+    read = xp.conj(y) if isinstance(y, VALUES) else y
+    return read, tuple([xp.conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args])
 
 
-def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents as hooks see them: with the shapes of the arguments, and zeros where the derivative is zero."""
+def _release(node: Node) -> None:
+    """Let a node forget what its pullback has used up."""
+    if not node.saves:
+        node.release()
+        return
+    node.flags |= RELEASED
+    if not node.flags & NAMED:
+        node.args, node.value = None, freed
+
+
+def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:
+    """The cotangents with the shapes of the arguments; for hooks, with zeros where the derivative is zero."""
     out = []
     for p, c in zip(parents, cotangents):
-        if p is None or c is None and node.silent:
+        if p is None or c is None and (node.silent or not hooked):
             c = None
         elif c is None:
             c = xp.zeros_like(p.value)
@@ -253,33 +289,19 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
     return tuple(out)
 
 
-def _defined(xp: Any, leaf: Node, g: Any) -> Any:
-    """The cotangent of a leaf as its hooks see it."""
-    return xp.zeros_like(leaf.value) if g is ZERO else g
+def _hooked_leaf(node: Node) -> bool:
+    return bool(node.flags & HOOKED) and not node.parents and node.origin is not None
 
 
-def _arrive(leaf: Node, g: Any, detours: Any, out: dict[Node, Any], deliver: Callable[[Node, Any], None] | None) -> None:
-    """The complete cotangent of a leaf with hooks."""
-    detour = detours[leaf]
-    g = detour.arrive(g, deliver is not None)
-    if deliver is None:
-        out[leaf] = g
-        return
-    if g is not NOTHING:
-        deliver(leaf, g)
-    detour.leave((), g)
-
-
-def _last_consumers(seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None, detours: Mapping[Node, Any]) -> dict[Node, list[Node]]:
-    """The oldest node that uses each leaf with hooks: once it is pulled through, the leaf's cotangent is complete."""
-    out: dict[Node, list[Node]] = {}
-    leaves = {node for node in detours if not node.parents and node.origin is not None}
-    for node in upstream([node for node, _ in seeds], differentiable=True) if leaves else ():
-        if wanted is None or node in wanted:
-            for p in node.parents:
-                if p in leaves:
-                    leaves.discard(p)
-                    out.setdefault(node, []).append(p)
+def _last_consumers(pending: Cotangents, wanted: Container[Node] | None) -> dict[Node, list[Node]]:
+    """The leaves with hooks that each node is the last to give a cotangent to; those that have theirs already are with the mark."""
+    seen, out = set[Any](), dict[Node, list[Node]]()
+    for node in upstream(list(pending), differentiable=True):  # oldest first
+        for p in node.parents if wanted is None or node in wanted else ():
+            if p is not None and p not in seen and _hooked_leaf(p):
+                seen.add(p)
+                out.setdefault(node, []).append(p)
+    out[_mark] = [p for p in pending if p not in seen and _hooked_leaf(p)]
     return out
 
 

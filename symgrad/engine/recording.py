@@ -14,17 +14,21 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.carriers.dual import Dual
+from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
 from symgrad.engine.storage.views import MANY, adopt
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
-from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, board, freed, mode, next_sequence, node_class, watched
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, freed, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
+from symgrad.types.layouts import laid_out, rows
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
-float64 = np.float64
+float64, ndarray = np.float64, np.ndarray
+LAYOUTS = {"operands": laid_out, "first": lambda y, xs: laid_out(y, xs[:1]), "last": lambda y, xs: laid_out(y, xs[::-1]), "rows": rows, "": None}
 PLAIN = (float, int)  # numbers that NumPy lets have no say in the dtype of a real or complex result
 make_tensor = functools.partial(new, Tensor)
 
@@ -35,7 +39,7 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
     if x.dtype is target:
         return x
     if not (target.is_floating_point or target.is_complex):
-        return wrap(x._value.astype(target.numpy))
+        return wrap(numeric.astype(x._value, target.numpy))
     return _to_copy(x, target.numpy)
 
 
@@ -100,12 +104,16 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             out._view = None
         except (ValueError, TypeError) as error:
             raise explain(op, error, [x, z]) from None
+        if type(y) is float64:
+            alike = True
+        elif not alike and y.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:  # else NumPy's order is torch's
+            out._value = y = laid_out(y, (x, z))
         if p is None:
             flags = 0 if q is None else q.flags & mask
         else:
             flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
-        if flags and (not board.paused or mode.enabled):
-            if type(y) is float64 or alike or (alike is None and x.shape == z.shape):
+        if flags and (not special or thread.modes.plain):
+            if alike or (alike is None and x.shape == z.shape):
                 out._place = node = make()
             else:
                 out._place = node = make_broadcast()
@@ -114,8 +122,8 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused or flags is BARRED:
-            out._place = watched(op, (x, z), (p, q), y)
+        elif special or flags is BARRED:
+            out._place = recorded(op, (x, z), (p, q), y)
         else:
             out._place = None
         return out
@@ -135,7 +143,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         if isinstance(input, Tensor):
             x, p = input._value, input._place
             if p is None and not keeps and x.dtype.kind in "biu":
-                x = x.astype(get_default_dtype().numpy)
+                x = numeric.astype(x, get_default_dtype().numpy)
         else:
             x, p = value_and_node(_meet(op, [operand(op, input)])[0])
         out = make_tensor()
@@ -144,20 +152,28 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             out._view = None
         except TypeError as error:
             raise explain(op, error, [x]) from None
-        if p is not None and (flags := p.flags & mask) and (not board.paused or mode.enabled):
+        if p is not None and (flags := p.flags & mask) and (not special or thread.modes.plain):
             out._place = node = make()
             node.args = (x,)
             node.parents = (p,)
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
-        elif board.paused or p is not None and p.flags is BARRED:
-            out._place = watched(op, (x,), (p,), y)
+        elif special or p is not None and p.flags is BARRED:
+            out._place = recorded(op, (x,), (p,), y)
         else:
             out._place = None
         return out
 
     return function
+
+
+def _by_rows(call: Lifted) -> Lifted:
+    def computed(*xs: Any) -> Any:
+        y = call(*xs)
+        return rows(y) if type(y) is ndarray and y.ndim > 1 else y
+
+    return computed
 
 
 LARGE = 256  # elements from which a shared exponential is worth more than a call
@@ -197,7 +213,7 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend
         if not isinstance(input, Tensor) or input._place is None or out is not None:
             return plain(input, out)
         x, p = input._value, input._place
-        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or not mode.enabled:
+        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
             return plain(input)
         y, residual = pair(x)
         node = make()
@@ -224,7 +240,7 @@ def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
-    forward, arity = op.forward, op.arity
+    forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
         forward = _with_parameters(op.forward)
         make = functools.partial(new, node_class(narrowed(op)))
@@ -239,6 +255,8 @@ def _general(op: Op) -> Lifted:
             y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values)) from None
+        if arrange is not None and type(y) is ndarray and y.ndim > 1:
+            y = arrange(y, values)
         out = make_tensor()
         out._value, out._place, out._view = y, None, None
         flags = 0
@@ -246,11 +264,11 @@ def _general(op: Op) -> Lifted:
             if p is not None:
                 flags |= p.flags
         flags &= mask
-        if flags and (not board.paused or mode.enabled):
+        if flags and (not special or thread.modes.plain):
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
-        elif board.paused or flags is BARRED:
-            out._place = watched(op, values + rest, parents, y)
+        elif special or flags is BARRED:
+            out._place = recorded(op, values + rest, parents, y)
         return out
 
     def alike(given: Sequence[Any]) -> bool:
@@ -275,18 +293,20 @@ def _general(op: Op) -> Lifted:
 
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
-    general, forward = _general(op), op.forward
+    general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
     make = functools.partial(new, node_class(op))
     mask = TRACKED if op.differentiable else NAMED
 
     def function(input: Any, *rest: Any) -> Tensor:
-        if not isinstance(input, Tensor) or board.paused:
+        if not isinstance(input, Tensor) or special:
             return general(input, *rest)
         x, p = input._value, input._place
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
+        if arrange is not None and type(y) is ndarray and y.ndim > 1:
+            y = arrange(y, (x,))
         out = make_tensor()
         out._value, out._view = y, None
         if p is None:
@@ -295,7 +315,7 @@ def _one(op: Op) -> Lifted:
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
         else:
-            out._place = watched(op, (x, *rest), (p,), y) if flags is BARRED else None
+            out._place = recorded(op, (x, *rest), (p,), y) if flags is BARRED else None
         return out
 
     return function
@@ -307,7 +327,7 @@ def _product(op: Op) -> Lifted:
     make = functools.partial(new, node_class(op))
 
     def function(input: Any, other: Any) -> Tensor:
-        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or board.paused:
+        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or special:
             return general(input, other)
         x, z, p, q = input._value, other._value, input._place, other._place
         if x.dtype is not z.dtype:
@@ -323,7 +343,7 @@ def _product(op: Op) -> Lifted:
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
         else:
-            out._place = watched(op, (x, z), (p, q), y) if flags is BARRED else None
+            out._place = recorded(op, (x, z), (p, q), y) if flags is BARRED else None
         return out
 
     return function
@@ -347,11 +367,11 @@ def _view(op: Op) -> Lifted:
             raise explain(op, error, [x]) from None
         out = make_tensor()
         out._value, out._view = y, None
-        if p is not None and (flags := p.flags & TRACKED) and (not board.paused or mode.enabled):
+        if p is not None and (flags := p.flags & TRACKED) and (not special or thread.modes.plain):
             out._place = node = make()
             node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
-        elif board.paused or p is not None and p.flags is BARRED:
-            out._place = watched(op, (x, *rest), (p,), y)
+        elif special or p is not None and p.flags is BARRED:
+            out._place = recorded(op, (x, *rest), (p,), y)
         else:
             out._place = None
         base = y.base
@@ -362,8 +382,10 @@ def _view(op: Op) -> Lifted:
 
 def core(op: Op) -> Lifted:
     """The function of an op that takes the rule's own arguments: the hot path."""
-    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2):
+    if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2) and op.layout != "last":
         call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        if op.layout == "rows":
+            call = _by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
             return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)

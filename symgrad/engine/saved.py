@@ -13,7 +13,8 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import DETACHED, FREED, GRADIENT, RELEASED, TANGENT, Leaf, Node, board, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import DETACHED, FREED, GRADIENT, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import dtype_of
 
@@ -108,7 +109,7 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
     if source is not None and not isinstance(source, Leaf) and source.origin is not None:
         origin = f", which is output {source.output_nr} of {source.origin.short_name()},"
     hint = ("Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if board.anomaly is None else
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)." if all_threads.anomaly is None else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
             "there or anywhere later. Good luck!")
     return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{kind}Tensor "
@@ -118,15 +119,12 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
 
 def _current(value: Any, source: Node | None) -> Node | None:
     """The node that the tensor of a saved argument has now, if it lives: that is what torch names."""
-    before = record(True)  # so that a view which has no place in the graph any more says so
-    try:
+    with in_mode(grad=True):  # so that a view which has no place in the graph any more says so
         found = [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
         if source is not None or all(t._node is not None for t in found):  # else a constant, whose memory a tensor in a graph shares
             for t in found:
                 if t._node is not None:
                     return t._node
-    finally:
-        record(before)
     return source
 
 
@@ -178,7 +176,7 @@ def read(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tupl
     """
     if node.args is None or node.flags & RELEASED:
         raise RuntimeError(FREED)
-    if node.protects and node.sequence_nr < board.written:
+    if node.protects and node.sequence_nr < all_threads.written:
         verify(node, tuple([p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents]) if by is None else by)
     return node.value, node.args
 

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
+from symgrad.engine.branches import branched
 from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote
-from symgrad.graph.node import BARRED, Leaf, Node, board, mode
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, Leaf, Node
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "as_value", "wrap"]
@@ -69,7 +71,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
-        if board.paused:
+        if special:
             self._escape(shared=True)
         return wrap(Alias.of(self._array()))
 
@@ -82,7 +84,7 @@ class Tensor:
     @property
     def value(self) -> Any:
         """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
-        if board.paused and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):  # whose own rules only ask where elements stand
+        if special and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):  # whose own rules only ask where elements stand
             self._escape(shared=True)
         return self._value
 
@@ -184,24 +186,23 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same value, sharing memory, outside the graph."""
-        return wrap(self._array(), mode.watcher.detach(self) if board.paused and hasattr(mode.watcher, "detach") else None)
+        return wrap(self._array(), thread.modes.recorder.detach(self) if special else None)
 
     def _escape(self, shared: bool = False) -> None:
-        """Tell who watches this thread that the value is read as plain numbers, or its memory given away."""
-        if hasattr(mode.watcher, "escape"):
-            mode.watcher.escape(self, shared)
+        """Tell the recorder of this thread that the value is read as plain numbers, or its memory given away."""
+        thread.modes.recorder.escape(self, shared)
 
     def item(self) -> Any:
         """The only element, as a Python number."""
         if self._value.size != 1:
             raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
-        if board.paused:
+        if special:
             self._escape()
         return self._value.item()
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        if board.paused:
+        if special:
             self._escape()
         return self._value.tolist()
 
@@ -212,7 +213,7 @@ class Tensor:
         """
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if board.paused:
+        if special:
             self._escape(shared=True)
         return self._array() if type(self._value) is not Batched else self._value.__array__()
 
@@ -259,8 +260,8 @@ class Tensor:
             raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if self._value.size else 'no values'} is ambiguous; "
                                f"use .any() or .all()")
         truth = bool(self._value)
-        if self._node is not None and mode.branch is not None:
-            mode.branch(self._node, truth)
+        if self._node is not None:
+            branched(self._node, truth)
         return truth
 
     def _only(self) -> Any:
@@ -298,7 +299,7 @@ def wrap(value: Any, node: Node | None = None) -> Tensor:
 def as_value(data: Any, dtype: Any = None) -> Any:
     """A NumPy value of a supported dtype, from a Tensor, an array, a number or nested sequences of them."""
     if isinstance(data, Tensor):
-        if board.paused:
+        if special:
             data._escape()
         value = data._value
     elif isinstance(data, (np.ndarray, np.generic, Batched)):

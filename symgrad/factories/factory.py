@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.inference import made_in_inference
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tensor import Tensor, as_value, wrap
-from symgrad.graph.node import board, mode
+from symgrad.graph.modes import thread
 from symgrad.types.devices import not_pinned, on_cpu, only_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
+from symgrad.types.layouts import empty_like
 
 __all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized", "sizes_of"]
 
@@ -30,7 +32,7 @@ def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
         raise ValueError(f"symbol must be a name such as 'x', not {symbol!r}")
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
-    return out if not mode.inference else board.inferred.made(out)
+    return out if not thread.modes.inference else made_in_inference(out)
 
 
 def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
@@ -65,7 +67,7 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     refuse_inference(out._node)
-    if out.requires_grad and mode.grad:
+    if out.requires_grad and thread.modes.grad:
         raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
     array = out._array()
@@ -74,8 +76,8 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
             warnings.warn(warned, UserWarning, stacklevel=4)
         array = resized(array, value.shape)
         out._rebind(array)
-    array[...] = value.astype(array.dtype, copy=False)
     stamp(array, name)
+    array[...] = value.astype(array.dtype, copy=False)
     return out
 
 
@@ -152,8 +154,9 @@ def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]
         placed(device, layout, pin_memory)
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        order = "C" if str(memory_format) == "torch.contiguous_format" else "K"
-        value = np.empty_like(input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype), order)  # type: ignore[call-overload]
+        given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
+        preserved = str(memory_format) != "torch.contiguous_format" and type(given) is np.ndarray
+        value = empty_like(given, kind) if preserved else np.empty_like(given, kind, "C")
         fill(value, *args, **rest)
         return finished(value if value.ndim else value[()], requires_grad, symbol)
 

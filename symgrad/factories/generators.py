@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, batches, raw
+from symgrad.carriers.batched import Batched, raw
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.factories.factory import finished, into, like, maker, sizes_of
+from symgrad.graph.modes import thread
 from symgrad.types.devices import CPU, device, on_cpu
 from symgrad.types.dtypes import DType, dtype_of, numpy_dtype
 
@@ -133,13 +134,13 @@ class _Different:
 
 def numbers(generator: Any = None) -> Any:
     """NumPy's generator behind a generator, behind NumPy's own, or, for None, behind the default one."""
-    if batches.entered:
-        kinds = {kind for _, _, kind in batches.entered}
+    if thread.modes.batches:
+        kinds = {kind for _, _, kind in thread.modes.batches}
         if "error" in kinds:
             raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                                "flags on vmap or perform the randomness operation out of vmap")
         if "different" in kinds:
-            return _Different(_plain(generator), [(level, count) for level, count, kind in batches.entered if kind == "different"])
+            return _Different(_plain(generator), [(level, count) for level, count, kind in thread.modes.batches if kind == "different"])
     return _plain(generator)
 
 

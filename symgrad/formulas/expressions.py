@@ -7,16 +7,17 @@ as the node lives. A leaf without a symbol is a constant, and so is everything t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symgrad.autograd.engine import _paths
+from symgrad.engine.branches import Branch
 from symgrad.engine.passes import arguments, pullback, replay
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import NAMED, Leaf, Link, Node, Released, mode, next_sequence, upstream
+from symgrad.graph.node import NAMED, Leaf, Node, upstream
 
 __all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]
 
@@ -254,56 +255,6 @@ def leaves(self: Tensor) -> dict[str, Tensor]:
 # Branches
 
 
-class _Branch(NamedTuple):
-    """A truth value that was asked of a named tensor: when, which one, and a copy of the graph it came from.
-
-    The copy ends in copies of the leaves, so that a leaf can keep it without keeping itself alive. `outline` is the same
-    for two graphs that differ only in the values of their named leaves.
-    """
-
-    sequence_nr: int
-    truth: bool
-    root: Node
-    outline: tuple
-
-
-def _record_branch(node: Node, truth: bool) -> None:
-    """Note on every named leaf upstream which way a branch went, unless the last answer to the same question was the same."""
-    if not node.flags & NAMED:
-        return
-    copies: dict[Node, Node] = {}
-    places: dict[Node | None, int] = {}
-    outline, leaves = [], []
-    for original in upstream([node]):
-        if not original.flags & NAMED:
-            continue
-        args = original.args or ()
-        parents = tuple(None if p is None or not p.flags & NAMED else p for p in original.parents)
-        copy: Any = object.__new__(type(original))
-        copy.parents = tuple(None if p is None else copies[p] for p in parents)
-        copy.args = tuple(a if p is None else None for p, a in zip(parents, args)) + args[len(parents):]
-        copy.sequence_nr, copy.flags = original.sequence_nr, original.flags
-        copy.value = original.value if isinstance(original, Link) else Released(original.value)
-        what: Any = original.op if not isinstance(original, Leaf) else (original.symbol, original.value.shape)
-        if isinstance(original, Leaf):
-            copy.reference, copy.symbol, copy.conditions = original.reference, original.symbol, []
-            leaves.append(original)
-        outline.append((what, tuple(map(places.get, parents)), _plain(copy.args)))
-        copies[original], places[original] = copy, len(places)
-    branch = _Branch(next_sequence(), truth, copies[node], tuple(outline))
-    for leaf in leaves:
-        before = next((b for b in reversed(leaf.conditions) if b.outline == branch.outline), None)
-        if before is None or before.truth != truth:
-            leaf.conditions.append(branch)
-
-
-def _plain(x: Any) -> Any:
-    """Arguments of a rule as something that can be compared."""
-    if isinstance(x, (np.ndarray, np.generic)):
-        return x.dtype.str, x.shape, x.tobytes()
-    return tuple(map(_plain, x)) if isinstance(x, (tuple, list)) else (type(x), x)
-
-
 def conditions(self: Tensor) -> tuple[Any, ...]:
     """What held at the branches taken on this tensor's named leaves before it was computed: its formula is valid there.
 
@@ -322,13 +273,13 @@ def conditions(self: Tensor) -> tuple[Any, ...]:
         return ()
     moment = max(root.sequence_nr for root in roots)
     taken = {b.sequence_nr: b for leaf in _named_leaves(roots) for b in leaf.conditions if b.sequence_nr < moment}
-    latest: list[_Branch] = []
+    latest: list[Branch] = []
     for _, branch in sorted(taken.items()):
         latest = [b for b in latest if b.outline != branch.outline] + [branch]
     return tuple(dict.fromkeys(c for c in map(_condition, latest) if c != True))  # noqa: E712  SymPy's true is not Python's
 
 
-def _condition(branch: _Branch) -> Any:
+def _condition(branch: Branch) -> Any:
     sympy = _sympy()
     question = _node_formula(branch.root).ravel()[0].item()
     if isinstance(question, sympy.Expr):
@@ -340,4 +291,3 @@ METHODS["expr"] = property(expr)
 METHODS["assignments"] = assignments
 METHODS["conditions"] = property(conditions)
 METHODS["leaves"] = property(leaves)
-type(mode).branch = staticmethod(_record_branch)

@@ -16,7 +16,8 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.tensor import Tensor, as_value
 from symgrad.factories.creation import tensor
-from symgrad.graph.node import Leaf, mode
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Leaf
 
 __all__ = ["Input", "NotCheckable", "Problem", "Run", "silence"]
 
@@ -132,13 +133,10 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        before, mode.complete = mode.complete, True
-        try:
+        with in_mode(complete=True):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
                 return Run(leaves, *_scalar(result, self.name))
-        finally:
-            mode.complete = before
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind

@@ -23,7 +23,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned
 from symgrad.func.transforms import finished
-from symgrad.graph.node import record
+from symgrad.graph.modes import in_mode
 from symgrad.program.cache import Cache
 from symgrad.program.signature import form_of
 from symgrad.types.trees import flatten
@@ -145,11 +145,8 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
             given, w = _given(ev, directions, weights, asking)
             ev = ev.following([*given, *([] if w is None else [w])])
             level, count = new_level(), given[0].shape[0]
-            before = record(ev.tracked)
-            try:
+            with in_mode(grad=ev.tracked):
                 tangents, w = [traced.batch(v, 0, level) for v in given], None if w is None else traced.batch(w, 0, level)
-            finally:
-                record(before)
             found = collapsed(ev, tangents, w, level, count)
         results = [finished(ev, y, s) for y, s in zip(ev.outputs, found)]
         del found
@@ -230,8 +227,7 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
         _field(ev, func, "divergence")
         axes = [_axes(x, dim, "divergence") for x in ev.inputs]
         units, starts = _units(ev, axes)
-        before = record(ev.tracked)
-        try:
+        with in_mode(grad=ev.tracked):
             out = None
             for t, along, a, b in zip(_moved(ev, units), axes, starts, starts[1:]):
                 t = traced.narrow(t, 0, a, b - a)
@@ -239,8 +235,6 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
                 t = traced.reshape(t, (*t.shape[:t.ndim - max(len(along), 1)], b - a))
                 term = traced.sum(traced.diagonal(t, 0, 0, -1), -1)
                 out = term if out is None else out + term
-        finally:
-            record(before)
         return owned(ev, [finished(ev, out, out if ev.tracked else out._value)])[0]  # type: ignore[arg-type, union-attr]
 
     return transformed
@@ -268,8 +262,7 @@ def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
         n = ev.inputs[0].shape[axis]
         if n not in (2, 3):
             raise RuntimeError(f"curl: a field has a curl in 2 or 3 dimensions, but the argument has {n} coordinates along dim={dim}")
-        before = record(ev.tracked)
-        try:
+        with in_mode(grad=ev.tracked):
             (t,) = _moved(ev, _units(ev, axes)[0])
 
             def turn(i: int, j: int) -> Tensor:
@@ -277,8 +270,6 @@ def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
                 return traced.select(traced.select(t, 0, i), axis, j) - traced.select(traced.select(t, 0, j), axis, i)
 
             out = turn(0, 1) if n == 2 else traced.stack([turn(1, 2), turn(2, 0), turn(0, 1)], axis)
-        finally:
-            record(before)
         return owned(ev, [finished(ev, out, out if ev.tracked else out._value)])[0]
 
     return transformed

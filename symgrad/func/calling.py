@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 
 __all__ = ["functional_call", "stack_module_state"]
+
+Exchange = list[tuple[dict[str, Any], str, Any]]
 
 
 def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
@@ -37,9 +38,8 @@ def _given(dicts: Any) -> dict[str, Any]:
     return out
 
 
-@contextmanager
-def _exchanged(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """The module with other tensors in place of its own, until the end."""
+def _exchange(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> tuple[Exchange, Exchange]:
+    """What is exchanged in a module: its tables of tensors with names, each with the module's own tensor, and with the one that takes its place."""
     places = _places(module)
     unknown = [name for name in given if name not in places]
     missing = [name for name, (table, key) in places.items() if name not in given and table[key] is not None] if strict else []
@@ -59,16 +59,12 @@ def _exchanged(module: Any, given: dict[str, Any], tie_weights: bool, strict: bo
         for name, (table, key) in places.items():
             if table[key] is not None and id(table[key]) in own:
                 chosen.setdefault(name, own[id(table[key])])
-    before = {name: places[name][0][places[name][1]] for name in chosen}
-    try:
-        for name, value in chosen.items():
-            table, key = places[name]
-            table[key] = value
-        yield
-    finally:
-        for name, value in before.items():
-            table, key = places[name]
-            table[key] = value
+    return [(*places[name], places[name][0][places[name][1]]) for name in chosen], [(*places[name], value) for name, value in chosen.items()]
+
+
+def _put(places: Exchange) -> None:
+    for table, name, tensor in places:
+        table[name] = tensor
 
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True,
@@ -92,8 +88,15 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     tensor([[3., 4.]])
     """
     given = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _exchanged(module, _given(parameter_and_buffer_dicts), tie_weights, strict):
-        return module(*given, **(kwargs or {}))
+    own, others = _exchange(module, _given(parameter_and_buffer_dicts), tie_weights, strict)
+    try:
+        try:
+            _put(others)
+            return module(*given, **(kwargs or {}))
+        finally:
+            _put(own)
+    finally:  # again, for an interrupt between the call and the end of the first one
+        _put(own)
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

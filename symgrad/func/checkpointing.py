@@ -12,7 +12,8 @@ from symgrad.autograd.forward_ad import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
-from symgrad.graph.node import GRADIENT, SHADOW, Node, mode, next_sequence, upstream
+from symgrad.graph.modes import thread
+from symgrad.graph.node import GRADIENT, SHADOW, Node, next_sequence, upstream
 from symgrad.types.trees import flatten, tree_map
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "cut"]
@@ -126,7 +127,7 @@ class _Block(Rule):
                                   f"backward; it must do the same each time, or be given determinism_check='none'")
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        create = mode.grad
+        create = thread.modes.grad
         again, gates = self.rerun(tensors)
         asked = [g for g, need in zip(gates, needs) if need is not None]
         pairs = [(y, c) for y, c in zip(again, cotangents) if c is not None and y.requires_grad]
@@ -134,7 +135,7 @@ class _Block(Rule):
         return [next(found, None) if need is not None else None for need in needs]
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        create = mode.grad
+        create = thread.modes.grad
         again, gates = self.rerun(tensors)
         starts = {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}
         return push(again, starts, create)
@@ -191,7 +192,7 @@ def _run(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], pres
     if check not in ("default", "none"):
         raise ValueError(f"determinism_check must be one of ['default', 'none'], but got {check}")
     block = _Block(function, args, kwargs, preserve, context_fn, check == "default")
-    if mode.grad:
+    if thread.modes.grad:
         return block.begun()
     with block.context:
         return function(*args, **kwargs)

@@ -6,6 +6,7 @@ the arguments, so that no second derivative is ever known by itself. What an op 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.second import second
-from symgrad.graph.node import Link, Node, board, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Link, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.tape import Program, Tape, Taped, TapingCarrier
 
@@ -43,16 +45,12 @@ def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None
     """
     if any([node.op.kind == "function" for node in ev.path]):
         return _by_pullbacks(ev, tangents, weights, level, count)
-    before = record(ev.tracked)
-    try:
+    with in_mode(grad=ev.tracked), contextlib.suppress(NotImplementedError):  # raised by a function that states a pullback only
         if ev.tracked:
             return _Collapsed(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
         starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
         return _Collapsed(_Remembering(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
-    except NotImplementedError:  # a function that states a pullback only
-        return _by_pullbacks(ev, tangents, weights, level, count)
-    finally:
-        record(before)
+    return _by_pullbacks(ev, tangents, weights, level, count)
 
 
 def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
@@ -62,8 +60,7 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
         if y._node not in ev.between:
             out.append(None)
             continue
-        before = record(True)
-        try:
+        with in_mode(grad=True):
             flat, total = traced.reshape(y, (-1,)), []
             along = [traced.expand(t, tuple(x.shape)) for t, x in zip(tangents, ev.inputs)]
             for k in range(flat.shape[0]):
@@ -73,8 +70,6 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
                 s: Any = sum([traced.sum(t * h) for t, h in zip(along, products)])
                 total.append(traced.sum(traced.unbatch(s if weights is None else s * weights, 0, level, count), (0,)))
             found = traced.reshape(traced.stack(total), tuple(y.shape))
-        finally:
-            record(before)
         out.append(found if ev.tracked else found._value)
     return out
 
@@ -359,7 +354,7 @@ class CollapsedProgram:
     def run(self, ev: Evaluation) -> list[Any]:
         """The sums of the outputs for a graph of this form."""
         values: list[Any] = []
-        written = board.written
+        written = all_threads.written
         for node in ev.path:
             if node.sequence_nr < written:
                 read(node)  # says so where a value was written meanwhile

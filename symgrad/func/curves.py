@@ -25,7 +25,8 @@ from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import CurveSteps, Walk, steps_of, walked
-from symgrad.graph.node import Node, board, mode
+from symgrad.graph.modes import thread
+from symgrad.graph.node import Node, all_threads
 
 __all__ = ["Curve", "curve"]
 
@@ -81,11 +82,11 @@ class Curve(Rule):
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         count, by = self.walk.count, [i for i, need in enumerate(needs) if need is not None]
-        plain = not mode.grad and all([c is None or type(c._value) is not Batched for c in cotangents])
+        plain = not thread.modes.grad and all([c is None or type(c._value) is not Batched for c in cotangents])
         taken = self.begun([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
         if taken is not None:
             steps, values = taken
-            if board.written > self.walk.path[0].sequence_nr:
+            if all_threads.written > self.walk.path[0].sequence_nr:
                 for node in self.walk.path:
                     read(node)
             on = sum(map(len, self.paths))
@@ -96,14 +97,15 @@ class Curve(Rule):
             return [None] * count + found
         places, ys = self._recorded(tensors)
         pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]
-        each = grad([y for y, _ in pairs], [places[i] for i in by], [c for _, c in pairs], create_graph=mode.grad, allow_unused=True) if pairs else ()
+        each = grad([y for y, _ in pairs], [places[i] for i in by], [c for _, c in pairs], create_graph=thread.modes.grad,
+                    allow_unused=True) if pairs else ()
         closed(places)
         known = dict(zip(by, each))
         return [known.get(i) for i in range(len(needs))]
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
         places, ys = self._recorded(tensors)
-        tracked = mode.grad
+        tracked = thread.modes.grad
         starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
         roots = [y._node for y in ys if y._node is not None]
         found = pushforward(traced if tracked else numeric, roots, starts, read_traced if tracked else None)  # type: ignore[arg-type]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import STOP
-from symgrad.carriers.batched import batches
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.func.evaluation import named
@@ -32,7 +31,8 @@ from symgrad.func.rules import (
     transposed,
     unwritten,
 )
-from symgrad.graph.node import GRADIENT, SHADOW, Released, mode, next_sequence
+from symgrad.graph.modes import thread
+from symgrad.graph.node import GRADIENT, SHADOW, Released, next_sequence
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.trees import Spec, _branches, flatten, names, tree_map
 
@@ -279,11 +279,11 @@ class custom_vjp(_Custom):
         return _pair(call.called(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
 
     def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        again = call.residuals is UNKNOWN or mode.grad and any(t._node is not None for t in tensors)
+        again = call.residuals is UNKNOWN or thread.modes.grad and any(t._node is not None for t in tensors)
         residuals = self._forward(call, tensors)[1] if again else call.residuals
         if not again:
             unwritten(flatten(residuals)[0], call.since)
-        with inside(batches.entered, *cotangents):
+        with inside(thread.modes.batches, *cotangents):
             found = self.bwd(*call.fixed.values(), residuals, call.answered(cotangents))
         count, name = len(call.form.parts), named(self.bwd)
         if not isinstance(found, (tuple, list)) or len(found) != count:
@@ -354,7 +354,7 @@ class custom_jvp(_Custom):
 
     def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
         moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
-        with restored(call.state), inside(batches.entered, *moving):
+        with restored(call.state), inside(thread.modes.batches, *moving):
             found = self.rule(*call.fixed.values(), call.filled(tensors), call.filled(moving, _zeros))  # type: ignore[misc]
         name = named(self.rule)  # type: ignore[arg-type]
         leaves = _matched(_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")

@@ -23,14 +23,15 @@ from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.passes import pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, own
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
-from symgrad.graph.node import Node, board, mode
+from symgrad.graph.modes import thread
+from symgrad.graph.node import Node, all_threads
 
 __all__ = ["Derivative", "Program", "gradient"]
 
@@ -51,7 +52,7 @@ class Program(Walk):
         """The derivatives by the inputs, None for zero."""
         if self._steps is not None:
             return self._stepped(0)
-        found = pullback_along(numeric, self.path, self.between(range(self.count)), {self.root: one(self.root.value)})
+        found = self.pulled(numeric, one(self.root.value), range(self.count))
         return [None if (g := found.pop(end, None)) is None else own(g) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
@@ -70,7 +71,7 @@ class Program(Walk):
         steps, values = self._steps, self._values
         if not values:
             values += steps.begun(self)
-        elif board.written > self.path[0].sequence_nr:
+        elif all_threads.written > self.path[0].sequence_nr:
             for node in self.path:
                 read(node)
         while self._reached < order:
@@ -90,7 +91,7 @@ class Program(Walk):
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = pullback_along(_dual, self.path, self.between(needs), {self.root: one(self.root.value)}, dual)
+        found = self.pulled(_dual, one(self.root.value), needs, dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
 
 
@@ -121,14 +122,14 @@ class Derivative(Rule):
     def evaluate(self, tensors: Tensors) -> Tensors:
         places, outputs = self._recorded(tensors)
         closed(places)
-        return outputs if mode.grad else [wrap(t._value) for t in outputs]
+        return outputs if thread.modes.grad else [wrap(t._value) for t in outputs]
 
     def _next(self, moving: Some) -> Direction | None:
         """The vector for one derivative more; None where that is no matter of numbers, or another one than before."""
         direction: list[Any] = [None] * len(self.values)
         for i, t in enumerate(moving):
             if t is not None:
-                if mode.grad and (t._node is not None or not {*levels_of(t._value)} <= {*levels_of(self.values[i])}):
+                if thread.modes.grad and (t._node is not None or not {*levels_of(t._value)} <= {*levels_of(self.values[i])}):
                     return None
                 direction[i] = t._value
         return direction if not self.order or _same(direction, self.direction) else None
@@ -142,7 +143,7 @@ class Derivative(Rule):
         if values is None:
             return None
         found: Any = [wrap(np.zeros_like(self.values[i]) if v is None else v) for i, v in zip(by, values)]
-        return attached(_op, Derivative(self.program, by, direction, self.order + 1), tensors, found) if mode.grad else found
+        return attached(_op, Derivative(self.program, by, direction, self.order + 1), tensors, found) if thread.modes.grad else found
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         by = [i for i, need in enumerate(needs) if need is not None]
@@ -150,7 +151,8 @@ class Derivative(Rule):
         if found is None:
             places, ys = self._recorded(tensors)
             pairs = [(y, g) for y, g in zip(ys, cotangents) if g is not None]
-            found = list(grad([y for y, _ in pairs], [places[i] for i in by], [g for _, g in pairs], create_graph=mode.grad, allow_unused=True))
+            found = list(grad([y for y, _ in pairs], [places[i] for i in by], [g for _, g in pairs], create_graph=thread.modes.grad,
+                              allow_unused=True))
             closed(places)
         each = dict(zip(by, found))
         return [each.get(i) for i in range(len(needs))]
@@ -160,7 +162,7 @@ class Derivative(Rule):
         if known is not None:
             return known
         places, ys = self._recorded(tensors)
-        tracked = mode.grad
+        tracked = thread.modes.grad
         starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
         found = pushforward(traced if tracked else numeric, [y._node for y in ys], starts, read_traced if tracked else None)  # type: ignore[misc, arg-type]
         closed(places)

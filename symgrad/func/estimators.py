@@ -18,7 +18,7 @@ from symgrad.func.evaluation import Evaluation, evaluate, scalar
 from symgrad.func.second import products as compressed
 from symgrad.func.second import second
 from symgrad.func.transforms import finished, spread
-from symgrad.graph.node import record
+from symgrad.graph.modes import in_mode
 
 __all__ = ["Eigenvalues", "Estimate", "extreme_eigenvalues", "hessian_diag", "hessian_operator", "hessian_trace"]
 
@@ -127,13 +127,10 @@ def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", sam
         if method == "exact":
             return ev.form.unflatten(_exact_diag(ev, y, chunk_size)[0])
         rows = _signs(_source(generator, seed, "hessian_diag"), samples, _size(ev))
-        before = record(ev.tracked)
-        try:
+        with in_mode(grad=ev.tracked):
             found = [[v * h for v, h in zip(vs, hs)] for vs, hs in _forms(ev, y, rows, chunk_size)]
             each = [traced.cat(list(parts), 0) if len(found) > 1 else parts[0] for parts in zip(*found)]
             means = [finished(ev, x, t if ev.tracked else t._value) for x, t in zip(ev.inputs, (traced.mean(t, (0,)) for t in each))]
-        finally:
-            record(before)
         errors = [wrap(t._value.std(0, ddof=1) / math.sqrt(samples)) for t in each]
         return Estimate(ev.form.unflatten(means), ev.form.unflatten(errors), samples)
 
@@ -158,16 +155,10 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
             count = min(step, size - at)
             units = Batched(np.eye(count, size, at, x._value.dtype).reshape((count, *tuple(x._value.shape))), new_level(), at)
             rows = spread(ev, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])[j], units)
-            before = record(ev.tracked)
-            try:
+            with in_mode(grad=ev.tracked):
                 parts.append(traced.diagonal(traced.reshape(rows, (count, size)), at, 0, 1))
-            finally:
-                record(before)
-        before = record(ev.tracked)
-        try:
+        with in_mode(grad=ev.tracked):
             whole = traced.reshape(traced.cat(parts, 0), tuple(x.shape)) if parts else wrap(np.zeros_like(x._value))
-        finally:
-            record(before)
         out.append(finished(ev, x, whole if ev.tracked else whole._value))
     return out, n
 
@@ -208,11 +199,8 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
         source = _source(generator, seed, "hessian_trace")
         if method == "hutchinson":
             forms = _quadratic(ev, y, _signs(source, samples, _size(ev)), chunk_size)
-            before = record(ev.tracked)
-            try:
+            with in_mode(grad=ev.tracked):
                 mean = traced.mean(forms, (0,))
-            finally:
-                record(before)
             return Estimate(finished(ev, y, mean if ev.tracked else mean._value), wrap(forms._value.std(ddof=1) / math.sqrt(samples)), samples)
         if ev.tracked:
             raise RuntimeError("hessian_trace: an estimate by 'hutch++' cannot be differentiated again; use 'hutchinson' or 'exact'")
@@ -225,17 +213,11 @@ def _quadratic(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | No
     """vᵀHv for each of some vectors."""
     out = []
     for vs, hs in _forms(ev, y, rows, chunk_size):
-        before = record(ev.tracked)
-        try:
+        with in_mode(grad=ev.tracked):
             terms = [traced.sum(traced.reshape(v * h, (v.shape[0], -1)), (1,)) for v, h in zip(vs, hs)]
             out.append(functools.reduce(lambda a, b: a + b, terms))
-        finally:
-            record(before)
-    before = record(ev.tracked)
-    try:
+    with in_mode(grad=ev.tracked):
         return traced.cat(out, 0)
-    finally:
-        record(before)
 
 
 def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Tensor, int]:
@@ -251,11 +233,8 @@ def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Ten
         rows, level = np.eye(min(step, n - at), n, at), new_level()
         (s,) = collapsed(ev, [wrap(Batched(part, level)) for part in _parts(ev, rows)], None, level, len(rows))
         if s is not None:
-            before = record(ev.tracked)
-            try:
+            with in_mode(grad=ev.tracked):
                 total = s if total is None else total + s
-            finally:
-                record(before)
     return finished(ev, y, total), n
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import operator
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, batches, levels_of
+from symgrad.carriers.batched import Batched, levels_of
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, mode, next_sequence, record, watch
+from symgrad.graph.modes import DEFAULT, in_mode, thread
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
@@ -85,7 +85,7 @@ class Evaluation:
 
     def following(self, others: Iterable[Tensor]) -> Evaluation:
         """The evaluation, tracked where one of these tensors is."""
-        return self if self.tracked or not mode.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
+        return self if self.tracked or not thread.modes.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
 
     def free(self, tree: Any) -> Any:
         """Tensors of the function as they leave the transform: outside its graph, unless the result is tracked, and in memory of their own."""
@@ -167,15 +167,9 @@ def _memory(x: Any) -> Any:
     return id(x) if isinstance(x, np.generic) else None
 
 
-@contextlib.contextmanager
-def recording(enabled: bool, alone: bool = False) -> Iterator[None]:
-    """Record, or do not; `alone` keeps it from whoever watches this thread."""
-    before, watcher = record(enabled), watch(None if alone else mode.watcher)
-    try:
-        yield
-    finally:
-        watch(watcher)
-        record(before)
+def recording(enabled: bool, alone: bool = False) -> in_mode:
+    """Record, or do not; `alone` keeps it from the recorder of this thread."""
+    return in_mode(grad=enabled, recorder=DEFAULT) if alone else in_mode(grad=enabled)
 
 
 def named(func: Callable[..., Any]) -> str:
@@ -258,24 +252,23 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
         return [word for n in places for word in names(args[n], _parameter(func, n))]
 
     given = as_tensors(leaves, words, asking)
-    for level, count, _ in batches.entered:
+    for level, count, _ in thread.modes.batches:
         given = [t if level in levels_of(t._value) else _repeated(t, level, count) for t in given]
-    outside = mode.grad
+    outside = thread.modes.grad
     nodes = [Input(_guarded(t._value), t._node if outside else None) for t in given]
     inputs = [wrap(node.value, node) for node in nodes]
     tree = form.unflatten(inputs)
     call = list(args)
     for n, argument in zip(places, (tree,) if alone else tree):
         call[n] = argument
-    before = record(True)
     try:
-        output = func(*call, **kwargs)
+        with in_mode(grad=True):
+            output = func(*call, **kwargs)
     except (ValueError, RuntimeError) as error:
         if "read-only" in str(error):
             raise _mutation(func, words(), asking) from error
         raise
     finally:
-        record(before)
         for node in nodes:
             node.open = False
     for i, (t, node) in enumerate(zip(inputs, nodes)):

@@ -19,7 +19,13 @@ from symgrad.types.trees import transpose
 __all__ = ["hessian", "hvp", "vhp"]
 
 
-def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: int | None) -> list[Tensor]:
+def hessian_blocks(ev: Evaluation, y: Tensor, chunk_size: Any) -> list[list[Tensor]]:
+    """∂²y/∂xⱼ∂x for all pairs of inputs, each of shape (*xⱼ.shape, *x.shape)."""
+    return [[t.reshape((*x.shape, *z.shape)) for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)]  # type: ignore[attr-defined]
+            for j, x in enumerate(ev.inputs)]
+
+
+def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: Any) -> list[Tensor]:
     """∂²y/∂xⱼ∂x for every input x, the elements of xⱼ along the first axis."""
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
     for units in unit_chunks(ev.inputs[j], chunk_size):
@@ -128,9 +134,7 @@ def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, 
         (y,) = ev.outputs
         if y._value.dtype.kind not in "fV":
             scalar(ev, func, "hessian")
-        blocks = [t.reshape((*x.shape, *z.shape)) for j, x in enumerate(ev.inputs)  # type: ignore[attr-defined]
-                  for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)]
-        return transpose(ev.form, ev.form, owned(ev, blocks))
+        return transpose(ev.form, ev.form, owned(ev, [block for row in hessian_blocks(ev, y, chunk_size) for block in row]))
     from symgrad.func.transforms import jacfwd, jacrev
 
     plain = (lambda *a, **k: func(*a, **k)[0]) if has_aux else func

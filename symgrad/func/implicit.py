@@ -19,13 +19,14 @@ import numpy as np
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import push
-from symgrad.carriers.batched import Batched, batch, batches, new_level, unbatch
+from symgrad.carriers.batched import Batched, batch, new_level, unbatch
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import cut
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, closed, gate, inside, recording, rule_op, standing, transposed, unwritten
-from symgrad.graph.node import TRACKED, mode, next_sequence
+from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.node import TRACKED, next_sequence
 from symgrad.types.trees import flatten, tree_map
 
 __all__ = ["implicit_argmin", "implicit_fixed_point", "implicit_root"]
@@ -52,7 +53,7 @@ class _Root(Rule):
     def attached(self, tensors: Tensors, accept: Callable[[Sequence[Tensor]], None] = lambda found: None) -> Tensors:
         """The solution at its node, once its residual is accepted; what the residual captured is among its arguments."""
         self.since = since = next_sequence()
-        with recording(mode.grad):
+        with recording(thread.modes.grad):
             found = self.residual(self.solution, [wrap(t._value) for t in tensors])
         accept(found)
         self.captured = tuple(boundary(found, since))
@@ -97,7 +98,7 @@ class _Root(Rule):
     def linear(self, transpose: bool, xs: Tensors, tensors: Tensors, right: Tensors) -> Tensors:
         """The solution u of J u + right = 0, with the Jacobian J of the residual in the unknowns, or its transpose; differentiably."""
         values = [wrap(v) for v in self.system.solved([-b._value for b in right], transpose)]
-        if not mode.grad:
+        if not thread.modes.grad:
             return values
         count = len(xs)
 
@@ -117,14 +118,14 @@ def _pulled(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
     pairs = [(y, c) for y, c in zip(found, cotangents) if c is not None and y.requires_grad]
     if not asked or not pairs:
         return [None] * len(gates)
-    out = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], retain_graph=True, create_graph=mode.grad, allow_unused=True))
+    out = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], retain_graph=True, create_graph=thread.modes.grad, allow_unused=True))
     return [None if g is None else next(out) for g in gates]
 
 
 def _pushed(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> Some:
     """Tangents of the gates of a recording carried to what was recorded."""
     try:
-        return push(found, {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}, mode.grad)
+        return push(found, {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}, thread.modes.grad)
     except NotImplementedError:  # something in it can only be pulled back
         kept = [g if t is not None else None for g, t in zip(gates, tangents)]
         return transposed(lambda us: _pulled(found, kept, us), found, tangents)
@@ -259,7 +260,7 @@ class _Solution:
 
     def __call__(self, *params: Any, **options: Any) -> Any:
         leaves, form = flatten(params)
-        if batches.entered and any(isinstance(x, Tensor) and type(x._value) is Batched for x in leaves):
+        if thread.modes.batches and any(isinstance(x, Tensor) and type(x._value) is Batched for x in leaves):
             return self._each(leaves, form, options)
         with inside(()):  # all members of a batch share the solution
             return self._solved(leaves, form, options)
@@ -317,13 +318,10 @@ class _Solution:
 
     def _each(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
         """The solutions for the members of a batch, one after the other."""
-        *before, (level, count, _) = batches.entered
-        entered, batches.entered = batches.entered, tuple(before)
-        try:
+        *before, (level, count, _) = thread.modes.batches
+        with in_mode(batches=tuple(before)):
             spread = [traced.unbatch(x, 0, level, count) if isinstance(x, Tensor) and type(x._value) is Batched else x for x in leaves]
             found = [self(*form.unflatten([s[i] if s is not x else x for s, x in zip(spread, leaves)]), **options) for i in range(count)]
-        finally:
-            batches.entered = entered
         return tree_map(lambda *xs: traced.batch(traced.stack(xs), 0, level), *found)
 
 

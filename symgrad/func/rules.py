@@ -19,8 +19,9 @@ from symgrad.autograd.bundles import Bundle, Output, Values
 from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, batches, levels_of
+from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.engine.inference import recorded
 from symgrad.engine.passes import pushforward
 from symgrad.engine.saved import changed, read_traced
 from symgrad.engine.storage.versions import first_write_after
@@ -28,7 +29,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
 from symgrad.func.evaluation import Input, _repeated, following, recording
-from symgrad.graph.node import INFERENCE, NAMED, SHADOW, TRACKED, Node, board, mode, node_class, plainly, watched
+from symgrad.graph.modes import DEFAULT, in_mode, thread
+from symgrad.graph.node import NAMED, SHADOW, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
 __all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
@@ -54,11 +56,11 @@ class Rule:
         raise NotImplementedError
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        """The cotangents of the arguments that need one; recorded where `mode.grad` says so."""
+        """The cotangents of the arguments that need one; recorded where `thread.modes.grad` says so."""
         raise NotImplementedError
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        """The tangents of the outputs; recorded where `mode.grad` says so."""
+        """The tangents of the outputs; recorded where `thread.modes.grad` says so."""
         raise NotImplementedError
 
 
@@ -73,16 +75,15 @@ def rule_op(name: str, reads_result: bool = False) -> Op:
 def is_tracked(t: Tensor) -> bool:
     """Whether what is computed from a tensor is recorded now."""
     node = t._node
-    return node is not None and bool(node.flags & (TRACKED | SHADOW)) and (mode.grad or mode.watcher is not None)
+    return node is not None and bool(node.flags & (TRACKED | SHADOW)) and (thread.modes.grad or thread.modes.recorder is not DEFAULT)
 
 
 def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
     """The outputs at a node of their own: one node for the call, and one for each output where there are several."""
     parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
     value = values[0] if len(values) == 1 else values
-    make = watched if board.paused or INFERENCE in parents else plainly
-    rule.entered = batches.entered
-    node = make(op, (*rule.values, rule), parents, value)
+    rule.entered = thread.modes.batches
+    node = recorded(op, (*rule.values, rule), parents, value)
     if node is None:
         return outputs
     node.__class__ = node_class(op, broadcasts=False)
@@ -117,8 +118,7 @@ def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
         g._bits.state = now
 
 
-@contextlib.contextmanager
-def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> Iterator[None]:
+def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> in_mode:
     """Enter batches again, and those of batched tensors: transforms there give a derivative for each member."""
     levels = {level: (level, count, kind) for level, count, kind in entered}
     for t in tensors:
@@ -126,16 +126,12 @@ def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> 
         while type(value) is Batched:
             levels.setdefault(value.level, (value.level, value.count, "same"))
             value = value.data
-    before, batches.entered = batches.entered, tuple(levels[level] for level in sorted(levels))
-    try:
-        yield
-    finally:
-        batches.entered = before
+    return in_mode(batches=tuple(levels[level] for level in sorted(levels)))
 
 
 def repeated(t: Tensor) -> Tensor:
     """The tensor with a value for each member of the batches that this thread is in, so that its derivative has one for each."""
-    for level, count, _ in batches.entered:
+    for level, count, _ in thread.modes.batches:
         t = t if level in levels_of(t._value) else _repeated(t, level, count)
     return t
 
@@ -291,7 +287,7 @@ def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Seque
 
 def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
     """The transpose of a linear map at cotangents: a pullback through its recording at zero. `like` has None where nothing is asked for."""
-    create = mode.grad
+    create = thread.modes.grad
     zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
     with recording(True):
         outputs = linear(zeros)  # type: ignore[arg-type]
@@ -306,7 +302,7 @@ def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangent
 
 def unwritten(values: Sequence[Any], since: int) -> None:
     """Raise for a tensor that was written in place since then."""
-    for t in values if board.written > since else ():
+    for t in values if all_threads.written > since else ():
         if isinstance(t, Tensor) and (found := first_write_after(t._value, since)) is not None:
             raise changed(t._value, *found, t._node)
 

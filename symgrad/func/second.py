@@ -12,14 +12,14 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.hooks import DETOURS
-from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.passes import pullback, pushforward
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph.node import Node, board, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
@@ -42,14 +42,10 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
         return _second_of_functions(ev, y, tangents)
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     seed = np.ones_like(y._value)[()]
-    before = record(ev.tracked)
     try:
-        found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
+        with in_mode(grad=ev.tracked):
+            found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
     except NotImplementedError:  # a function that states a pullback only
-        found = None
-    finally:
-        record(before)
-    if found is None:
         return _second_of_functions(ev, y, tangents)
     return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
 
@@ -61,7 +57,7 @@ def watched(ev: Evaluation) -> bool:
 
 def overseen(ev: Evaluation) -> bool:
     """Whether a hook or anomaly mode looks on."""
-    return board.anomaly is not None or bool(DETOURS.data) and any([node in DETOURS for node in ev.path])  # type: ignore[attr-defined]
+    return all_threads.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
 
 
 def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
@@ -76,7 +72,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    out = pullback_along(_carrier(xp), ev.path, ev.between, {y._node: seed}, read_dual)  # type: ignore[dict-item]
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 
@@ -171,7 +167,7 @@ class HessianProgram:
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph of this form."""
         values: list[Any] = [None] * self._program.count
-        path, written = ev.path, board.written
+        path, written = ev.path, all_threads.written
         if path and path[0].sequence_nr < written:
             for node in path:
                 read(node)  # says so where a value was written meanwhile

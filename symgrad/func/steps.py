@@ -11,14 +11,14 @@ import numpy as np
 from symgrad.autograd.engine import one
 from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
-from symgrad.engine.hooks import DETOURS
-from symgrad.engine.passes import arguments, call_rule, pullback_along
+from symgrad.engine.passes import arguments, call_rule, pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.graph.node import GRADIENT, TRACKED, Node, board, mode
+from symgrad.graph.modes import DEFAULT, special, thread
+from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import shared
 from symgrad.program.signature import form_of
@@ -34,9 +34,9 @@ _taping = TapingCarrier()
 
 def unwatched(nodes: Iterable[Node]) -> bool:
     """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
-    if board.anomaly is not None or board.observer is not None or board.paused and (mode.watcher is not None or mode.observers):
+    if all_threads.anomaly is not None or special and (thread.modes.recorder is not DEFAULT or thread.modes.observers):
         return False
-    return not DETOURS.data or not any([node in DETOURS for node in nodes])  # type: ignore[attr-defined]
+    return not all_threads.hooked or not any([node.flags & HOOKED for node in nodes])
 
 
 def _constant(x: Any) -> Any:
@@ -62,6 +62,10 @@ class Walk:
             if not out.isdisjoint(node.parents):
                 out.add(node)
         return out
+
+    def pulled(self, xp: Any, seed: Any, needs: Sequence[int], read: Any = None) -> dict[Node, Any]:
+        """The cotangents of some ends for one of the output."""
+        return pullback(xp, [(self.root, seed)], read, self.between(needs), ends=frozenset(self.ends))
 
     def replayed(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
         """The output, recorded again from other tensors at the ends; `call` does that for one node."""
@@ -146,7 +150,7 @@ class Steps:
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
         """The cotangents of some ends for one of the output."""
         walk = self.walk
-        found = pullback_along(self.carrier, walk.path, walk.between(needs), {walk.root: seed}, self._read)
+        found = walk.pulled(self.carrier, seed, needs, self._read)
         return [found.get(walk.ends[i]) for i in needs]
 
     def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:

@@ -26,7 +26,7 @@ from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.curves import curve
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned
-from symgrad.graph.node import Link, Node, board
+from symgrad.graph.node import Link, Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAF
 
@@ -72,7 +72,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         y, args = reading(node, tuple(p if p in known else None for p in parents))
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
-        if node.sequence_nr < board.written:  # what a parent computed may have been written over, but the node has kept what it was
+        if node.sequence_nr < all_threads.written:  # what a parent computed may have been written over, but the node has kept what it was
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)

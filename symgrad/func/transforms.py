@@ -11,18 +11,19 @@ import numpy as np
 from symgrad.autograd.engine import one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, unbatch
-from symgrad.engine.passes import pullback_along, pushforward
+from symgrad.engine.passes import pullback, pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
-from symgrad.func.evaluation import Evaluation, evaluate, named, owned, scalar
+from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.steps import unwatched
-from symgrad.graph.node import Link, record
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
-__all__ = ["finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled", "pushed", "spread",
-           "unit_chunks", "vjp"]
+__all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled",
+           "pushed", "spread", "unit_chunks", "vjp"]
 
 Function = Callable[..., Any]
 
@@ -34,7 +35,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
-        out = pullback_along(numeric, ev.path, ev.between, dict(pairs))  # type: ignore[arg-type]
+        out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
@@ -44,11 +45,8 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     roots = [y._node for y in ev.outputs if y._node in ev.between]
-    before = record(ev.tracked)
-    try:
+    with in_mode(grad=ev.tracked):
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
-    finally:
-        record(before)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
 
@@ -216,9 +214,14 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 # Jacobians
 
 
-def unit_chunks(like: Tensor, chunk_size: int | None) -> list[Batched]:
-    """The unit vectors of the shape of a tensor as batches of a new level, no larger than `chunk_size`."""
+ONE_BY_ONE = "one by one"  # in place of a chunk size: without batches, for functions whose rules know none
+
+
+def unit_chunks(like: Tensor, chunk_size: Any) -> Sequence[Any]:
+    """The unit vectors of the shape of a tensor as batches of a new level, no larger than `chunk_size`, or ONE_BY_ONE."""
     n, value = like.numel(), like._value
+    if chunk_size == ONE_BY_ONE:
+        return [row.reshape(like.shape)[()] for row in np.eye(n, dtype=value.dtype)]
     step = n if chunk_size is None else chunk_size
     if step < 1 and n:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
@@ -227,16 +230,16 @@ def unit_chunks(like: Tensor, chunk_size: int | None) -> list[Batched]:
             for at in range(0, n, step or 1)]
 
 
-def columns(ev: Evaluation, j: int, chunk_size: int | None) -> list[Tensor]:
+def columns(ev: Evaluation, j: int, chunk_size: Any, push: Callable[..., list[Tensor]]) -> list[Tensor]:
     """∂y/∂xⱼ of every output, the elements of xⱼ along the first axis: one batched pushforward for each chunk."""
     parts: list[list[Tensor]] = [[] for _ in ev.outputs]
     for units in unit_chunks(ev.inputs[j], chunk_size):
-        for part, t in zip(parts, pushed(ev, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
+        for part, t in zip(parts, push(ev, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
             part.append(spread(ev, t, units))
     return [joined(ev, part, (0, *y.shape), y) for part, y in zip(parts, ev.outputs)]
 
 
-def rows(ev: Evaluation, i: int, chunk_size: int | None) -> list[Tensor]:
+def rows(ev: Evaluation, i: int, chunk_size: Any) -> list[Tensor]:
     """∂yᵢ/∂x by every input, the elements of yᵢ along the first axis: one batched pullback for each chunk."""
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
     for units in unit_chunks(ev.outputs[i], chunk_size):
@@ -245,15 +248,15 @@ def rows(ev: Evaluation, i: int, chunk_size: int | None) -> list[Tensor]:
     return [joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
 
 
-def spread(ev: Evaluation, t: Tensor, units: Batched) -> Tensor:
+def spread(ev: Evaluation, t: Tensor, units: Any) -> Tensor:
     """The members of a batch along the first axis: one for each of the unit vectors."""
+    if type(units) is not Batched:
+        with recording(ev.tracked):
+            return traced.unsqueeze(t, 0)
     if not ev.tracked:
         return wrap(unbatch(t._value, 0, units.level, units.count))
-    before = record(True)
-    try:
+    with recording(True):
         return traced.unbatch(t, 0, units.level, units.count)
-    finally:
-        record(before)
 
 
 def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Tensor) -> Tensor:
@@ -270,10 +273,10 @@ def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
     return traced.reshape(block, (*y.shape, *x.shape)) if block.shape != (*y.shape, *x.shape) else block
 
 
-def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: int | None) -> list[list[Tensor]]:
+def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callable[..., list[Tensor]] = pushed) -> list[list[Tensor]]:
     """The Jacobian of every output by every input, each of shape (*y.shape, *x.shape)."""
     if forward:
-        by_input = [columns(ev, j, chunk_size) for j in range(len(ev.inputs))]
+        by_input = [columns(ev, j, chunk_size, push) for j in range(len(ev.inputs))]
         return [[_laid_out(by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
     return [[_laid_out(block, y, x, False) for block, x in zip(rows(ev, i, chunk_size), ev.inputs)] for i, y in enumerate(ev.outputs)]
 

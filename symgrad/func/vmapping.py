@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import batches, levels_of, new_level
+from symgrad.carriers.batched import levels_of, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import named, own
+from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import LEAF, NOTHING, Spec, flatten, names
 
 __all__ = ["vmap"]
@@ -145,12 +146,8 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
     """The function on some members: its results, their form and their dimensions."""
     level = new_level()
     given = [x if d is None else traced.batch(x if count == size else traced.narrow(x, d, start, count), d, level) for x, d in zip(tensors, dims)]
-    before = batches.entered
-    batches.entered = (*before, (level, count, randomness))
-    try:
+    with in_mode(batches=(*thread.modes.batches, (level, count, randomness))):
         output = func(*form.unflatten(given), **kwargs)
-    finally:
-        batches.entered = before
     leaves, shape = flatten(output)
     if shape is LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
@@ -177,7 +174,7 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
                              f"{names(output, 'the output')[i]}")
         where[i] = d % n
         found.append(traced.unbatch(y, where[i], level, count))
-    if not before:  # a result of its own, which does not show the memory of an argument or of a constant
+    if not thread.modes.batches:  # a result of its own, which does not show the memory of an argument or of a constant
         memory = [x._value for x in (*tensors, *leaves) if isinstance(x, Tensor) and type(x._value) is np.ndarray]
         given = output = leaves = y = None  # type: ignore[assignment]
         for i, d in enumerate(where):

@@ -1,4 +1,4 @@
-"""The graph: nodes with a value, edges and a place in time; and the modes that say whether one is recorded.
+"""The graph: nodes with a value, edges and a place in time.
 
 A node holds what its rule was called with and its value; it never holds a Tensor, so a graph that nobody looks at
 is freed at once, by reference counts alone. Creation order is a topological order: `sequence_nr` is the only schedule.
@@ -9,127 +9,32 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-import threading
 import weakref
 from collections.abc import Container, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED", "Node",
-           "Released", "board", "freed", "kept", "make_node", "mode", "next_sequence", "node_class", "observe", "observe_all", "observed", "plainly",
-           "record", "released", "upstream", "watch", "watched"]
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
+           "Node", "Released", "all_threads", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED = 1, 2, 4, 8, 16, 32
+GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count(1).__next__
 
 
-class _Mode(threading.local):
-    """The modes of one thread. `branch` is told of every truth value that is asked of a recorded tensor."""
+class _AllThreads:
+    """What all threads share."""
 
-    grad = True  # whether operations are recorded
-    watcher: Any = None  # records in place of the hot path where every operation is to be seen
-    observers: tuple[Any, ...] = ()  # are shown every node that is recorded
-    writing: Any = None  # is told of an array before it is written in place
-    enabled = True  # whether the hot path records by itself: `grad`, and nobody watches or observes; a thread has its own if it does not
-    inference = False
-    complete = False  # whether nodes keep all that a formula may need
-    branch: Any = None
+    written = 0  # the place in time of the newest write into the memory of a tensor
+    hooked = False  # whether a hook was ever attached to a node
+    anomaly: Any = None  # anomaly mode, while it is on: a recorder, as whose observer each thread has it
 
 
-class _Board:
-    """What all threads share: how many do not simply record, so that the hot path asks its own thread only if some do not,
-    the place in time of the newest write into an array, who is shown every node of all threads, and anomaly mode if it is on."""
-
-    __slots__ = ("paused", "written", "lock", "observer", "anomaly", "inferred")
-
-    def __init__(self) -> None:
-        self.paused, self.written, self.lock = 0, 0, threading.Lock()
-        self.observer: Any = None
-        self.anomaly: Any = None
-        self.inferred: Any = None  # `inferred(op, args, parents, value)` is the node of an operation in inference mode, or on tensors made there
-
-
-mode = _Mode()
-board = _Board()
-
-
-def record(enabled: bool) -> bool:
-    """Switch recording on or off in this thread; returns how it was."""
-    before = mode.grad
-    if before != enabled:
-        mode.grad = enabled
-        _settle()
-    return before
-
-
-def watch(watcher: Any) -> Any:
-    """Let `watcher(op, args, parents, value)` make the nodes of this thread, or None the hot path; returns who did before."""
-    before = mode.watcher
-    mode.watcher = watcher
-    _settle()
-    return before
-
-
-def observe(observer: Any, enabled: bool) -> None:
-    """Show every node that this thread records from now on to `observer(node)`, or no longer."""
-    others = tuple(o for o in mode.observers if o is not observer)
-    mode.observers = (*others, observer) if enabled else others
-    _settle()
-
-
-def observe_all(observer: Any) -> None:
-    """Show every node that any thread records from now on to `observer(node)`; None for nobody."""
-    with board.lock:
-        board.paused += (observer is not None) - (board.observer is not None)
-        board.observer, _Mode.enabled = observer, observer is None
-
-
-def _settle() -> None:
-    plain = mode.grad and mode.watcher is None and not mode.observers
-    if plain == ("enabled" in mode.__dict__):
-        if plain:
-            del mode.enabled
-        else:
-            mode.enabled = False
-        with board.lock:
-            board.paused += -1 if plain else 1
-
-
-def watched(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation in a thread that is watched or observed, or on tensors that were made in inference mode; None if there is none."""
-    parents = tuple([p.current() if p is not None and p.flags is BARRED else p for p in parents])
-    if mode.inference or INFERENCE in parents:
-        return board.inferred(op, args, parents, value)
-    if mode.watcher is not None:
-        return observed(mode.watcher(op, args, parents, value))
-    return plainly(op, args, parents, value) if mode.grad else None
-
-
-def plainly(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation as the hot path makes it, seen by the observers; None if nothing is to be recorded."""
-    flags = 0
-    for p in parents:
-        flags |= 0 if p is None else p.flags
-    flags &= TRACKED if op.differentiable else NAMED
-    return observed(make_node(op, args, parents, value, flags)) if flags else None
-
-
-def observed(node: Any) -> Any:
-    """The node, after this thread's observers and those of all threads have seen it."""
-    if node is not None:
-        for observer in mode.observers:
-            observer(node)
-        if board.observer is not None:
-            board.observer(node)
-    return node
-
-
-def kept() -> int:
-    """The flags of nodes that matter in this thread: in the forward of a Function those of its shadow, too."""
-    return TRACKED if mode.watcher is None else TRACKED | SHADOW
+all_threads = _AllThreads()
 
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
@@ -188,10 +93,10 @@ class Node:
 
     `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
     tensors (None for a constant), `value` what came out. `flags` says why the node was recorded: GRADIENT because a leaf
-    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up.
+    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up, HOOKED once `hooks` is there.
     """
 
-    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "__weakref__")
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
@@ -206,6 +111,7 @@ class Node:
     value: Any
     sequence_nr: int
     flags: int
+    hooks: Any
 
     @property
     def requires_grad(self) -> bool:
@@ -355,6 +261,14 @@ class Link(Node):
 
 
 Link.__name__ = Link.__qualname__ = "ConstantBackward0"
+
+
+def tied(inputs: Sequence[Node]) -> Sequence[Node]:
+    """What the derivatives by these inputs are linked to: one node for all of them, so that n derivatives have n edges and not n²."""
+    return inputs if len(inputs) < 2 else (Link(_ZERO, None, inputs),)
+
+
+_ZERO = np.float64(0.0)
 
 
 _classes: dict[tuple[Op, bool], type[Node]] = {}

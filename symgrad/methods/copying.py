@@ -10,7 +10,8 @@ import numpy as np
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.tensor import new as bare
-from symgrad.graph.node import Leaf, board
+from symgrad.graph.modes import special
+from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
 
 __all__ = ["rebuilt"]
@@ -41,7 +42,7 @@ def rebuilt(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attr
 @METHODS.define
 def __copy__(self: Tensor) -> Any:
     """A leaf with the same memory, symbol and `requires_grad`, and no gradient."""
-    if board.paused:
+    if special:
         self._escape(shared=True)
     return rebuilt(type(self), self._array(), self.requires_grad, _symbol(self), _attributes(self))
 
@@ -58,7 +59,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
                            "https://github.com/pytorch/pytorch/pull/103001")
     if id(self) in memo:
         return memo[id(self)]
-    if board.paused:
+    if special:
         self._escape()
     value = self._value
     out = rebuilt(type(self), _copied(value, memo) if isinstance(value, np.ndarray) else value, self.requires_grad, _symbol(self),
@@ -84,6 +85,6 @@ def _copied(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
 @METHODS.define
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     """What `pickle` keeps: the class, value, `requires_grad` and symbol; neither the graph nor the gradient."""
-    if board.paused:
+    if special:
         self._escape()
     return rebuilt, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)

@@ -1,4 +1,4 @@
-"""Filling tensors with random numbers in place: `x.normal_()` and its like. To the graph each is a `copy_` of constants: the derivative is 0."""
+"""Filling tensors in place: with random numbers (to the graph a `copy_` of constants: the derivative is 0), and along a diagonal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.storage.versions import owner
+from symgrad.engine.storage.views import as_strided
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.factories.generators import between, numbers
+from symgrad.types.strides import address
 
-__all__ = ["bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
+__all__ = ["bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
 
 METHODS = MethodTable()
 
@@ -132,3 +135,28 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return _fill(self, median + sigma * numbers(generator).standard_cauchy(self._value.shape))
+
+
+@METHODS.define
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number on the main diagonal; with `wrap` the diagonal of a tall matrix starts again one row below its end.
+
+    Raises RuntimeError for fewer than two dimensions, for three or more of different sizes, and for a leaf that requires grad.
+
+    >>> import symgrad
+    >>> symgrad.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
+    shape = self.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    x = self._array()
+    step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
+    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)  # type: ignore[attr-defined]
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        count, below = -(-x.size // (shape[1] + 1)) - min(shape), x.strides[0] // x.itemsize * (shape[1] + 1)
+        as_strided(self, (count,), (step,), start + below).fill_(fill_value)  # type: ignore[attr-defined]
+    return self

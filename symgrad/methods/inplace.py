@@ -15,28 +15,27 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
-from symgrad.engine.storage.copyslices import rebase
-from symgrad.engine.storage.versions import owner, stamp
-from symgrad.engine.storage.views import as_strided, base_of, refuse_in_place
-from symgrad.engine.storage.writes import alike, check_target, refuse_inference, refuse_overlap, write
+from symgrad.engine.storage.copyslices import interrupt, rebase
+from symgrad.engine.storage.versions import stamp
+from symgrad.engine.storage.views import base_of, refuse_in_place
+from symgrad.engine.storage.writes import alike, check_memory, check_result, refuse_inference, refuse_overlap, write
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, as_value, new, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
-from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, board, kept, mode, next_sequence, node_class, released
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class, released
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.operators import plain_index
+from symgrad.methods.operators import numbers_apart, plain_index
 from symgrad.types.dtypes import DTYPES
-from symgrad.types.strides import address
 
 __all__ = ["augmented", "in_place"]
 
 METHODS = MethodTable()
 
 OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
-HOOKED = DETOURS.data  # type: ignore[attr-defined]  # the table itself, which is asked at once whether it is empty
 UNARY = {"neg": np.negative}
 
 
@@ -46,7 +45,7 @@ def _asks(args: Any) -> bool:
 
 def _known(args: Any) -> bool:
     """Whether an operation on these is recorded, or at least in the shadow of a Function."""
-    flags = kept()
+    flags = thread.modes.recorder.flags
     return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
 
 
@@ -55,14 +54,14 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
-        if mode.grad and _asks((self, *others)):
+        if thread.modes.grad and _asks((self, *others)):
             refuse_in_place(self)
         x = self._array()
         p = self._node
-        for a in others if mode.grad else ():
+        for a in others if thread.modes.grad else ():
             if isinstance(a, Tensor):
                 a._node  # noqa: B018  a view that has no place in the graph any more says so first
-        check_target(name, x, x.shape, x.dtype)
+        check_memory(name, x)
         alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
         for a in others:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
@@ -70,7 +69,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
                 alias |= a is self or np.may_share_memory(x, a._value)
         known = _known((self, *others))
         result = (recorded if recorded is not None and known else function)(wrap(x.copy() if known else x, p), *args, **kwargs)
-        check_target(name, x, result._value.shape, result._value.dtype)
+        check_result(name, x, result._value.shape, result._value.dtype)
         return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
 
     method.__name__ = method.__qualname__ = name
@@ -89,13 +88,19 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
         base = base_of(self)
         if base is not None and not _known((base,)):
             before = base._value.copy()
+    if node is None:
+        write(x, result._value, name)
+        return self
     since = next_sequence()
-    write(x, result._value, name)
-    if node is not None:
+    try:
+        write(x, result._value, name)
         if not isinstance(node, Leaf) and node.value is result._value:
             node.value = x
             node.sequence_nr = since if alias else next_sequence()
         rebase(self, old, node, before)
+    except BaseException:
+        interrupt(self)
+        raise
     return self
 
 
@@ -109,7 +114,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x = self._value
-        if type(x) is not np.ndarray or x.base is not None or board.paused or alpha is not None or rounding_mode is not None:
+        if type(x) is not np.ndarray or x.base is not None or special or alpha is not None or rounding_mode is not None:
             words = {"alpha": alpha, "rounding_mode": rounding_mode}
             return general(self, other, **{word: given for word, given in words.items() if given is not None})
         p = self._place
@@ -131,15 +136,20 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         if self._view is not None or type(p) is Leaf:
             return general(self, other)
         old = x.copy() if p is None or first or second and q is not None else released(x)
-        call(x, z, x)
-        stamp(x, name)
-        self._place = node = make()
+        node = make()
         node.args = old, z
         node.parents = p, q
         node.value = x
         node.flags = flags
+        stamp(x, name)
         node.sequence_nr = next_sequence()
-        if HOOKED:
+        try:
+            call(x, z, x)
+            self._place = node
+        except BaseException:
+            interrupt(self)
+            raise
+        if all_threads.hooked:
             move_retained(self, p, node)
         return self
 
@@ -157,26 +167,31 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor) -> Tensor:
         x = self._value
-        if type(x) is not np.ndarray or x.base is not None or board.paused or x.dtype.kind != "f":
+        if type(x) is not np.ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
         p = self._place
         flags = 0 if p is None else p.flags & TRACKED
         if flags and (self._view is not None or type(p) is Leaf) or p is INFERENCE:
             return general(self)
         if not flags:
-            call(x, x)
             stamp(x, name)
+            call(x, x)
             return self
         old = x.copy() if first else released(x)
-        call(x, x)
-        stamp(x, name)
-        self._place = node = make()
+        node = make()
         node.args = (old,)
         node.parents = (p,)
         node.value = x
         node.flags = flags
+        stamp(x, name)
         node.sequence_nr = next_sequence()
-        if HOOKED:
+        try:
+            call(x, x)
+            self._place = node
+        except BaseException:
+            interrupt(self)
+            raise
+        if all_threads.hooked:
             move_retained(self, p, node)
         return self
 
@@ -232,7 +247,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     Raises RuntimeError where the shapes do not broadcast, and for a leaf that requires grad.
     """
     source = src if isinstance(src, Tensor) else wrap(as_value(src))
-    if mode.grad and _asks((self, source)):
+    if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)
     return _assign(self, source, "copy_", _overwrite)
 
@@ -245,7 +260,7 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
             shape = np.broadcast_shapes(x.shape, source._value.shape)
         except ValueError:
             shape = x.shape
-        check_target(name, x, shape, x.dtype)
+        check_result(name, x, shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
         expand(source, x.shape)  # says what does not fit
     if name == "__setitem__" and source.shape != self.shape:
@@ -254,7 +269,7 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
             refuse_overlap(x, np.broadcast_to(read, x.shape))
     elif name != "fill_":
         refuse_overlap(x, source._value)
-    check_target(name, x, x.shape, x.dtype, repeated or same)
+    check_memory(name, x, repeated or same)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     if source.ndim > x.ndim:
@@ -277,7 +292,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     source = value if isinstance(value, Tensor) else wrap(np.asarray(value, self._value.dtype)[()])
     if source.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
-    if mode.grad and _asks((self, source)):
+    if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)
     return _assign(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
 
@@ -285,10 +300,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @METHODS.define
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
-    if mode.grad and self.requires_grad:
+    if thread.modes.grad and self.requires_grad:
         refuse_in_place(self)
     x = self._array()
-    check_target("zero_", x, x.shape, x.dtype, repeated=True)
+    check_memory("zero_", x, repeated=True)
     return _settle(self, _zero(wrap(x, self._node)), "zero_")
 
 
@@ -316,11 +331,15 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             target = self if whole else self[index]  # type: ignore[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
-        if mode.grad and _asks((target, source)):
+        if thread.modes.grad and _asks((target, source)):
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
-    if mode.grad and _asks((self, source)):
+    first, rest = numbers_apart(index)
+    if first:
+        self[first][rest] = value  # type: ignore[index]
+        return
+    if thread.modes.grad and _asks((self, source)):
         refuse_in_place(self)
     x = self._array()
     try:
@@ -330,7 +349,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if not _fits(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(piece.shape)}: __setitem__ writes what broadcasts to the elements that the index names")
-    check_target("__setitem__", x, x.shape, x.dtype)
+    check_memory("__setitem__", x)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     refuse_overlap(x, source._value, all_alike=False)
@@ -356,31 +375,6 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 
 METHODS["conj_physical_"] = in_place("conj_physical_", FUNCTIONS["conj"])
-
-
-@METHODS.define
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write one number on the main diagonal; with `wrap` the diagonal of a tall matrix starts again one row below its end.
-
-    Raises RuntimeError for fewer than two dimensions, for three or more of different sizes, and for a leaf that requires grad.
-
-    >>> import symgrad
-    >>> symgrad.zeros(2, 3).fill_diagonal_(5)
-    tensor([[5., 0., 0.],
-            [0., 5., 0.]])
-    """
-    shape = self.shape
-    if len(shape) < 2:
-        raise RuntimeError("dimensions must larger than 1")
-    if len(shape) > 2 and len(set(shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
-    x = self._array()
-    step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
-    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)  # type: ignore[attr-defined]
-    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
-        count, below = -(-x.size // (shape[1] + 1)) - min(shape), x.strides[0] // x.itemsize * (shape[1] + 1)
-        as_strided(self, (count,), (step,), start + below).fill_(fill_value)  # type: ignore[attr-defined]
-    return self
 
 
 def augmented(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -110,12 +110,28 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return (_alias if index == ALL else _slice)(self, index)
     index = plain_index(index)
     if not is_basic(index):
-        return traced.getitem(self, index)
+        first, rest = numbers_apart(index) if type(index) is tuple else ((), index)
+        return traced.getitem(self[first] if first else self, rest)
     named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
     last = named[-1] if named else ALL
     if isinstance(last, slice):
         return (_slice if named else _alias)(self, index)
     return (_unsqueeze if last is None else _select)(self, index)
+
+
+def numbers_apart(index: Any) -> tuple[tuple, Any]:
+    """The index of the numbers in an index that has arrays, empty without numbers, and the index of the rest: torch takes the numbers first."""
+    parts = index if isinstance(index, tuple) else (index,)
+    numbers = [isinstance(p, (int, np.integer)) and not isinstance(p, bool) for p in parts]
+    if not any(numbers):
+        return (), index
+    first: list[Any] = []
+    for part, number in zip(parts, numbers):
+        if number or part is Ellipsis:
+            first.append(part)
+        elif part is not None and not isinstance(part, bool):
+            first += [ALL] * (part.ndim if getattr(getattr(part, "dtype", None), "kind", "") == "b" else 1)
+    return tuple(first), tuple([part for part, number in zip(parts, numbers) if not number])
 
 
 def plain_index(index: Any) -> Any:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, batches
+from symgrad.carriers.batched import Batched
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.modes import thread
 from symgrad.types.dtypes import DTYPES, get_default_dtype
 
 __all__ = ["get_printoptions", "set_printoptions", "text"]
@@ -160,7 +161,7 @@ def _dtype_is_implied(t: Tensor) -> bool:
 
 def _batch(value: Batched) -> str:
     """All members of a batch at once, with its depth among the batches that are being computed."""
-    depth = next((i for i, (level, *_) in enumerate(batches.entered, 1) if level == value.level), value.level)
+    depth = next((i for i, (level, *_) in enumerate(thread.modes.batches, 1) if level == value.level), value.level)
     inner = text(wrap(value.data)).replace("\n", "\n    ")
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {inner}\n)"
 

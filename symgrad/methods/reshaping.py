@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import Base, Stale, View, as_strided, base_of, disown, hidden, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, disown, refuse_in_place
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import lift
-from symgrad.graph.node import INFERENCE, TRACKED, Leaf, Node, make_node, mode
+from symgrad.graph.modes import thread
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.layout import UntypedStorage
 from symgrad.ops.rules import sizes
@@ -34,7 +36,7 @@ METHODS = MethodTable()
 
 def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
     """The array and the node of a tensor that is about to change, if it may."""
-    if mode.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
+    if thread.modes.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
         refuse_in_place(self)
     x, p = self._array(), self._node
     refuse_inference(p)
@@ -47,26 +49,23 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     if node is INFERENCE or isinstance(node, Leaf):
         node = None
     stamp(old, name)  # which makes views stale
-    base = base_of(self)
-    if owner(value) is not owner(old):
-        if base is not None:
-            disown(self)
-            self._place = None if isinstance(self._place, Stale) else self._place
-    elif isinstance(self._view, Base):
+    place, base, moved = self._place, base_of(self), owner(value) is not owner(old)
+    if node is not None:
+        thread.modes.recorder.rebase((self, place))
+    self._place = None if place is None and node is None else INTERRUPTED  # until value and node agree again
+    self._value = value
+    if moved and base is not None:
+        disown(self)
+        place = None if isinstance(place, Stale) else place
+    elif base is not None and node is not None:
+        self._view.renew(self)
+    elif isinstance(self._view, Base) and not moved:
         self._view.array = value
-    self._value, place = value, self._place
     if isinstance(place, Leaf):
         place.value = value
-    elif place is not None and place is not INFERENCE and node is None and base is None:
-        self._place = _outgrown(place, old, value)
-    if isinstance(self._view, View):
-        self._view.forget_place()
-    if node is not None:
-        if base_of(self) is not None:
-            self._view.renew(self)
-        if hidden():
-            mode.watcher.moved((self, place))
-        self._place = node
+    elif node is None and base is None and place is not None and place.flags is not BARRED:
+        node = _outgrown(place, old, value)
+    self._place = place if node is None else node
     return self
 
 
@@ -234,6 +233,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         step = tuple(math.prod(shape[i + 1:]) for i in range(len(shape))) if stride is None else stride
         value = as_strided(wrap(value), shape, step, storage_offset)._value
     flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
-    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and mode.grad else None
+    node = make_node(_SET, (x, value), (p, q), value, flags) if flags and thread.modes.grad else None
     carry_over(x, value)
     return _become(self, value, node, "set_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -25,10 +26,10 @@ class Entry(NamedTuple):
 class Called:
     """The part of `Module` for calls and hooks."""
 
-    _forward_pre_hooks: dict[int, Entry]
-    _forward_hooks: dict[int, Entry]
-    _backward_pre_hooks: dict[int, Callable[..., Any]]
-    _backward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks: OrderedDict[int, Entry]
+    _forward_hooks: OrderedDict[int, Entry]
+    _backward_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _backward_hooks: OrderedDict[int, Callable[..., Any]]
 
     def forward(self, *input: Any) -> Any:
         """The computation of the module; every subclass defines it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -55,8 +56,8 @@ class Module(Called, Stateful):
 
     def __init__(self) -> None:
         # Not by assignment, which looks for these tables.
-        self.__dict__.update(training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={}, _backward_pre_hooks={},
-                             _backward_hooks={}, _forward_pre_hooks={}, _forward_hooks={})
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={},
+                             **{name: OrderedDict() for name in ("_backward_pre_hooks", "_backward_hooks", "_forward_pre_hooks", "_forward_hooks")})
 
     # Attributes
 

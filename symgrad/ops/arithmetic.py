@@ -156,7 +156,7 @@ def _where_vjp(xp, g, y, condition, a, b):
 
 
 primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, method=False,
-          domain=(BOOLEAN, REAL, REAL), integers=True, chooses=True, saved=("", "condition", "condition"),
+          domain=(BOOLEAN, REAL, REAL), integers=True, chooses=True, layout="operands", saved=("", "condition", "condition"),
           jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
                   usage="symgrad.where(x > 0, x, 0.0)",
                   doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")

@@ -91,7 +91,7 @@ for _name, _node, _prepare in (("unflatten", "View", _unflattened), ("unsafe_vie
            doc="One dimension split into several, whose sizes multiply to its own; one of them may be -1.")
 
 
-@composite("ravel", usage="symgrad.ravel(a)")
+@composite("ravel", view=True, usage="symgrad.ravel(a)")
 def ravel(xp, input):
     """The elements as a vector: a view where that can be."""
     return xp.reshape(input.contiguous(), (-1,))
@@ -100,19 +100,19 @@ def ravel(xp, input):
 # Joining
 
 
-@composite("atleast_1d", arity=None, usage="symgrad.atleast_1d(x)", method=False)
+@composite("atleast_1d", view=True, arity=None, usage="symgrad.atleast_1d(x)", method=False)
 def atleast_1d(xp, *tensors):
     """The tensors, those without dimensions as vectors of one element."""
     return _each(tensors, lambda x: x if x.ndim else xp.reshape(x, (1,)))
 
 
-@composite("atleast_2d", arity=None, usage="symgrad.atleast_2d(x)", method=False)
+@composite("atleast_2d", view=True, arity=None, usage="symgrad.atleast_2d(x)", method=False)
 def atleast_2d(xp, *tensors):
     """The tensors, vectors as rows of a matrix."""
     return _each(tensors, lambda x: x if x.ndim > 1 else xp.unsqueeze(x, 0) if x.ndim else xp.reshape(x, (1, 1)))
 
 
-@composite("atleast_3d", arity=None, usage="symgrad.atleast_3d(x)", method=False)
+@composite("atleast_3d", view=True, arity=None, usage="symgrad.atleast_3d(x)", method=False)
 def atleast_3d(xp, *tensors):
     """The tensors with at least three dimensions: new ones last, for vectors also one in front."""
     def lifted(x):
@@ -179,7 +179,8 @@ def _unblocked(xp, g, shapes):
     return out
 
 
-linear("block_diagonal", _blocks, _unblocked, variadic=True, public=False, node_name="BlockDiag", doc="Matrices along the diagonal of zeros.")
+linear("block_diagonal", _blocks, _unblocked, variadic=True, public=False, layout="rows", node_name="BlockDiag",
+       doc="Matrices along the diagonal of zeros.")
 
 
 @composite("block_diag", arity=None, usage="symgrad.block_diag(a, a)", method=False)
@@ -194,7 +195,7 @@ def block_diag(xp, *tensors):
 # Cutting
 
 
-@composite("tensor_split", usage="symgrad.tensor_split(a, 2, dim=1)")
+@composite("tensor_split", view=True, usage="symgrad.tensor_split(a, 2, dim=1)")
 def tensor_split(xp, input, indices_or_sections, dim=0):
     """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
     if not input.ndim:
@@ -227,7 +228,7 @@ def _split(name, dim, least):
         return tensor_split(xp, input, indices_or_sections, at)
 
     split.__doc__ = f"The pieces of a tensor along dimension {dim}: so many equal ones, or those between indices; views."
-    composite(name, usage="symgrad.dsplit(a[None], 3)" if name == "dsplit" else f"symgrad.{name}(a, [1])")(split)
+    composite(name, view=True, usage="symgrad.dsplit(a[None], 3)" if name == "dsplit" else f"symgrad.{name}(a, [1])")(split)
 
 
 for _arguments in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
@@ -250,9 +251,9 @@ def _rotation(xp, input, k=1, dims=(0, 1)):
 def _rotated(xp, input, k, dims):
     order = list(range(input.ndim))
     order[dims[0]], order[dims[1]] = dims[1], dims[0]
-    if k == 1:
-        return xp.permute(xp.flip(input, (dims[1],)), tuple(order))
-    return xp.copy(input) if k == 0 else xp.flip(input, dims) if k == 2 else xp.flip(xp.permute(input, tuple(order)), (dims[1],))
+    if k % 2:
+        return xp.permute(xp.flip(input, (dims[k == 1],)), tuple(order))
+    return xp.flip(input, dims) if k else xp.copy(input, "C")
 
 
 linear("rot90", _rotated, lambda xp, g, shape, k, dims: _rotated(xp, g, -k % 4, dims), prepare=_rotation,
@@ -294,7 +295,7 @@ def _grid(xp, tensors, indexing):
     return tuple(xp.expand(xp.reshape(x, tuple(x.numel() if k == i else 1 for k in order)), shape) for i, x in enumerate(tensors))
 
 
-@composite("meshgrid", arity=None, usage='symgrad.meshgrid(x, x, indexing="ij")', method=False)
+@composite("meshgrid", view=True, arity=None, usage='symgrad.meshgrid(x, x, indexing="ij")', method=False)
 def meshgrid(xp, *tensors, indexing=None):
     """The coordinates of the points of a grid with the given ones along its axes: a tensor for each axis, which runs along its own dimension."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
@@ -303,7 +304,7 @@ def meshgrid(xp, *tensors, indexing=None):
     return _grid(xp, given, indexing)
 
 
-@composite("cartesian_prod", arity=None, usage="symgrad.cartesian_prod(x, x)", method=False)
+@composite("cartesian_prod", view=True, arity=None, usage="symgrad.cartesian_prod(x, x)", method=False)
 def cartesian_prod(xp, *tensors):
     """All tuples of one element of each vector, as rows."""
     if len(tensors) == 1:
@@ -328,7 +329,7 @@ def _subsets(n, r, start, again):
     return [(i, *rest) for i in range(start, n) for rest in _subsets(n, r - 1, i + (not again), again)]
 
 
-@composite("adjoint", usage="symgrad.adjoint(a)")
+@composite("adjoint", view=True, usage="symgrad.adjoint(a)")
 def adjoint(xp, input):
     """The last two dimensions exchanged, conjugated."""
     if input.ndim == 1:

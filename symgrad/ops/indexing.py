@@ -26,7 +26,7 @@ def _written(xp, g, shape, index, accumulate):
     return xp.getitem(g, index)
 
 
-linear("put", _write, _kept, _written, public=False, node_name="IndexPut", shapes=((3, 4), (4,)), examples=((0, False), (1, True)),
+linear("put", _write, _kept, _written, public=False, node_name="IndexPut", layout="first", shapes=((3, 4), (4,)), examples=((0, False), (1, True)),
        doc="A copy of the input with `values` at `index`.")
 
 
@@ -37,7 +37,7 @@ def index_put(xp, input, indices, values, accumulate=False):
     return xp.put(input, values, index, bool(accumulate))
 
 
-@composite("select", usage="symgrad.select(a, 1, 0)")
+@composite("select", view=True, usage="symgrad.select(a, 1, 0)")
 def select(xp, input, dim, index):
     """One slice of the input along `dim`: a view."""
     if not input.ndim:
@@ -48,7 +48,7 @@ def select(xp, input, dim, index):
     return xp.select_item(input, (slice(None),) * dim + (index,))
 
 
-@composite("narrow", usage="symgrad.narrow(a, 1, 0, 2)")
+@composite("narrow", view=True, usage="symgrad.narrow(a, 1, 0, 2)")
 def narrow(xp, input, dim, start, length):
     """The `length` slices of the input along `dim` from `start` on: a view."""
     if not input.ndim:
@@ -98,7 +98,8 @@ def _embedded(xp, input, offset, dim1, dim2):
     return _turned_back(xp, xp.place(input, diagonal(whole, offset), whole), _last((dim1, dim2), len(whole)))
 
 
-linear("diag_embed", _embedded, lambda xp, g, shape, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2), examples=((1, 0, 2), (0, 1, 2)),
+linear("diag_embed", _embedded, lambda xp, g, shape, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2), layout="rows",
+       examples=((1, 0, 2), (0, 1, 2)),
        prepare=lambda xp, input, offset=0, dim1=-2, dim2=-1: (input, offset, *_two_axes(dim1, dim2, input.ndim + 1)), shapes=((2, 3),),
        usage="symgrad.diag_embed(a)", doc="Zeros with the last dimension of the input on a diagonal of two new ones: the transpose of `diagonal`.")
 

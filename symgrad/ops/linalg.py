@@ -173,7 +173,7 @@ def _einsum_back(xp, g, xs, i, equation):
 
 
 multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operands), _einsum_back, variadic=True, prepare=_einsum_arguments,
-            method=False, examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)),
+            method=False, layout="rows", examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)),
             usage="symgrad.einsum('ij,kj->ik', a, a)", doc="Sums of products over the letters of an equation.")
 
 def _matrix(xp, input):
@@ -212,7 +212,7 @@ def _triangle(name, part):
         return input, diagonal
 
     linear(name, read, lambda xp, g, shape, diagonal: read(xp, g, diagonal), prepare=prepare,
-           examples=((0,), (1,)), usage=f"symgrad.{name}(a, 1)", doc=f"The {part} triangle of a matrix, the rest zero.")
+           examples=((0,), (1,)), layout="rows", usage=f"symgrad.{name}(a, 1)", doc=f"The {part} triangle of a matrix, the rest zero.")
 
 
 _triangle("tril", "lower")

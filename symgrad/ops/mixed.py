@@ -32,7 +32,7 @@ def addcdiv(xp, input, tensor1, tensor2, *, value=1):
 
 
 linear("lerp_number", lambda xp, input, end, weight: (1 - weight) * input + weight * end, lambda xp, g, shape, weight: (1 - weight) * g,
-       lambda xp, g, shape, weight: weight * g, public=False, node_name="Lerp", examples=((0.25,), (1.0,)), shapes=((3, 4), (4,)),
+       lambda xp, g, shape, weight: weight * g, public=False, node_name="Lerp", examples=((0.25,), (1.0,)), shapes=((3, 4), (4,)), layout="operands",
        doc="input + weight (end - input).")
 elementwise("lerp_tensor", lambda xp, input, end, weight: (1 - weight) * input + weight * end, lambda xp, y, a, b, w: 1 - w, lambda xp, y, a, b, w: w,
             lambda xp, y, a, b, w: b - a, public=False, node_name="LerpBackward1", doc="input + weight (end - input).")
@@ -84,11 +84,12 @@ elementwise("rounded_quotient", lambda xp, input, other, rounding_mode: xp.floor
             examples=(("floor",), ("trunc",)), doc="The quotient rounded down, or towards zero; its derivative is zero.")
 
 
-elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True, usage="symgrad.rsub(x, 1.0)", doc="other - alpha * input.",
+elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True, layout="last", usage="symgrad.rsub(x, 1.0)",
+            doc="other - alpha * input.",
             prepare=lambda xp, input, other, *, alpha=1: (input if alpha == 1 else input * alpha, other))
 
 
-@composite("positive", usage="symgrad.positive(x)")
+@composite("positive", view=True, usage="symgrad.positive(x)")
 def positive(xp, input):
     """The input itself."""
     if str(input.dtype) == "torch.bool":
@@ -140,6 +141,8 @@ def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     x = xp.cat([part for part in (prepend, input, append) if part is not None], dim) if prepend is not None or append is not None else input
+    if n == 0:
+        return xp.clone(x)
     for _ in range(n):
         before = (slice(None),) * dim
         x = xp.ne(x[(*before, slice(1, None))], x[(*before, slice(None, -1))]) if str(x.dtype) == "torch.bool" else (
@@ -183,7 +186,7 @@ def _cumprod_jvp(xp, t, y, x, dim):
     return _recurrence(xp, x, _before(xp, y, dim) * t, dim, False) if x.shape else t
 
 
-primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod_vjp, jvp=_cumprod_jvp, examples=((0,), (1,)),
+primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod_vjp, jvp=_cumprod_jvp, examples=((0,), (1,)), layout="rows",
           prepare=lambda xp, input, dim, *, dtype=None: (input if dtype is None else input.to(dtype), axis(dim, input.ndim)),
           usage="symgrad.cumprod(a, dim=1)", doc="The running product along `dim`; zeros do no harm to its derivatives.")
 
@@ -261,7 +264,7 @@ def _adding(name, product, by_first, by_second, **rest):
 
 _adding("addmv", lambda xp, a, b: xp.mv(a, b), _outer, lambda xp, g, a: xp.mv(_turned(xp, a), g), prepare=_addmv_arguments,
         shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)", doc="beta * input + alpha * (mat @ vec), the input broadcast.")
-_adding("addr", _outer, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(_turned(xp, g), a), prepare=_addr_arguments,
+_adding("addr", _outer, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(_turned(xp, g), a), prepare=_addr_arguments, layout="first",
         shapes=((3, 4), (3,), (4,)), usage="symgrad.addr(symgrad.ones(3, 3), x, x)", doc="beta * input + alpha * outer(vec1, vec2), the input "
                                                                                          "broadcast.")
 _adding("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g, b: xp.matmul(g, _turned(xp, b)), lambda xp, g, a: xp.matmul(_turned(xp, a), g),
@@ -299,7 +302,7 @@ def _cross(xp, a, b, dim):
 
 
 multilinear("cross", lambda xp, input, other, dim: _cross(xp, input, other, dim), lambda xp, g, a, b, dim: _cross(xp, b, g, dim),
-            lambda xp, g, a, b, dim: _cross(xp, g, a, dim), prepare=_cross_arguments, integers=True, node_name="LinalgCross",
+            lambda xp, g, a, b, dim: _cross(xp, g, a, dim), prepare=_cross_arguments, integers=True, layout="rows", node_name="LinalgCross",
             shapes=((2, 3), (2, 3)), examples=((1,),), usage="symgrad.cross(x, x + 1, dim=0)", doc="The vector product along a dimension of size 3.")
 
 

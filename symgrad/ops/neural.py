@@ -18,7 +18,7 @@ def sigmoid_slope(xp, output, input):
 elementwise("sigmoid", None, lambda xp, y, x: xp.sigmoid_slope(y, x), saved=("result",), inverse=lambda xp, y: xp.log(y) - xp.log1p(-y),
             special=((40.0,), (-40.0,)), aliases=("expit",),
             doc="1 / (1 + exp(-input)).")
-elementwise("logsigmoid", None, lambda xp, y, x: xp.sigmoid(-x), special=((40.0,), (-40.0,)), node_name="LogSigmoid",
+elementwise("logsigmoid", None, lambda xp, y, x: xp.sigmoid(-x), special=((40.0,), (-40.0,)), node_name="LogSigmoid", layout="rows",
             doc="log(sigmoid(input)), without cancellation.")
 elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta), lambda xp, y, x, beta=1.0: xp.sigmoid(x if beta == 1 else beta * x),
             prepare=lambda xp, input, beta=1.0, threshold=20.0: (input, beta), examples=((), (2.0,)), special=((40.0,), (-40.0,)),
@@ -64,9 +64,11 @@ def _log_softmax_jvp(xp, t, y, x, dim):
 
 
 primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
+          layout="rows",
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
           saved=("result",), usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
 primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
+          layout="rows",
           vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, saved=("result",),
           usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
 
@@ -95,7 +97,7 @@ def _mse_vjp(xp, g, y, x, target, reduction):
 
 
 primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.square(input - target), reduction), arity=2, prepare=_losses,
-          method=False, vjp=_mse_vjp, saved=("input target",) * 2, examples=(("mean",), ("sum",), ("none",)),
+          method=False, layout="operands", vjp=_mse_vjp, saved=("input target",) * 2, examples=(("mean",), ("sum",), ("none",)),
           jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
           usage="symgrad.mse_loss(a, 2 * a)", doc="The mean (or sum, or each) of (input - target)².")
 

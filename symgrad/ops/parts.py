@@ -31,13 +31,13 @@ linear("conjugate", lambda xp, input: xp.conj(input), lambda xp, g, shape: xp.co
        doc="The complex conjugates.")
 
 
-@composite("conj", usage="symgrad.conj(x)", aliases=("conj_physical",))
+@composite("conj", view=True, usage="symgrad.conj(x)", aliases=("conj_physical",))
 def conj(xp, input):
     """The complex conjugates; real numbers as they are."""
     return xp.conjugate(input) if input.is_complex() else input
 
 
-@composite("resolve_conj", usage="symgrad.resolve_conj(x)", aliases=("resolve_neg",))
+@composite("resolve_conj", view=True, usage="symgrad.resolve_conj(x)", aliases=("resolve_neg",))
 def resolve_conj(xp, input):
     """The input itself: no conjugation waits to be carried out here."""
     return input
@@ -47,13 +47,13 @@ def _part(xp, input, index):
     return xp.select(xp.view_as_real(input), -1, index)
 
 
-@composite("real", usage="symgrad.real(x)", method=False)
+@composite("real", view=True, usage="symgrad.real(x)", method=False)
 def real(xp, input):
     """The real parts, a view; real numbers as they are."""
     return _part(xp, input, 0) if input.is_complex() else input
 
 
-@composite("imag", usage="symgrad.imag(symgrad.complex(x, x))", method=False)
+@composite("imag", view=True, usage="symgrad.imag(symgrad.complex(x, x))", method=False)
 def imag(xp, input):
     """The imaginary parts: a view."""
     if not input.is_complex():
@@ -86,7 +86,8 @@ def _floats(xp, real, imag):
 
 for _name, _node in {"complex": "Complex", "polar_parts": "Polar"}.items():
     linear(_name, lambda xp, real, imag: _joined(xp, real, imag), lambda xp, g, shape: _parts_of(xp, g)[0], lambda xp, g, shape: _parts_of(xp, g)[1],
-           prepare=_floats, method=False, public=_name == "complex", node_name=_node, domain=COMPLEX, usage="symgrad.complex(x, x)",
+           prepare=_floats, method=False, public=_name == "complex", node_name=_node, layout="operands", domain=COMPLEX,
+           usage="symgrad.complex(x, x)",
            doc="The complex numbers with these real and imaginary parts.")
 
 
@@ -109,7 +110,7 @@ def _angle_jvp(xp, t, y, x):
 
 
 primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_parts_of(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
-          node_name="Angle", domain=COMPLEX, doc="The angles of complex numbers.")
+          node_name="Angle", layout="rows", domain=COMPLEX, doc="The angles of complex numbers.")
 elementwise("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), 0, public=False,
             domain=NONZERO, node_name="Angle", doc="The angles of real numbers: 0, or π where they are negative.")
 

@@ -8,11 +8,11 @@ EVERY = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of 3 by 2 pla
 TWICE = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
 
 
-def _replacing(name, prepare=None, usage="", doc="", node_name=None):
+def _replacing(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
     """An op that replaces the elements at an index; public where it has a `prepare` that finds the index."""
     linear(name, lambda xp, input, src, index: xp.put(input, src, index, False), lambda xp, g, shape, index: xp.put(g, 0, index, False),
            lambda xp, g, shape, index: xp.getitem(g, index), prepare=prepare, public=prepare is not None, usage=usage, node_name=node_name,
-           shapes=((3, 4), (3, 2)), examples=(EVERY,), doc=doc)
+           shapes=((3, 4), (3, 2)), examples=(EVERY,), layout=layout, doc=doc)
 
 
 def _adding(name, prepare, usage="", doc=""):
@@ -20,7 +20,7 @@ def _adding(name, prepare, usage="", doc=""):
     linear(name, lambda xp, input, src, index, alpha: xp.put(input, src if alpha == 1 else src * alpha, index, True),
            lambda xp, g, shape, index, alpha: g, lambda xp, g, shape, index, alpha: xp.getitem(g, index) * alpha, prepare=prepare, usage=usage,
            saved=("", "index"),
-           shapes=((3, 4), (3, 2)), examples=((*TWICE, 1), (*TWICE, -2)), doc=doc)
+           shapes=((3, 4), (3, 2)), examples=((*TWICE, 1), (*TWICE, -2)), layout="rows", doc=doc)
 
 
 # At the places an index names along a dimension
@@ -106,8 +106,9 @@ _adding("index_add", lambda xp, input, dim, index, source, *, alpha=1: (input, s
 _replacing("index_copy", lambda xp, input, dim, index, source: (input, source, _vector("index_copy", xp, input, dim, index, source)),
            "symgrad.index_copy(a, 1, symgrad.tensor([2, 0]), symgrad.ones(2, 2))",
            "A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names.", "IndexCopyBackward0")
-_replacing("index_fill_number", node_name="IndexFill", doc="A copy of the input with the elements at an index replaced by a number.")
-_replacing("index_fill_tensor", node_name="IndexFillBackward1", doc="A copy of the input with the elements at an index replaced by a tensor.")
+_replacing("index_fill_number", node_name="IndexFill", layout="first", doc="A copy of the input with the elements at an index replaced by a number.")
+_replacing("index_fill_tensor", node_name="IndexFillBackward1", layout="first",
+           doc="A copy of the input with the elements at an index replaced by a tensor.")
 
 
 @composite("index_fill", usage="symgrad.index_fill(a, 1, symgrad.tensor([0]), 7.0)")
@@ -148,10 +149,11 @@ def _diagonal_places(xp, input, src, offset=0, dim1=0, dim2=1):
 
 
 _replacing("select_scatter", _select_places, "symgrad.select_scatter(a, symgrad.zeros(2), 1, 0)", "A copy of the input with `src` as one slice "
-                                                                                                  "along `dim`.")
+                                                                                                  "along `dim`.", layout="first")
 _replacing("slice_scatter", _slice_places, "symgrad.slice_scatter(a, symgrad.zeros(2, 2), 1, 0, 2)",
-           "A copy of the input with `src` in place of the slices from `start` to `end` along `dim`.")
-_replacing("diagonal_scatter", _diagonal_places, "symgrad.diagonal_scatter(a, symgrad.zeros(2))", "A copy of the input with `src` on a diagonal.")
+           "A copy of the input with `src` in place of the slices from `start` to `end` along `dim`.", layout="first")
+_replacing("diagonal_scatter", _diagonal_places, "symgrad.diagonal_scatter(a, symgrad.zeros(2))",
+           "A copy of the input with `src` on a diagonal.", layout="first")
 
 
 # Where a mask is true
@@ -167,7 +169,7 @@ def _under_mask(xp, g, shape, mask):
 
 for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "MaskedFillBackward1"}.items():
     linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, chooses=True,
-           saves=True, saved=("mask", "mask"),
+           saves=True, saved=("mask", "mask"), layout="rows",
            shapes=((2, 2), ()), examples=((plain([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
 
 

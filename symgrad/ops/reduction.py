@@ -42,7 +42,7 @@ def _axes_of_something(xp, input, dim=None, keepdim=False):
 CASES = (((0,), False), ((1,), True), ((0, 1), False))
 
 linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambda xp, g, shape, dim, keepdim:
-       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES, names=numbered("Sum"),
+       spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES, layout="rows", names=numbered("Sum"),
        usage="symgrad.sum(a, dim=0)", doc="The sum over `dim`, or over everything.")
 
 
@@ -51,7 +51,7 @@ def _mean(xp, input, dim, keepdim):
 
 
 linear("mean", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
-       prepare=_axes_of_floats, examples=CASES, names=numbered("Mean"),
+       prepare=_axes_of_floats, examples=CASES, layout="rows", names=numbered("Mean"),
        usage="symgrad.mean(a, dim=1, keepdim=True)", doc="The mean over `dim`, or over everything; of nothing it is NaN.")
 
 
@@ -78,7 +78,8 @@ def _product_of_others(xp, x, dim):
     return xp.permute(out, tuple(order.index(i) for i in range(x.ndim)))
 
 
-primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), prepare=_axes_as, examples=CASES, names=numbered("Prod"),
+primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), prepare=_axes_as, examples=CASES, layout="rows",
+          names=numbered("Prod"),
           vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _product_of_others(xp, x, dim),
           jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _product_of_others(xp, x, dim), dim, keepdim),
           usage="symgrad.prod(a, dim=1)", doc="The product over `dim`, or over everything; zeros do no harm to its derivatives.")
@@ -92,7 +93,7 @@ def _shares(xp, y, x, dim, keepdim):
 
 def _extremum(name, what, named=None, node_name=None):
     primitive(named or name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes_of_something, examples=CASES,
-              shapes=((2, 3),), chooses=True, public=named is None, node_name=node_name,
+              shapes=((2, 3),), layout="rows", chooses=True, public=named is None, node_name=node_name,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
               usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
@@ -144,12 +145,12 @@ def _one_axis(xp, input, dim=None, keepdim=False):
 
 
 primitive("argmax", lambda xp, input, dim, keepdim: xp.argmax(input, dim, keepdim), prepare=_one_axis, examples=((0, False), (1, True)),
-          usage="symgrad.argmax(a, dim=1)", doc="The index of the first largest element along `dim`, or of the flattened input.")
+          layout="rows", usage="symgrad.argmax(a, dim=1)", doc="The index of the first largest element along `dim`, or of the flattened input.")
 primitive("argmin", lambda xp, input, dim, keepdim: xp.argmin(input, dim, keepdim), prepare=_one_axis, examples=((0, False), (1, True)),
-          usage="symgrad.argmin(a)", doc="The index of the first smallest element along `dim`, or of the flattened input.")
-primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, examples=CASES,
+          layout="rows", usage="symgrad.argmin(a)", doc="The index of the first smallest element along `dim`, or of the flattened input.")
+primitive("all", lambda xp, input, dim, keepdim: xp.all(input, dim, keepdim), prepare=_axes, examples=CASES, layout="rows",
           usage="symgrad.all(a > 0)", doc="Whether all elements are true.")
-primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, examples=CASES,
+primitive("any", lambda xp, input, dim, keepdim: xp.any(input, dim, keepdim), prepare=_axes, examples=CASES, layout="rows",
           usage="symgrad.any(a > 4)", doc="Whether any element is true.")
 
 
@@ -193,14 +194,14 @@ def _inverse(xp, y):
 
 SPREADS = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
 
-primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS,
+primitive("var", _var, vjp=_var_vjp, jvp=_var_jvp, prepare=_spread_of, examples=SPREADS, layout="rows",
           usage="symgrad.var(a, dim=1, correction=0)", doc="The variance, Σ (x - mean)² / (n - correction).")
 def _std(xp, input, dim, correction, keepdim):
     length = xp.norm(xp.centred(input, dim), dim, keepdim)
     return length / xp.sqrt(_freedom(input, dim, correction) * xp.ones_like(length))
 
 
-primitive("std", _std, prepare=_spread_of, examples=SPREADS,
+primitive("std", _std, prepare=_spread_of, examples=SPREADS, layout="rows",
           vjp=lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
           jvp=lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2,
           usage="symgrad.std(a, dim=0)", doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
@@ -208,10 +209,10 @@ primitive("std", _std, prepare=_spread_of, examples=SPREADS,
 
 def _both(name, vjp, jvp, forward, node_name):
     """A spread and the mean under one name, each with a node that is called after both."""
-    primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_spread_of, examples=SPREADS[:1], public=False, node_name=node_name,
-              doc=f"The `{name}` that `{name}_mean` gives.")
+    primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_spread_of, examples=SPREADS[:1], layout="rows", public=False,
+              node_name=node_name, doc=f"The `{name}` that `{name}_mean` gives.")
     linear(f"mean_with_{name}", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
-           prepare=_axes_of_floats, examples=CASES[:1], public=False, node_name=node_name, doc=f"The mean that `{name}_mean` gives.")
+           prepare=_axes_of_floats, examples=CASES[:1], layout="rows", public=False, node_name=node_name, doc=f"The mean that `{name}_mean` gives.")
 
     def both(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
         _floating(input, f"{name}_mean only support floating point and complex dtypes")
@@ -238,7 +239,7 @@ def _norm_jvp(xp, t, y, x, dim, keepdim):
 
 
 primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, keepdim), vjp=_norm_vjp, jvp=_norm_jvp, public=False,
-          prepare=_axes, examples=CASES, node_name="LinalgVectorNorm", doc="√Σ|x|²; the derivative at 0 is 0.")
+          prepare=_axes, examples=CASES, layout="rows", node_name="LinalgVectorNorm", doc="√Σ|x|²; the derivative at 0 is 0.")
 
 
 @composite("norm", usage="symgrad.norm(a, 1, dim=0)")
@@ -266,7 +267,7 @@ def _logsumexp_jvp(xp, t, y, x, dim, keepdim):
 
 
 primitive("logsumexp", lambda xp, input, dim, keepdim: xp.logsumexp(input, dim, keepdim), vjp=_logsumexp_vjp, jvp=_logsumexp_jvp,
-          prepare=_axes, examples=CASES, usage="symgrad.logsumexp(a, dim=1)", doc="log Σ exp(input) over `dim`, without overflow.")
+          prepare=_axes, examples=CASES, layout="rows", usage="symgrad.logsumexp(a, dim=1)", doc="log Σ exp(input) over `dim`, without overflow.")
 
 
 def _along(xp, input, dim, *, dtype=None):
@@ -277,5 +278,5 @@ def _cumsum_back(xp, g, shape, dim):
     return xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)) if shape else g
 
 
-linear("cumsum", lambda xp, input, dim: xp.cumsum(input, dim), _cumsum_back, prepare=_along, examples=((0,), (1,)),
+linear("cumsum", lambda xp, input, dim: xp.cumsum(input, dim), _cumsum_back, prepare=_along, examples=((0,), (1,)), layout="rows",
        usage="symgrad.cumsum(a, dim=1)", doc="The running sum along `dim`.")

@@ -6,14 +6,18 @@ from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axis
 from symgrad.types import return_types
 from symgrad.types.indices import along, first_outside, inside, integers, masked, most_frequent, order, plain, positions, running, single, slices
+from symgrad.types.layouts import laid_out, rows
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 
 
-def _picking(name, prepare=None, usage="", doc="", node_name=None):
-    """An op that picks the elements at an index; public where it has a `prepare` that finds the index."""
+def _picking(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
+    """An op that picks the elements at an index; public where it has a `prepare` that finds the index.
+
+    The index has arrays alone, even where these have no dimensions: what they pick is never a view.
+    """
     linear(name, lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), prepare=prepare,
-           public=prepare is not None, usage=usage, node_name=node_name, examples=SAMPLE, doc=doc)
+           public=prepare is not None, usage=usage, node_name=node_name, examples=SAMPLE, layout=layout, doc=doc)
 
 
 def _gathered(xp, input, dim, index, *, sparse_grad=False):
@@ -89,7 +93,7 @@ def take_along_dim(xp, input, indices, dim=None):
 
 for _name, _node in {"sort": "Sort", "stable_sort": "SortBackward1", "topk": "Topk", "kthvalue": "Kthvalue", "median": "MedianBackward1",
                      "nanmedian": "NanmedianBackward1", "mode": "Mode", "cummax": "Cummax", "cummin": "Cummin"}.items():
-    _picking(f"{_name}_elements", node_name=_node, doc=f"The elements that `{_name}` has found.")
+    _picking(f"{_name}_elements", node_name=_node, layout="" if "sort" in _name else "rows", doc=f"The elements that `{_name}` has found.")
 
 
 def _share(xp, y, x):
@@ -107,7 +111,8 @@ for _name in ("median", "nanmedian"):
 
 def _pair(xp, kind, pick, input, dim, index, keepdim=True):
     """The elements at an index with all dimensions, and the index, as a pair of a kind."""
-    values = pick(*_elements(xp, input, dim, index, keepdim)) if input.ndim else input
+    index = laid_out(index, (input.value,)) if kind is return_types.sort else rows(index)
+    values = pick(*_elements(xp, input, dim, index, keepdim))
     return kind((values, input.new_tensor(index if keepdim or not input.ndim else index.squeeze(dim), dtype=int)))
 
 
@@ -128,7 +133,7 @@ def msort(xp, input):
 @composite("argsort", usage="symgrad.argsort(a)")
 def argsort(xp, input, dim=-1, descending=False, *, stable=False):
     """The indices that sort the input along `dim`; equal elements stay in order."""
-    return input.new_tensor(order(input.value, axis(dim, input.ndim), bool(descending)), dtype=int)
+    return input.new_tensor(laid_out(order(input.value, axis(dim, input.ndim), bool(descending)), (input.value,)), dtype=int)
 
 
 @composite("topk", usage="symgrad.topk(a, 2).values")

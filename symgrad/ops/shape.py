@@ -50,25 +50,25 @@ linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_back, vi
        doc="The same elements in another shape, sharing memory; refused where that needs a copy.")
 
 
-@composite("view_as", usage="a.view_as(a.reshape(-1))")
+@composite("view_as", view=True, usage="a.view_as(a.reshape(-1))")
 def view_as(xp, input, other):
     """The same elements in the shape of another tensor, sharing memory."""
     return xp.view(input, tuple(other.shape))
 
 
-@composite("reshape_as", usage="a.reshape_as(a.t())")
+@composite("reshape_as", view=True, usage="a.reshape_as(a.t())")
 def reshape_as(xp, input, other):
     """The same elements in the shape of another tensor."""
     return xp.reshape(input, tuple(other.shape))
 
 
-@composite("expand_as", usage="x.expand_as(a)")
+@composite("expand_as", view=True, usage="x.expand_as(a)")
 def expand_as(xp, input, other):
     """The input stretched to the shape of another tensor."""
     return xp.expand(input, tuple(other.shape))
 
 
-@composite("flatten", usage="symgrad.flatten(a)")
+@composite("flatten", view=True, usage="symgrad.flatten(a)")
 def flatten(xp, input, start_dim=0, end_dim=-1):
     """The axes from `start_dim` to `end_dim` merged into one."""
     start, end = axis(start_dim, input.ndim), axis(end_dim, input.ndim)
@@ -183,11 +183,11 @@ def _summable(xp, input, *size):
     extra = len(shape) - len(size)
     if extra < 0 or any(n not in (1, shape[i + extra]) for i, n in enumerate(size)):
         raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
-    return input, size
+    return input if size == tuple(shape) else (input, size)
 
 
-linear("sum_to_size", lambda xp, input, size: input if input.shape == size else xp.sum_to_size(input, size),
-       lambda xp, g, shape, size: xp.broadcast_to(g, shape), prepare=_summable, node_name="Sum", examples=(((1, 4),), ((3, 1),)),
+linear("sum_to_size", lambda xp, input, size: xp.copy(input) if input.shape == size else xp.sum_to_size(input, size),
+       lambda xp, g, shape, size: xp.broadcast_to(g, shape), prepare=_summable, layout="rows", node_name="Sum", examples=(((1, 4),), ((3, 1),)),
        usage="symgrad.sum_to_size(a, (1, 3))", doc="The sum over the axes along which `size` would be broadcast: the transpose of `expand`.")
 
 
@@ -217,8 +217,9 @@ def _cat_back(xp, g, shapes, dim):
     return out
 
 
-linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_back, variadic=True, prepare=_cat_arguments, aliases=("concat", "concatenate"),
-       method=False, examples=((0,), (1,)), usage="symgrad.cat([a, a], dim=1)", doc="Tensors joined along an existing axis.")
+linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_back, variadic=True, layout="rows", prepare=_cat_arguments,
+       aliases=("concat", "concatenate"), method=False, examples=((0,), (1,)), usage="symgrad.cat([a, a], dim=1)",
+       doc="Tensors joined along an existing axis.")
 
 
 def _stack_arguments(xp, tensors, dim=0):
@@ -232,7 +233,7 @@ def _stack_arguments(xp, tensors, dim=0):
 
 linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim),
        lambda xp, g, shapes, dim: [xp.getitem(g, (slice(None),) * dim + (i,)) for i in range(len(shapes))],
-       variadic=True, prepare=_stack_arguments, method=False, examples=((0,), (1,)),
+       variadic=True, layout="rows", prepare=_stack_arguments, method=False, examples=((0,), (1,)),
        usage="symgrad.stack([a, a])", doc="Tensors of one shape joined along a new axis.")
 
 
@@ -251,7 +252,7 @@ def _pieces(piece, input, dim, sizes):
     return tuple(piece(input, (slice(None),) * dim + (slice(at, at + size),), i) for i, (at, size) in enumerate(zip(starts, sizes)))
 
 
-@composite("split_with_sizes", usage="symgrad.split_with_sizes(a, [1, 2], dim=1)")
+@composite("split_with_sizes", view=True, usage="symgrad.split_with_sizes(a, [1, 2], dim=1)")
 def split_with_sizes(xp, input, split_sizes, dim=0):
     """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
     dim, split_sizes = axis(dim, input.ndim), list(split_sizes)
@@ -262,7 +263,7 @@ def split_with_sizes(xp, input, split_sizes, dim=0):
     return _pieces(xp.split_with_sizes_piece, input, dim, split_sizes)
 
 
-@composite("split", usage="symgrad.split(a, [1, 2], dim=1)")
+@composite("split", view=True, usage="symgrad.split(a, [1, 2], dim=1)")
 def split(xp, tensor, split_size_or_sections, dim=0):
     """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
     if not isinstance(split_size_or_sections, int):
@@ -274,7 +275,7 @@ def split(xp, tensor, split_size_or_sections, dim=0):
     return _pieces(xp.split_piece, tensor, dim, [min(size, n - at) for at in range(0, n, size or 1)] or [0])
 
 
-@composite("chunk", usage="symgrad.chunk(a, 3, dim=1)")
+@composite("chunk", view=True, usage="symgrad.chunk(a, 3, dim=1)")
 def chunk(xp, input, chunks, dim=0):
     """The input cut into at most `chunks` pieces along `dim`."""
     if chunks <= 0:
@@ -282,7 +283,7 @@ def chunk(xp, input, chunks, dim=0):
     return split(xp, input, max(-(-input.shape[axis(dim, input.ndim)] // chunks), 1), dim)
 
 
-@composite("unbind", usage="symgrad.unbind(a, 1)")
+@composite("unbind", view=True, usage="symgrad.unbind(a, 1)")
 def unbind(xp, input, dim=0):
     """The slices of a tensor along `dim`: views, none of which may be written in place."""
     before = (slice(None),) * axis(dim, input.ndim)
@@ -309,7 +310,7 @@ def _negated(shifts):
 
 
 linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
-       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))),
+       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))), layout="rows",
        usage="symgrad.roll(a, 1, 0)", doc="The elements shifted along `dims` and carried round; without `dims`, over the flattened input.")
 
 

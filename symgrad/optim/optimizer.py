@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from copy import deepcopy
 from itertools import chain
@@ -84,8 +84,8 @@ class Optimizer:
             self.add_param_group(group)
 
     def _hooks(self) -> None:
-        self._step_pre_hooks: dict[int, Callable[..., Any]] = {}
-        self._step_post_hooks: dict[int, Callable[..., Any]] = {}
+        self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._stepping = False
 
     def __getstate__(self) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.problem import silence
-from symgrad.graph.node import Leaf, Link, mode, upstream
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Leaf, Link, upstream
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.reference.exact import shifted
 from symgrad.reference.recorder import Recorder
@@ -149,8 +151,6 @@ class Subject:
 
     def _of_op(self, op: Op) -> None:
         if op.kind == "composite" and op.arity == 1 and op.public:
-            from symgrad.engine.traced import FUNCTIONS, lift
-
             self.function = FUNCTIONS.get(op.name) or lift(op)
         elif op.kind == "elementwise" and op.arity:
             self.parameters = () if all(p.default is not p.empty for p in op.parameters) else (op.examples or ((),))[0]
@@ -174,12 +174,9 @@ class Subject:
         """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
-        before, mode.complete = mode.complete, True
-        try:
+        with in_mode(complete=True):
             with enable_grad(), silence():
                 result = self.function(*leaves)
-        finally:
-            mode.complete = before
         if not isinstance(result, Tensor) or not result.requires_grad:
             raise Unsuitable(self._unconnected(result))
         if result.is_complex():

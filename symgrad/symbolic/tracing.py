@@ -21,7 +21,7 @@ from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import silence
-from symgrad.graph.node import mode
+from symgrad.graph.modes import in_mode
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
 from symgrad.types.domains import Domain
 from symgrad.types.trees import Spec, flatten
@@ -194,12 +194,9 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     given = _Arguments(function, shapes, at, domain)
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
-    before, mode.complete = mode.complete, True
-    try:
+    with in_mode(complete=True):
         with enable_grad(), np.errstate(all="ignore"):
             results, form = flatten(function(*bound.args, **bound.kwargs))
-    finally:
-        mode.complete = before
     asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
     return Trace(leaves, results, form, asked)
 

@@ -13,8 +13,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reports.rendering import Code, Formula, Line, Table
-from symgrad.reports.shown import Shown
+from symgrad.reports.rendering import Code, Formula, Line, Shown, Table
 from symgrad.reports.verdicts import Verdict
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]

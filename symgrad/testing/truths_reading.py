@@ -21,7 +21,7 @@ from symgrad.checks.cross_reading import expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import OPERATIONS, _functions, parse
-from symgrad.graph.node import mode
+from symgrad.graph.modes import in_mode
 from symgrad.reference.heads import Undefined, evaluator
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
@@ -170,12 +170,9 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Reader:
     """A function of symgrad's tensors: recorded with the floats, and replayed with many digits."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        before, mode.complete = mode.complete, True
-        try:
+        with in_mode(complete=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
             out = formula(*leaves, *parameters)
-        finally:
-            mode.complete = before
         with working(digits):
             if not isinstance(out, Tensor) or not out.requires_grad:
                 return precise.lift_value(out.value if isinstance(out, Tensor) else out)

@@ -100,7 +100,12 @@ def slices(index: Any, dim: int) -> Places:
 
 def positions(flat: Any, shape: tuple[int, ...]) -> Places:
     """The places of elements that are named by their position in the flattened array."""
-    return tuple(np.unravel_index(flat, shape)) if shape else (np.zeros_like(flat),)
+    return tuple(map(_array, np.unravel_index(flat, shape))) if shape else (np.zeros_like(flat),)
+
+
+def _array(place: Any) -> Any:
+    """A place as an array, which picks a copy of an element, where a number picks a view."""
+    return place if _is_batched(place) else np.asarray(place)
 
 
 def ordered(value: Any) -> Any:

@@ -16,7 +16,7 @@ def address(array: np.ndarray) -> int:
 
 def overlaps(array: np.ndarray) -> bool:
     """Whether two elements of the array may stand at one place, as after a broadcast."""
-    if not array.size:
+    if not array.size or array.flags.c_contiguous:
         return False
     extents = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape) if n > 1)
     reach = array.itemsize
@@ -57,14 +57,14 @@ class Geometry:
         self.shape, self.size, self.strides, self.offset, self._positions = shape, size, strides, offset, positions
 
     @classmethod
-    def of(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> tuple[Geometry, np.ndarray | None]:
+    def of(cls, view: np.ndarray, base: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
         """Where a view stands in its base, and the values of the elements that are none of the base's (None if there are none).
 
-        Those count as if they followed the base's elements. The address of the base may be given as `start`, for it is slow to ask.
+        Those count as if they followed the base's elements.
         """
         item = base.itemsize
         if base.flags.c_contiguous and not any([s % item for s in view.strides]):
-            offset, rest = divmod(address(view) - (address(base) if start is None else start), item) if view.size else (0, 0)
+            offset, rest = divmod(address(view) - address(base), item) if view.size else (0, 0)
             strides = tuple([s // item for s in view.strides])
             reach = [s * (n - 1) for s, n in zip(strides, view.shape)]
             if not view.size or not rest and offset + sum([r for r in reach if r < 0]) >= 0 and offset + sum([r for r in reach if r > 0]) < base.size:

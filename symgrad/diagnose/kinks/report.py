@@ -17,8 +17,10 @@ from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkRe
 from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
+from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
-from symgrad.graph.node import FREED, Leaf, Link, Node, mode, upstream
+from symgrad.graph.modes import Recorder, in_mode, thread
+from symgrad.graph.node import FREED, Leaf, Link, Node, upstream
 from symgrad.sampling.points import as_point, flat
 
 __all__ = ["of_function", "of_run", "of_tensor"]
@@ -52,31 +54,31 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
     return report
 
 
+class _Branches(Recorder):
+    """Collects the comparisons that an `if` asked."""
+
+    def __init__(self, found: list[Node]):
+        self.found = found
+
+    def branch(self, node: Node, truth: bool) -> None:
+        """Keep the node of a comparison."""
+        if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS:
+            self.found.append(node)
+
+
 def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a function at its inputs."""
-    from symgrad.frameworks.examples import examples_of
-
     name = getattr(function, "__name__", type(function).__name__)
     try:
         problem = Problem(function, inputs or examples_of(function) or ())
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
     branches: list[Node] = []
-    before = mode.branch
-
-    def noticed(node: Node, truth: bool) -> None:
-        if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS:
-            branches.append(node)
-        before(node, truth)
-
-    mode.branch = noticed
     try:
-        with recording_lines():
+        with in_mode(observers=(*thread.modes.observers, _Branches(branches))), recording_lines():
             run = problem.run(problem.point, named=True)
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
-    finally:
-        del mode.branch
     size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
     step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
 

@@ -1,17 +1,21 @@
-"""The node of a tensor after a write in place: its own, or `CopySlices` where a view of it was written."""
+"""The node of a tensor after a write in place: its own, or `CopySlices` where a view of it was written.
+
+The memory is written first, then the graph. Where an exception, such as an interrupt, arrives in between, the two no longer agree, and the tensor
+gets `INTERRUPTED` for its node, so that a derivative is refused and not wrong.
+"""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.hooks import hooks_of, move_retained, unhooked
 from symgrad.engine.storage.views import Base, Stale, View, hidden, recast
 from symgrad.engine.tensor import Tensor, new
-from symgrad.graph.node import Node, kept, mode, next_sequence, node_class
+from symgrad.graph.modes import thread
+from symgrad.graph.node import BARRED, Node, next_sequence, node_class
 from symgrad.graph.op import REGISTRY
 
-__all__ = ["rebase"]
+__all__ = ["INTERRUPTED", "interrupt", "rebase"]
 
 
 class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
@@ -26,6 +30,33 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
         return (super().next_functions[0], *piece.next_functions[1:]) if piece is not None else super().next_functions
 
 
+class _Interrupted(Node):
+    """In place of the node of a tensor whose write was interrupted before it was recorded."""
+
+    __slots__ = ()
+    flags = BARRED
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    def current(self, always: bool = False) -> None:
+        if always or thread.modes.grad:
+            raise RuntimeError("a write in place was interrupted before it was recorded, so the value of this tensor and its graph no longer agree: "
+                               "compute it again, or use detach()")
+
+
+INTERRUPTED = new(_Interrupted)
+
+
+def interrupt(t: Tensor) -> None:
+    """Refuse derivatives of a tensor, and of all that share its memory, from now on."""
+    base = t._view.base if type(t._view) is View else t
+    base._place = INTERRUPTED
+    if base._view is not None:
+        base._view.outdate()
+
+
 def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     """Give a tensor that was just written its node in place of the old one, or give its base one; the views of the memory become stale.
 
@@ -34,12 +65,12 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     meta, base, piece = t._view, t, node
     if type(meta) is View:
         base = meta.base
-        if old in DETOURS:  # the hooks of a view stay with its old value, which nobody asks for now
-            node.parents = (copy.copy(old), *node.parents[1:])
+        if old is not None and hooks_of(old) is not None:  # the hooks of a view stay with its old value, which nobody asks for now
+            node.parents = (unhooked(old), *node.parents[1:])
         node = _copy_slices(meta, node, t, before)
     former = base._place
     if hidden():
-        mode.watcher.moved((t, old), (base, former))
+        thread.modes.recorder.rebase((t, old), (base, former))
     else:
         move_retained(base, former, node)
     base._place = node
@@ -54,8 +85,8 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
 def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     """The node of a base after a view of it was written."""
     view, base = t._value, meta.base
-    old, array, flags = base._place, meta.family.array, piece.flags & kept()
-    flags |= 0 if old is None else old.flags & kept()
+    old, array, flags = base._node, meta.family.array, piece.flags & thread.modes.recorder.flags
+    flags |= 0 if old is None else old.flags & thread.modes.recorder.flags
     units, source = recast(array if before is None else before, old, view.dtype, flags)
     place, beyond = meta.place(view)
     if beyond is not None:

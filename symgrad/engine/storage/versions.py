@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
-from symgrad.graph.node import board, next_sequence
+from symgrad.graph.node import all_threads, next_sequence
 from symgrad.types.strides import address
 
 __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
@@ -119,9 +119,14 @@ def counter_of(array: np.ndarray) -> Counter:
 
 
 def promote(scalar: Any) -> np.ndarray:
-    """A NumPy scalar as an array of no dimensions; who saved the scalar before is told of writes into the array."""
+    """A NumPy scalar as an array of no dimensions; who saved the scalar before is told of writes into the array.
+
+    Of booleans nobody is told: NumPy has one object for each of the two, which all tensors share.
+    """
     global _limit
     array = np.array(scalar)
+    if type(scalar) is np.bool_:
+        return array
     if len(_scalars) > _limit:
         for key in list(_scalars):  # the keys alone: nothing is made meanwhile, so that no other thread has its turn
             if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nobody else has it
@@ -157,7 +162,7 @@ def stamp(array: np.ndarray, operation: str) -> None:
     now = next_sequence()
     counter.writes.append((now, operation, code, frame.f_lasti))
     counter.count += 1
-    board.written = counter.last = now
+    all_threads.written = counter.last = now
     for reference in counter.bases:
         if (base := reference()) is not None:
             base.outdate()

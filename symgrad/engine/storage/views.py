@@ -16,11 +16,12 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.engine.hooks import DETOURS, move_retained
+from symgrad.engine.hooks import move_hooks, move_retained
 from symgrad.engine.storage.versions import counter_of, owner, written_since
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
-from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, board, make_node, mode, next_sequence
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
@@ -44,24 +45,13 @@ class Base:
     set grows. A view is in the set whenever its node is current, so that an interrupt at any point leaves no view that a write would miss.
     """
 
-    __slots__ = ("tensor", "array", "views", "limit", "mixed", "_address", "__weakref__")
+    __slots__ = ("tensor", "array", "views", "limit", "mixed", "__weakref__")
 
     def __init__(self, tensor: Tensor):
-        self.tensor, self.mixed = ref(tensor), False  # mixed: whether a view is in a graph that the base is not in
-        self.limit = 64
-        self.use(tensor._value)
+        self.tensor, self.array = ref(tensor), tensor._value  # the array that views have their places in
+        self.views, self.limit = set[weakref.ref[Tensor]](), 64  # the views whose nodes are current
+        self.mixed = False  # whether a view is in a graph that the base is not in
         counter_of(tensor._value).notify(self)
-
-    def use(self, array: np.ndarray) -> None:
-        """Count the places of views in this array from now on."""
-        self.array, self.views, self._address = array, set[weakref.ref[Tensor]](), None
-
-    @property
-    def address(self) -> int:
-        """Where the first element stands in memory."""
-        if self._address is None:
-            self._address = address(self.array)
-        return self._address
 
     def add(self, reference: weakref.ref[Tensor]) -> None:
         """Note a view whose node is, or will be, current."""
@@ -90,7 +80,7 @@ class Base:
                     continue
                 view._place = Stale(reference, last)
                 if hidden():
-                    mode.watcher.outdated.append(reference)
+                    thread.modes.recorder.outdate(reference)
             self.views.discard(reference)
 
 
@@ -101,7 +91,7 @@ class View:
 
     def __init__(self, base: Tensor, made: str):
         self.base, self.made = base, made
-        self._place: tuple[Geometry, np.ndarray | None] | None = None
+        self._place: tuple[np.ndarray, np.ndarray, tuple[Geometry, np.ndarray | None]] | None = None
 
     @property
     def family(self) -> Base:
@@ -110,30 +100,25 @@ class View:
 
     def renew(self, view: Tensor) -> None:
         """Note that the view's node is, or will be, current."""
-        self.since = board.written
+        self.since = all_threads.written
         self.family.add(ref(view))
-
-    def forget_place(self) -> None:
-        """Note that the view shows other elements of its base from now on."""
-        self._place = None
 
     def place(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
         """Where the view stands in its base, and the values of elements that are none of the base's."""
-        if self._place is None:
-            family = self.family
-            self._place = Geometry.of(view, recast(family.array, None, view.dtype)[0], family.address)
-        return self._place
+        family, known = self.family, self._place
+        if known is None or known[0] is not view or known[1] is not family.array:
+            known = self._place = view, family.array, Geometry.of(view, recast(family.array, None, view.dtype)[0])
+        return known[2]
 
 
 class Stale(Node):
     """In place of the node of a view whose base was written, with the node that it had."""
 
-    __slots__ = ("tensor", "last", "asked")
+    __slots__ = ("tensor", "last")
     flags = BARRED
 
     def __init__(self, tensor: weakref.ref[Tensor], last: Node | None):
         self.tensor, self.last = tensor, last
-        self.asked = isinstance(last, Leaf) and not isinstance(last, UnrecordedLeaf)  # whether the view itself was asked to require grad
 
     @property
     def recorded(self) -> bool:
@@ -143,7 +128,7 @@ class Stale(Node):
     @property
     def requires_grad(self) -> bool:
         view = self.tensor()
-        return self.asked or self.recorded or view is not None and view._view.base.requires_grad
+        return self.recorded or type(self.last) is Leaf or view is not None and view._view.base.requires_grad
 
     @property
     def output_nr(self) -> int:
@@ -152,15 +137,15 @@ class Stale(Node):
     def current(self, always: bool = False) -> Node | None:
         """The node that the view has now; where nothing is recorded there is none unless one is `always` made."""
         view = self.tensor()
-        if view is None or not (always or mode.grad or hidden()):
+        if view is None or not (always or thread.modes.grad or hidden()):
             return None
         meta, base = view._view, view._view.base
-        parent, node = base._place, None
+        parent, node = base._node, None
         if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not hidden():
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
         flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
-        if hidden() and not mode.grad:
-            flags = SHADOW * mode.watcher.known(parent)
+        if hidden() and not thread.modes.grad:
+            flags = SHADOW * thread.modes.recorder.knows(parent)
         if flags:
             node = reading(view._value, meta.family.array, parent, flags, meta.place(view._value))
             move_retained(view, self.last, node)
@@ -188,7 +173,7 @@ UnrecordedLeaf.__name__ = "AccumulateGrad"
 
 def hidden() -> bool:
     """Whether this thread runs the forward of a Function, after which tensors return to the places they had."""
-    return mode.watcher is not None and hasattr(mode.watcher, "moved")
+    return thread.modes.recorder.hides
 
 
 def base_of(t: Tensor) -> Tensor | None:
@@ -201,8 +186,8 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     meta, node = source._view, view._place
     if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
         return view  # nobody can write through either, as in an argument of a transform
-    if board.paused and not mode.grad:
-        made = INFERRED if mode.inference else NO_GRAD
+    if special and not thread.modes.grad:
+        made = INFERRED if thread.modes.inference else NO_GRAD
     base = source
     if type(meta) is View:
         base, made = meta.base, made or meta.made
@@ -213,7 +198,8 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
             if meta is None:
                 meta = source._view = Base(source)
     if base._value is not meta.array:  # it was given other memory
-        meta.use(base._value)
+        meta.array = base._value
+        meta.views.clear()
     view._view = View(base, made)
     view._view.renew(view)
     if node is None:
@@ -326,12 +312,12 @@ def detach_(self: Tensor) -> Tensor:
 
 def _quit(t: Tensor) -> None:
     """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
-    node = t._node
+    node = t._place
     if isinstance(node, Leaf):
         t._former_leaf = ref(node)
-    elif node is not None and node is not INFERENCE:
+    elif node is not None and node.flags is not BARRED:
         node.flags |= DETACHED
-        board.written = next_sequence()
+        all_threads.written = next_sequence()
     t._node = INFERENCE if node is INFERENCE else None
     if isinstance(t._view, Base):
         t._view.mixed = True
@@ -346,23 +332,14 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
     """
     node = self._place
-    if not isinstance(node, Stale):
-        _change(self, requires_grad)
-    elif not requires_grad and node.recorded:
-        raise RuntimeError(NOT_A_LEAF)
-    else:
-        node.asked = requires_grad
-    return self
-
-
-def _change(self: Tensor, requires_grad: bool) -> None:
-    node = self._place
+    if isinstance(node, Stale):  # which asks because its base does
+        if not requires_grad and node.recorded:
+            raise RuntimeError(NOT_A_LEAF)
+        return self
     former = self._former_leaf() if requires_grad and hasattr(self, "_former_leaf") else None
     if requires_grad and isinstance(node, UnrecordedLeaf):
-        detour = DETOURS.pop(node, None)
         self._make_leaf(True)
-        if detour is not None:
-            DETOURS[self._node] = detour  # type: ignore[index]
+        move_hooks(node, self._node)  # type: ignore[arg-type]
     elif not requires_grad and isinstance(node, UnrecordedLeaf):
         pass  # it asks because its base does
     elif not requires_grad and type(node) is Leaf and node.symbol is None:
@@ -378,6 +355,7 @@ def _change(self: Tensor, requires_grad: bool) -> None:
                     view._place = Stale(ref(view), None)
                 elif view._place is None:
                     view._place = UnrecordedLeaf(view, view._value, True)
+    return self
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -403,7 +381,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     view = np.ndarray(size, array.dtype, root, offset * item if all(size) else 0, tuple(s * item for s in stride))
     p = input._node
     node = None
-    if p is not None and p.flags & TRACKED and mode.grad:
+    if p is not None and p.flags & TRACKED and thread.modes.grad:
         node = reading(view, array, p, p.flags & TRACKED)
     return adopt(wrap(view, node), input)
 

@@ -11,33 +11,38 @@ from symgrad.carriers.batched import Batched, Shape
 from symgrad.engine.saved import TYPES
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import INFERENCE, Node, board, mode
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import INFERENCE, Node
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.strides import address, dense, overlaps
 
-__all__ = ["InferenceError", "alike", "check_target", "into", "refuse_inference", "refuse_overlap", "write"]
+__all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "refuse_inference", "refuse_overlap", "write"]
 
-ORDER = "biufc"
+KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}  # a result is never written into a dtype of a lower kind
 
 
-def check_target(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype, repeated: bool = False) -> None:
-    """Raise torch's error if a result of this shape and dtype cannot be written into an array.
-
-    Raises RuntimeError for another shape, a dtype of a higher kind, and memory where several elements stand at one place,
+def check_memory(name: str, target: Any, repeated: bool = False) -> None:
+    """Raise torch's error if an array cannot be written: where it is read-only, and where several elements stand at one place,
     unless `repeated` says that all of them get the same.
     """
-    if type(target) is Batched or type(shape) is Shape:
+    if type(target) is Batched:
+        raise _in_batch(name)
+    if not repeated and target.base is not None and overlaps(target):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+                           "clone() the tensor before performing the operation.")
+    if not target.flags.writeable:
+        raise RuntimeError(f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
+
+
+def check_result(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Raise torch's error if a result of this shape and dtype does not fit into an array."""
+    if type(shape) is Shape:
         raise _in_batch(name)
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
                            f"tensor itself, which cannot grow")
-    have, want = (dtype.kind, target.dtype.kind)
-    if ORDER.find(have) > ORDER.find(want) and want in ORDER and have in ORDER and not (want in "iu" and have in "iu"):
+    if KINDS.get(target.dtype.kind, 9) < KINDS.get(dtype.kind, 0):
         raise RuntimeError(f"result type {TYPES[dtype_of(dtype).name]} can't be cast to the desired output type {TYPES[dtype_of(target.dtype).name]}")
-    if target.base is not None and (not target.flags.writeable or not repeated and overlaps(target)):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-                           "clone() the tensor before performing the operation." if overlaps(target) else
-                           f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
 
 
 def _in_batch(name: str) -> RuntimeError:
@@ -51,7 +56,7 @@ class InferenceError(RuntimeError):
 
 def refuse_inference(node: Node | None) -> None:
     """Raise torch's error if the tensor at a node was made in inference mode, and is to be written outside of it."""
-    if node is INFERENCE and not mode.inference:
+    if node is INFERENCE and not thread.modes.inference:
         raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                              "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
@@ -82,13 +87,11 @@ def write(target: Any, value: Any, name: str) -> None:
     """Write a value that fits into an array, and count it as a version."""
     if type(target) is Batched or type(value) is Batched:
         raise _in_batch(name)
-    if board.paused and mode.writing is not None:
-        mode.writing(target)
-    try:
-        np.copyto(target, value, casting="unsafe")
-    except ValueError as error:
-        raise RuntimeError(f"{name}: {error}; clone() the tensor first") from None
+    if special:
+        for observer in thread.modes.observers:
+            observer.write(target)
     stamp(target, name)
+    np.copyto(target, value, casting="unsafe")
 
 
 def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
@@ -98,16 +101,12 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    operands = [*args, *kwargs.values()]
-    for x in operands if mode.grad else ():
+    for x in (out, *args, *kwargs.values()) if thread.modes.grad else ():
         if any(isinstance(t, Tensor) and t.requires_grad for t in (x if isinstance(x, (list, tuple)) else (x,))):
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                                f"requires grad.")
-    if out.requires_grad and mode.grad:
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                           f"requires grad.")
     result = compute(*args, **kwargs)
-    if board.paused:
+    if special:
         result._escape()
     value = result._value
     target = out._array()
@@ -120,10 +119,10 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
                           f"required output shape {list(value.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
                           f"not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
                           f"zero elements with t.resize_(0).", UserWarning, stacklevel=3)
-        check_target(name, np.empty(value.shape, target.dtype), value.shape, value.dtype)
-        out._rebind(np.empty(value.shape, target.dtype))
-        target = out._array()
-    else:
-        check_target(name, target, value.shape, value.dtype)
+        target = np.empty(value.shape, target.dtype)
+    check_memory(name, target)
+    check_result(name, target, value.shape, value.dtype)
+    if target is not out._value:
+        out._rebind(target)
     write(target, value, name)
     return out

@@ -8,11 +8,12 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
-from symgrad.autograd.jacobians import Array, Forward, Problem
-from symgrad.carriers.batched import Batched, batches, new_level
+from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.modes import in_mode, thread
 from symgrad.testing.gradcheck.error import GradcheckError
+from symgrad.testing.gradcheck.jacobians import Array, Forward, Problem
 
 __all__ = ["check_batched_cotangents", "check_batched_tangents"]
 
@@ -62,17 +63,14 @@ def check_batched_tangents(check: Problem) -> None:
 
     Raises GradcheckError where they differ, or where a rule cannot be read for a batch.
     """
-    entered = batches.entered
     with dual_level():
         forward = Forward(check)
         for j, x in enumerate(check.leaves):
             both, level = _two(x, j), new_level()
             rows = [forward.push({j: t}) for t in both]
-            batches.entered = (*entered, (level, 2, "error"))
             try:
-                found = [None if t is None else traced.unbatch(t, 0, level, 2) for t in forward.push({j: Batched(both, level)})]
+                with in_mode(batches=(*thread.modes.batches, (level, 2, "error"))):
+                    found = [None if t is None else traced.unbatch(t, 0, level, 2) for t in forward.push({j: Batched(both, level)})]
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{TANGENTS}") from error
-            finally:
-                batches.entered = entered
             _compare(found, _stacked(rows, forward.outputs), None, TANGENTS)

@@ -14,10 +14,10 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
-from symgrad.autograd.jacobians import Array, Forward, Problem, basis, numerical, pulled, random_vector
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.testing.gradcheck.batches import check_batched_cotangents, check_batched_tangents
 from symgrad.testing.gradcheck.error import GradcheckError
+from symgrad.testing.gradcheck.jacobians import Array, Forward, Problem, basis, numerical, pulled, random_vector
 
 __all__ = ["Check"]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.jacobians import Problem
 from symgrad.factories.generators import fork_rng
 from symgrad.frameworks.problem import silence
+from symgrad.testing.gradcheck.jacobians import Problem
 from symgrad.testing.gradcheck.points import LeftOut, Points, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack
 from symgrad.testing.gradcheck.search import Search

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.reports.rendering import Line
-from symgrad.reports.shown import Shown
+from symgrad.reports.rendering import Line, Shown
 from symgrad.reports.verdicts import Verdict
 
 __all__ = ["EXACT", "NUMERICAL", "GradientAttack", "GradientMismatch"]

@@ -11,7 +11,8 @@ import numpy as np
 
 from symgrad.engine.tensor import wrap
 from symgrad.frameworks.problem import Run
-from symgrad.graph.node import Leaf, mode, upstream
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import Leaf, upstream
 from symgrad.reference.accuracy import measured
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.heads import Undefined
@@ -153,18 +154,15 @@ class Search:
     def _recorded(self) -> Any:
         """The weighted sum of the outputs at the current inputs, fully recorded; None if it cannot be recorded or is too long."""
         points = self.points
-        before, mode.complete = mode.complete, True
         try:
-            total: Any = 0
-            for y, w in zip(points.outputs(), points.weights):
-                total = total + (y * wrap(w)).sum()
+            with in_mode(complete=True):
+                total: Any = 0
+                for y, w in zip(points.outputs(), points.weights):
+                    total = total + (y * wrap(w)).sum()
         except LeftOut:  # for instance a Function that converts its tensors to arrays
-            mode.complete = before
             points.outputs()
             self.formula = False
             return None
-        finally:
-            mode.complete = before
         nodes = list(upstream([total._node]))
         if sum(map(_steps, nodes)) > STEPS or max(map(_written_out, nodes)) > STEPS:
             self.formula = False

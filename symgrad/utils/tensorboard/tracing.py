@@ -1,6 +1,6 @@
 """The trace of a module: every operation of one forward pass with its module and its operands.
 
-An observer receives each operation as it is recorded, whether or not it requires grad, and makes the node that the default recorder would
+A recorder receives each operation as it is recorded, whether or not it requires grad, and makes the node that the default recorder would
 make. An operand is identified by its node or, if it has none, by the identity of its value.
 """
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from symgrad.engine.storage.versions import Write, _known, first_write_after
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import NAMED, TRACKED, Leaf, Node, make_node, mode, next_sequence, watch
+from symgrad.graph.modes import Recorder, in_mode, thread
+from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, next_sequence
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.nn.module import Module
 from symgrad.nn.parallel import DataParallel
@@ -46,8 +47,8 @@ class Vertex:
         return f"%{self.path} : {what} = {self.kind}({', '.join(f'%{v.path}' for v in self.operands)})"
 
 
-class Picture:
-    """The vertices of one forward pass; as the thread's observer it appends each operation."""
+class Picture(Recorder):
+    """The vertices of one forward pass; as the thread's recorder it appends each operation."""
 
     def __init__(self, root: str):
         self.vertices: list[Vertex] = []
@@ -86,14 +87,17 @@ class Picture:
         if isinstance(value, np.ndarray) or isinstance(value, np.generic) and not isinstance(value, np.bool_):  # True and False are shared
             self.values[id(value)] = value, vertex, next_sequence()
 
-    # The observer
+    # The recorder
 
-    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    flags = TRACKED | SHADOW
+
+    def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        """The node that the hot path makes; the operation becomes a vertex."""
         flags = 0
         for p in parents:
             flags |= 0 if p is None else p.flags
         flags &= TRACKED if op.differentiable else NAMED
-        node = make_node(op, args, parents, value, flags) if flags and mode.grad else None
+        node = make_node(op, args, parents, value, flags) if flags and thread.modes.grad else None
         count = len(parents)
         operands = [self.source(a, p) for a, p in zip(args, parents)]
         operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # for instance an index that was an input
@@ -146,7 +150,7 @@ class Picture:
         return next((vertex for time, vertex in reversed(self.operations) if time < write.sequence_nr), None)
 
     def unseen(self, node: Node) -> Vertex:
-        """The vertex of a node that observers do not receive: a custom Function, or the node of a base after a write into a view."""
+        """The vertex of a node that recorders do not receive: a custom Function, or the node of a base after a write into a view."""
         origin = node.origin
         if origin not in self.nodes:
             name = type(origin).__name__.partition("Backward")[0]
@@ -224,7 +228,7 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
         if isinstance(model, Module):
             stack.enter_context(_evaluating(model))
             stack.enter_context(_scoped(model, picture))
-        stack.callback(watch, watch(picture))
+        stack.enter_context(in_mode(recorder=picture))
         output = model(*args)
     for i, (_, y) in enumerate(_leaves(output, "")):
         value, node = _value(y)
@@ -235,7 +239,7 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
 
 @contextlib.contextmanager
 def _evaluating(model: Module) -> Iterator[None]:
-    """A context with every module in evaluation mode and with an observer in this thread; the modes are restored."""
+    """A context with every module in evaluation mode and with a recorder in this thread; the modes are restored."""
     training = {module: module.training for module in model.modules()}
     devices = {module: module.device_ids for module in training if isinstance(module, DataParallel)}
     model.eval()

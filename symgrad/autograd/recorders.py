@@ -1,8 +1,8 @@
-"""What a Function's forward computes out of sight, so that its backward can be differentiated rightly.
+"""The recorders of a Function's forward and backward, so that its backward can be differentiated.
 
-While a forward runs, every operation leaves a node that knows its inputs, though no tensor requires grad by it: its shadow. When the backward
-is recorded, the nodes of what it uses are replaced by twins that carry gradients; the tensors themselves stay as they are. Where the
-forward left this way, by reading a tensor as plain numbers, what it left for the backward cannot know its inputs: a derivative of that is refused.
+While a forward runs, every operation on an input is recorded, though no tensor requires grad by it. When the backward is recorded, the nodes
+of what it uses are replaced by copies that carry gradients; the tensors themselves stay as they are. Where the forward read a tensor as plain
+numbers, what it left for the backward has no graph: a derivative of that is refused.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from symgrad.engine.saved import verify
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.storage.views import Base, base_of
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, mode, next_sequence, upstream
+from symgrad.graph.modes import DEFAULT, Recorder, thread
+from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, next_sequence, upstream
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["Linking", "Shadow", "Span", "suspect"]
+__all__ = ["BackwardRecorder", "ForwardRecorder", "Span", "suspect"]
 
 CLONE = REGISTRY["clone"]
 REMEDY = "Save the inputs with save_for_backward and compute it in backward, or mark the backward with once_differentiable"
@@ -57,26 +58,34 @@ class Span:
                 f"and left {what}, which may depend on its inputs and cannot know it. {REMEDY}")
 
 
-class Shadow:
-    """Records a Function's forward out of sight. `reach()` says what its backward can see, by names; `complete` asks for all a formula needs."""
+class _FunctionRecorder(Recorder):
+    flags = TRACKED | SHADOW
+    follows = True
 
-    def __init__(self, name: str, reach: Callable[[], dict[str, Any]], complete: bool, outer: Shadow | None = None):
+
+class ForwardRecorder(_FunctionRecorder):
+    """Records a Function's forward. `reach()` says what its backward can see, by names; `complete` asks for all a formula needs."""
+
+    hides = True
+
+    def __init__(self, name: str, reach: Callable[[], dict[str, Any]], complete: bool, outer: ForwardRecorder | None = None):
         self.span: Span = Span(name, next_sequence() if outer is None else outer.span.since)
         self.reach = reach
         self.complete: bool = complete or outer is not None and outer.complete
         self.places: list[tuple[Tensor, Node]] = []  # where tensors were in the graph that the forward wrote
         self.outdated: list[weakref.ref[Tensor]] = []  # views whose base was written, which will have their nodes when they are asked
 
-    def known(self, node: Node | None) -> bool:
+    def knows(self, node: Node | None) -> bool:
         """Whether a node depends on an input, or on something else that carries gradients."""
         return node is not None and bool(node.flags & TRACKED or node.flags & SHADOW and node in self.span)
 
-    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-        if not op.differentiable and not self.complete or not any(map(self.known, parents)):
+    def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        """The node of an operation on what depends on an input."""
+        if not op.differentiable and not self.complete or not any(map(self.knows, parents)):
             return None
-        parents, flags = tuple(p if self.known(p) else None for p in parents), SHADOW
+        parents, flags = tuple(p if self.knows(p) else None for p in parents), SHADOW
         for p in parents:
-            if p is not None and mode.grad:
+            if p is not None and thread.modes.grad:
                 flags |= p.flags & (TRACKED if op.differentiable else NAMED)
             if isinstance(p, Leaf) and p in self.span:  # made anew of numbers, perhaps of an input's
                 self.span.escaped = min(self.span.escaped, p.sequence_nr - 1)
@@ -84,23 +93,27 @@ class Shadow:
 
     def escape(self, t: Tensor, shared: bool = False) -> None:
         """Note that a tensor which depends on an input was read as plain numbers, or its memory given away."""
-        if t._value.dtype.kind in INEXACT and self.known(t._node):
+        if t._value.dtype.kind in INEXACT and self.knows(t._node):
             if self.span.escaped == math.inf:
                 self.span.escaped, self.span.before = next_sequence(), self.reach()
             self.span.shared |= shared
 
-    def moved(self, *places: tuple[Tensor, Node | None]) -> None:
+    def rebase(self, *places: tuple[Tensor, Node | None]) -> None:
         """Note where tensors that are written have been in the graph."""
         for t, node in places:
             if node is not None and node.flags & TRACKED and all(t is not other for other, _ in self.places):
                 self.places.append((t, node))
 
+    def outdate(self, view: weakref.ref[Tensor]) -> None:
+        """Note a view whose base was written."""
+        self.outdated.append(view)
+
     def detach(self, t: Tensor) -> Node | None:
-        """The node of a tensor that is detached here, where nothing requires grad anyway: it still knows its inputs."""
-        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if self.known(t._node) else None
+        """The node of a tensor that is detached here, where nothing requires grad anyway: it still depends on the inputs."""
+        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if self.knows(t._node) else None
 
     def settle(self) -> None:
-        """Ask the views whose base was written for their nodes, while the shadow of the base is there."""
+        """Ask the views whose base was written for their nodes, while the base has the node of this forward."""
         with contextlib.suppress(RuntimeError):
             for reference in self.outdated:
                 if (view := reference()) is not None:
@@ -126,24 +139,25 @@ class Shadow:
         return self.span
 
 
-class Linking:
-    """Records a backward, with what the forward computed joined to the graph by twins of its nodes."""
+class BackwardRecorder(_FunctionRecorder):
+    """Records a Function's backward, with what the forward computed joined to the graph by copies of its nodes."""
 
-    def __init__(self, span: Span, inputs: Sequence[Node | None], outer: Any, reading: bool = False):
+    def __init__(self, span: Span, inputs: Sequence[Node | None], outer: Recorder, reading: bool = False):
         self.span, self.inputs, self.outer = span, inputs, outer
         self.reading = reading  # whether formulas are read, in which detached values are exact
         self.twins: dict[Node, Node | None] = {}
         self.escaped = False
 
-    def __call__(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-        linked = tuple(self.link(p, a) for p, a in zip(parents, args)) if mode.grad else parents
-        if self.outer is not None:
-            return self.outer(op, args, linked, value)
+    def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+        """The node of an operation, on the copies of the forward's nodes."""
+        linked = tuple(self.link(p, a) for p, a in zip(parents, args)) if thread.modes.grad else parents
+        if self.outer is not DEFAULT:
+            return self.outer.record(op, args, linked, value)
         flags = 0
         for p in linked:
             flags |= 0 if p is None else p.flags
         flags &= TRACKED if op.differentiable else NAMED
-        if mode.grad and flags:
+        if thread.modes.grad and flags:
             return make_node(op, args, linked, value, flags)
         quiet = any(p is not None and p.flags & SHADOW for p in parents)  # computed from what was detached here
         return make_node(op, args, parents, value, SHADOW) if quiet and op.differentiable else None
@@ -151,15 +165,14 @@ class Linking:
     def escape(self, t: Tensor, shared: bool = False) -> None:
         """Note that a tensor which the graph knows was read as plain numbers."""
         self.escaped |= t._node is not None and bool(t._node.flags & (TRACKED | SHADOW)) and t._value.dtype.kind in INEXACT
-        if hasattr(self.outer, "escape"):
-            self.outer.escape(t, shared)
+        self.outer.escape(t, shared)
 
     def detach(self, t: Tensor) -> Node | None:
-        """The node of a tensor that is detached on purpose: constant, but its numbers are still watched."""
-        if hasattr(self.outer, "detach"):
+        """The node of a tensor that is detached on purpose: constant, but it escapes if it is read as plain numbers."""
+        if self.outer.follows:
             return self.outer.detach(t)
         if self.reading:
-            return self(STOP, (t._value,), (t._node,), t._value)
+            return self.record(STOP, (t._value,), (t._node,), t._value)
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if t._node is not None else None
 
     def link(self, node: Node | None, value: Any = None) -> Node | None:

@@ -1,0 +1,68 @@
+"""Truth values that an `if` asked of tensors: which way the program went, kept on the named leaves upstream."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.graph.modes import thread
+from symgrad.graph.node import NAMED, Leaf, Link, Node, Released, next_sequence, upstream
+
+__all__ = ["Branch", "branched"]
+
+
+class Branch(NamedTuple):
+    """A truth value that was asked of a named tensor: when, which one, and a copy of the graph it came from.
+
+    The copy ends in copies of the leaves, so that a leaf can keep it without keeping itself alive. `outline` is the same
+    for two graphs that differ only in the values of their named leaves.
+    """
+
+    sequence_nr: int
+    truth: bool
+    root: Node
+    outline: tuple
+
+
+def branched(node: Node, truth: bool) -> None:
+    """A truth value was asked of the tensor at a node: the observers of this thread are told, and named leaves upstream keep it."""
+    for observer in thread.modes.observers:
+        observer.branch(node, truth)
+    if node.flags & NAMED:
+        _keep(node, truth)
+
+
+def _keep(node: Node, truth: bool) -> None:
+    """Note on every named leaf upstream which way a branch went, unless the last answer to the same question was the same."""
+    copies: dict[Node, Node] = {}
+    places: dict[Node | None, int] = {}
+    outline, leaves = [], []
+    for original in upstream([node]):
+        if not original.flags & NAMED:
+            continue
+        args = original.args or ()
+        parents = tuple(None if p is None or not p.flags & NAMED else p for p in original.parents)
+        copy: Any = object.__new__(type(original))
+        copy.parents = tuple(None if p is None else copies[p] for p in parents)
+        copy.args = tuple(a if p is None else None for p, a in zip(parents, args)) + args[len(parents):]
+        copy.sequence_nr, copy.flags = original.sequence_nr, original.flags
+        copy.value = original.value if isinstance(original, Link) else Released(original.value)
+        what: Any = original.op if not isinstance(original, Leaf) else (original.symbol, original.value.shape)
+        if isinstance(original, Leaf):
+            copy.reference, copy.symbol, copy.conditions = original.reference, original.symbol, []
+            leaves.append(original)
+        outline.append((what, tuple(map(places.get, parents)), _plain(copy.args)))
+        copies[original], places[original] = copy, len(places)
+    branch = Branch(next_sequence(), truth, copies[node], tuple(outline))
+    for leaf in leaves:
+        before = next((b for b in reversed(leaf.conditions) if b.outline == branch.outline), None)
+        if before is None or before.truth != truth:
+            leaf.conditions.append(branch)
+
+
+def _plain(x: Any) -> Any:
+    """Arguments of a rule as something that can be compared."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.str, x.shape, x.tobytes()
+    return tuple(map(_plain, x)) if isinstance(x, (tuple, list)) else (type(x), x)

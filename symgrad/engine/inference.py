@@ -1,0 +1,63 @@
+"""Tensors that were made in inference mode, and the node of an operation off the hot path."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.saved import _needed
+from symgrad.engine.storage.writes import InferenceError
+from symgrad.engine.tensor import Tensor
+from symgrad.graph.modes import DEFAULT, observed, thread
+from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, Leaf, Node
+from symgrad.graph.op import Op
+
+__all__ = ["is_inference", "made_in_inference", "recorded"]
+
+CANNOT_BE_SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+                   "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+                   "instead of `torch.inference_mode()`.")
+_leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that require grad
+
+
+def recorded(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    """The node of an operation in a thread with modes, or on inference tensors, after the observers have seen it; None if it has none."""
+    parents = tuple([p.current() if p is not None and p.flags is BARRED else p for p in parents])
+    if thread.modes.inference or INFERENCE in parents:
+        return _with_inference(op, args, parents, value)
+    return observed(thread.modes.recorder.record(op, args, parents, value))
+
+
+def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+    modes = thread.modes
+    if op.view and isinstance(value, np.ndarray) and value.base is not None and (value.base is args[0] or value.base is args[0].base):
+        if modes.inference or parents[0] is INFERENCE:
+            return parents[0] if parents[0] is INFERENCE else None
+    elif modes.inference:
+        return INFERENCE if value.dtype.kind in "fcV" else None
+    if not modes.grad and modes.recorder is DEFAULT:
+        return None
+    known = tuple(None if p is INFERENCE else p for p in parents)
+    node = observed(modes.recorder.record(op, args, known, value))
+    if node is not None and node.flags & GRADIENT:
+        needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in known))
+        if any(place >= 0 and parents[place] is INFERENCE for _, place in needed):
+            raise InferenceError(CANNOT_BE_SAVED)
+    return node
+
+
+def made_in_inference(tensor: Tensor) -> Tensor:
+    """A new tensor as one of inference mode."""
+    if isinstance(tensor._node, Leaf):
+        _leaves.add(tensor._node)
+    elif tensor._node is None and tensor._value.dtype.kind in "fcV":
+        tensor._node = INFERENCE
+    return tensor
+
+
+def is_inference(self: Tensor) -> bool:
+    """Whether the tensor was made in inference mode (integers and booleans are never told apart)."""
+    node = self._place
+    return node is INFERENCE or isinstance(node, Leaf) and node in _leaves

@@ -1,0 +1,101 @@
+"""Layouts: in which order the elements of a new array lie in memory. The rules are torch's, so that `view` works where it works there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["empty_like", "indexed", "laid_out", "rows"]
+
+
+ndarray = np.ndarray
+
+
+def rows(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
+    """The array row by row: itself, where it is contiguous, or no array of NumPy's."""
+    return array if type(array) is not ndarray or array.flags.c_contiguous else array.copy()
+
+
+def laid_out(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
+    """A new result in the memory order that torch gives one of these operands: itself, where it lies so."""
+    first = operands[0] if operands else None
+    if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # it alone says how
+        out = np.empty_like(first, array.dtype)
+        if out.strides == array.strides:
+            return array
+        np.copyto(out, array)
+        return out
+    given = [x for x in operands if type(x) is ndarray and x.ndim > 1]
+    if all([x.flags.c_contiguous for x in given]):
+        return rows(array)
+    return written_out(array, _order(array.shape, [_broadcast_strides(x, array.shape) for x in given]))
+
+
+def written_out(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
+    """The array with its axes in an order, outermost first, and without gaps: itself, where it lies so."""
+    turned = array.transpose(order)
+    return array if turned.flags.c_contiguous else turned.copy().transpose(np.argsort(order))
+
+
+def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """A new array of the shape and in the memory order of another, its elements not set."""
+    if 0 not in array.strides:
+        return np.empty_like(array, dtype)
+    order = _order(array.shape, [tuple(map(abs, array.strides))])
+    return np.empty([array.shape[i] for i in order], array.dtype if dtype is None else dtype).transpose(np.argsort(order))
+
+
+def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
+    """What `array[index]` gives where the index has arrays, in torch's memory order: by the axes that no array names, then by the index arrays."""
+    parts = index if type(index) is tuple else (index,)
+    if array.flags.c_contiguous and all([type(p) is not ndarray or p.ndim < 2 or p.flags.c_contiguous for p in parts]):
+        return rows(out)
+    if any([isinstance(p, (int, np.integer, list)) for p in parts]):
+        return rows(out)
+    axes = [k for p in parts for k in ([p] if type(p) is not ndarray else p.nonzero() if p.dtype.kind == "b" else [p])]
+    dots = next((i for i, p in enumerate(axes) if p is Ellipsis), len(axes))
+    given = sum([p is not None and p is not Ellipsis for p in axes])
+    axes[dots:dots + 1] = [slice(None)] * (array.ndim - given)
+    basic = array[tuple([slice(None) if type(p) is ndarray else p for p in axes])]
+    places = [i for i, p in enumerate(axes) if type(p) is ndarray]
+    shape = np.broadcast_shapes(*[axes[i].shape for i in places])
+    first = places[0] if places[-1] - places[0] < len(places) else 0  # separated arrays put their axes in front
+    kept = [s for i, s in enumerate(basic.strides) if i not in places]
+    around = (0,) * first, (0,) * (len(kept) - first)
+    strides = [(*kept[:first], *(0,) * len(shape), *kept[first:]), *[(*around[0], *_broadcast_strides(axes[i], shape), *around[1]) for i in places]]
+    return written_out(out, _order(out.shape, strides))
+
+
+def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array that is broadcast to a shape: 0 along the axes that it is stretched along."""
+    extra = len(shape) - array.ndim
+    return (0,) * extra + tuple([0 if n == 1 != shape[i + extra] else s for i, (n, s) in enumerate(zip(array.shape, array.strides))])
+
+
+def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
+    """The axes of a new result, outermost first, by torch's rule: two axes stand as in the first operand that tells them apart.
+
+    A stride of 0 tells nothing. The comparison is not transitive, so that the insertion sort is a part of the rule.
+    """
+    order = list(range(len(shape)))[::-1]  # innermost first
+
+    def compared(inner: int, outer: int) -> int:
+        for s in strides:
+            if s[inner] and s[outer]:
+                if s[inner] != s[outer]:
+                    return 1 if s[inner] > s[outer] else -1
+                if shape[inner] > shape[outer]:
+                    return 1
+        return 0
+
+    for i in range(1, len(order)):
+        at = i
+        for k in range(i - 1, -1, -1):
+            found = compared(order[k], order[at])
+            if found > 0:
+                order[k], order[at], at = order[at], order[k], k
+            elif found < 0:
+                break
+    return order[::-1]
