@@ -82,6 +82,7 @@ class Modes:
     level: Any  # of forward mode
     saving: Any  # the innermost pair of hooks for saved tensors
     saving_refused: str | None  # why there may be none
+    following: bool  # whether a pass calls the functions of transforms again
     pullback: Any  # the one that runs, where there are hooks
     checks: Any  # those of anomaly mode in the pullback that runs
     reading: Any  # the node of the Function whose formula is read
@@ -110,7 +111,7 @@ class _Thread(threading.local):
     """What a thread has of its own."""
 
     modes = Modes(grad=True, inference=False, complete=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
-                  saving_refused=None, pullback=None, checks=None, reading=None, pushing=None)
+                  saving_refused=None, following=False, pullback=None, checks=None, reading=None, pushing=None)
 
 
 thread = _Thread()
