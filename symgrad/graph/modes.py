@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from threading import get_ident
 from typing import Any
 
 from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
@@ -95,8 +94,14 @@ class Modes:
 
     def changed(self, **fields: Any) -> Modes:
         """The same modes but for some."""
+        own = self.__dict__
+        for name, value in fields.items():
+            if own[name] is not value:
+                break
+        else:
+            return self
         out = object.__new__(Modes)
-        out.__dict__.update(self.__dict__, plain=True, **fields)
+        out.__dict__.update(own, plain=True, **fields)
         if out.inference:
             out.grad = False
         if out.grad and out.recorder is DEFAULT and not out.observers:
@@ -140,7 +145,7 @@ class Scope:
         place = self.place
         before = place.modes
         after = self._changed(before)
-        guard = weakref.ref(self, functools.partial(_abandoned, get_ident(), type(self), self.fields, before, after))
+        guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
         place.modes, self._entered = after, (before, after, guard, self._entered)  # on one line: no interrupt comes between
 
     def __exit__(self, *exception: Any) -> None:
@@ -158,9 +163,9 @@ class Scope:
             place.modes, self._entered = before, outer
 
 
-def _abandoned(thread_id: int, kind: type[Scope], fields: dict[str, Any], before: Any, after: Any, _: Any) -> None:
-    """Leave a scope whose object ended inside the block."""
-    if thread_id == get_ident():
+def _abandoned(kind: type[Scope], fields: dict[str, Any], before: Any, after: Any, _: Any) -> None:
+    """Leave a scope whose object ended inside the block: this thread is still in the modes that it set."""
+    if kind.place.modes is after:
         scope = object.__new__(kind)
         scope.fields, scope._entered = fields, (before, after, None, None)
         scope._leave()
