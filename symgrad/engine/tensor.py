@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.engine.branches import branched
-from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote
+from symgrad.engine.storage.versions import Alias, carry_over, promote
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, Leaf, Node
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
@@ -84,7 +83,7 @@ class Tensor:
     @property
     def value(self) -> Any:
         """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
-        if special and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):  # whose own rules only ask where elements stand
+        if special:
             self._escape(shared=True)
         return self._value
 
