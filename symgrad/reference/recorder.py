@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.engine.passes import pullback
-from symgrad.graph.node import GRADIENT, Leaf, Link, Node, next_sequence, node_class, upstream
+from symgrad.graph.node import GRADIENT, Leaf, Link, Node, make_node, upstream
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Box", "Recorder"]
@@ -137,10 +137,8 @@ class Recorder:
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
         if not op.differentiable or all(p is None for p in parents):
             return Box(self, y)
-        node = object.__new__(node_class(op))
-        node.args = (*(t if isinstance(t, Number) else v for t, v in zip(tensors, values)), *parameters)
-        node.parents, node.value, node.flags, node.sequence_nr = parents, y, GRADIENT, next_sequence()
-        return Box(self, y, node)
+        args = (*(t if isinstance(t, Number) else v for t, v in zip(tensors, values)), *parameters)
+        return Box(self, y, make_node(op, args, parents, y, GRADIENT))
 
     def cells(self, x: Any) -> Any:
         """The value of a box, or a number or array as one."""
