@@ -17,7 +17,6 @@ from symgrad.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from symgrad.checks import check
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories import creation as _creation
@@ -155,12 +154,13 @@ ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
 _LAZY = ("func", "nn", "optim", "testing", "utils")
 _LATER = {
+    "check": "checks",
     "Report": "reports.report",
     "accuracy": "scanning",
     "explain_nan": "diagnose.nans",
     "from_sympy": "symbolic.conversion",
     "identical": "algebra.identity",
-    "kinks": "diagnose.kinks.kink",
+    "kinks": "diagnose.kinks.kinks",
     "matrix_expr": "matrixcalc",
     "matrix_gradient": "matrixcalc",
     "matrix_hessian": "matrixcalc",

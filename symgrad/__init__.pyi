@@ -28,7 +28,7 @@ from symgrad.codegen.sources import to_c as to_c
 from symgrad.codegen.sources import to_jax as to_jax
 from symgrad.codegen.sources import to_python as to_python
 from symgrad.codegen.sources import to_torch as to_torch
-from symgrad.diagnose.kinks.kink import kinks as kinks
+from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size

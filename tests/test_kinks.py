@@ -10,7 +10,8 @@ from rich.console import Console
 
 import symgrad
 from symgrad.autograd import Function
-from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side, kinks, note
+from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side
+from symgrad.diagnose.kinks.kinks import kinks, note
 from symgrad.diagnose.kinks.reading import hull_distance
 from symgrad.frameworks.problem import Problem
 

@@ -72,8 +72,8 @@ def elsewhere():
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         if importlib.util.find_spec("tensorboard"):
-            patch.setattr("tensorboard.notebook.start", lambda arguments: print("tensorboard", arguments))
-            patch.setattr("tensorboard.manager.get_all", list)
+            patch.setattr(importlib.import_module("tensorboard.notebook"), "start", lambda arguments: print("tensorboard", arguments))
+            patch.setattr(importlib.import_module("tensorboard.manager"), "get_all", list)
         os.chdir(directory)
         try:
             yield

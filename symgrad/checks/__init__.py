@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from symgrad.checks.checker import Checker
+from symgrad.checks.cross import cross_check, is_foreign
 from symgrad.frameworks.examples import examples_of
-
-if TYPE_CHECKING:
-    from symgrad.reports.cross import CrossReport
-    from symgrad.reports.report import Counterexample, Points, Report
+from symgrad.frameworks.problem import NotCheckable, Problem
+from symgrad.reports.cross import CrossReport
+from symgrad.reports.progress import progress_bar
+from symgrad.reports.report import Counterexample, Points, Report
+from symgrad.reports.verdicts import NOT_CHECKABLE
 
 __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_named", "examples_of"]
-
-# Imported on first access: the reports bring SymPy.
-_LATER = {"CrossReport": "reports.cross", "Counterexample": "reports.report", "Points": "reports.report", "Report": "reports.report"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"symgrad.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'symgrad.checks' has no attribute {name!r}")
 
 
 def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,
@@ -72,8 +65,6 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     >>> report.verdict, report.counterexample.where, report.agreements[1].hint.split(":")[1]
     ('refuted', 'df/dx', ' all of 16')
     """
-    from symgrad.checks.cross import cross_check, is_foreign
-
     given = inputs or examples_of(function) or ()
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
         return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous)
@@ -88,11 +79,6 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
                 points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False) -> Report:
     """`check` of a symgrad function with its inputs as a sequence, or by name as a mapping."""
     _order(order)
-    from symgrad.checks.checker import Checker
-    from symgrad.frameworks.problem import NotCheckable, Problem
-    from symgrad.reports.progress import progress_bar
-    from symgrad.reports.report import Report
-    from symgrad.reports.verdicts import NOT_CHECKABLE
 
     name = getattr(function, "__name__", type(function).__name__)
     try:

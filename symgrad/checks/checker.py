@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.checks.suspect import suspect
-from symgrad.diagnose.kinks.kink import note
+from symgrad.diagnose.kinks.kinks import note
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse

@@ -9,9 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import sympy
 
+from symgrad.checks.cross_checker import CrossChecker
+from symgrad.checks.cross_reading import expressions_of, names_of
+from symgrad.frameworks.adapters import adapter_for
+from symgrad.frameworks.calling import call_of, flat_names, parameters_of
 from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
+from symgrad.frameworks.problem import Problem, silence
+from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
 from symgrad.reports.cross import Agreement, CrossReport, Finding
+from symgrad.reports.progress import progress_bar
+from symgrad.sampling.domain_reader import domains_of, simple_number, written
+from symgrad.sampling.drawing import room_in
+from symgrad.sampling.points import as_point
 
 __all__ = ["Agreement", "CrossReport", "Finding", "cross_check", "is_foreign"]
 
@@ -41,8 +52,6 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     >>> report.verdict
     'verified'
     """
-    from symgrad.reports.progress import progress_bar
-
     if returns not in (None, "value", "pair"):
         raise ValueError(f"check: returns is {returns!r}; expected 'value', or 'pair' for a function that returns (value, gradient)")
     if isinstance(ulp, bool) or not isinstance(ulp, (int, float)) or not ulp > 0:
@@ -76,12 +85,6 @@ class _Problem:
 
     def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,
                  framework: str | None, returned: bool, wrt: Sequence[str] | None):
-        import sympy
-
-        from symgrad.checks.cross_reading import names_of
-        from symgrad.frameworks.calling import call_of, flat_names, parameters_of
-        from symgrad.sampling.domain_reader import domains_of, simple_number, written
-
         self.formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
         self.order, self.name = order, name
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
@@ -113,9 +116,6 @@ class _Problem:
         return "numpy" if levels.error is not None else "symgrad"
 
     def _adapter(self, framework: str, order: int) -> Any:
-        from symgrad.frameworks.adapters import adapter_for
-        from symgrad.sampling.drawing import room_in
-
         n = len(self.names)
         full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
         rng = np.random.default_rng(0)
@@ -124,9 +124,6 @@ class _Problem:
 
     def run(self, points: int | None, ulp: float, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""
-        from symgrad.checks.cross_checker import CrossChecker
-        from symgrad.reference.cross_truth import DifferenceTruth
-
         adapter = self._adapter(self.framework, self.order)
         report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
         progress("reading the formula", 0, 1)
@@ -148,10 +145,6 @@ class _Problem:
 
     def _truth(self, report: CrossReport, adapter: Any) -> tuple[Any, tuple[int, ...] | None]:
         """What the function is compared with, and its shape where it is known."""
-        from symgrad.checks.cross_reading import expressions_of
-        from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
-        from symgrad.sampling.drawing import room_in
-
         if self.formula is None:
             try:
                 problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
@@ -161,8 +154,6 @@ class _Problem:
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
                 return DifferenceTruth(self._level(adapter), lambda v: room_in(self.domains, v)), None
-        import sympy
-
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {_name(self.formula)}"
             problem, shape = self._function(self.formula)
@@ -183,8 +174,6 @@ class _Problem:
         return {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
     def _level(self, adapter: Any) -> Callable[[np.ndarray, int], np.ndarray]:
-        from symgrad.sampling.points import as_point
-
         def level(vector: np.ndarray, order: int) -> np.ndarray:
             levels = adapter.levels(as_point(self.base, vector), order)
             if levels.error is not None or not np.all(np.isfinite(levels.values[order])):
@@ -195,8 +184,6 @@ class _Problem:
 
     def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
         """A symgrad function as the formula: its arguments are those of the checked function by name, or else by place."""
-        from symgrad.frameworks.calling import parameters_of
-
         parameters = [p for p in parameters_of(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
@@ -217,8 +204,6 @@ class _Problem:
 
     def _recorded(self, function: Callable[[Mapping[str, Any]], Any]) -> Any:
         """A function of symgrad's tensors by name as a problem over the inputs, run once."""
-        from symgrad.frameworks.problem import Problem, silence
-
         def recorded(**values: Any) -> Any:
             return function(self.call.fixed | values)
 

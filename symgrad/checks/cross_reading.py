@@ -11,7 +11,8 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import symbolic
-from symgrad.formulas.parsing import OPERATIONS, Formula, ParseError, parse
+from symgrad.factories.creation import tensor
+from symgrad.formulas.parsing import OPERATIONS, Formula, ParseError, _functions, parse
 from symgrad.reference.recorder import Box, Recorder
 
 __all__ = ["expressions_of", "names_of", "parsed"]
@@ -60,8 +61,6 @@ def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
 
 
 def _op_name(name: str) -> str:
-    from symgrad.formulas.parsing import _functions
-
     return str(_functions()[name].op.name)  # type: ignore[attr-defined]
 
 
@@ -71,8 +70,6 @@ def _box(recorder: Recorder, e: sympy.Expr) -> Box:
 
 def _probe(formula: Formula) -> None:
     """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
-    from symgrad.factories.creation import tensor
-
     formula(**{name: tensor(1.0) for name in formula.names})
 
 

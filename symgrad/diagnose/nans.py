@@ -10,8 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.anomaly import NonFiniteGradient, set_detect_anomaly
+from symgrad.autograd.causes import Cause, finite, first_forward, whole
+from symgrad.engine.storage.versions import user_frame
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.frameworks.examples import as_inputs, examples_of
+from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.graph.node import FREED, Leaf, Link, upstream
+from symgrad.reports.rendering import Line, Parts, Shown, Table, number
 from symgrad.reports.report import plain
-from symgrad.reports.shown import Shown
 from symgrad.reports.verdicts import Verdict
 
 __all__ = ["NanCause", "NanReport", "explain_nan"]
@@ -68,10 +76,8 @@ class NanReport(Verdict, Shown):
         """The cause that came first: the one in the forward pass, if there is one."""
         return self.forward or self.backward
 
-    def outline(self) -> Iterator[Any]:
+    def outline(self) -> Parts:
         """What the report says, in order."""
-        from symgrad.reports.rendering import Line, Table, number
-
         yield Line(f"{self.function}: {self.verdict}")
         yield Line(self.reason + ".")
         rows = []
@@ -131,12 +137,6 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
     >>> report.remedies[0].split(":")[0]
     'sqrt has an infinite slope at 0'
     """
-    from symgrad.autograd.anomaly import set_detect_anomaly
-    from symgrad.engine.storage.versions import user_frame
-    from symgrad.engine.tensor import Tensor
-    from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
-    from symgrad.graph.node import FREED, Leaf, Link, upstream
-
     if type(order) is not int or order < 1:
         raise ValueError(f"explain_nan: order must be an integer of at least 1, not {order!r}")
     frame = user_frame(1)
@@ -157,11 +157,9 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
             return _explained("loss", Run(leaves, *_scalar(loss, "the loss")), order, here)
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
-    from symgrad.diagnose.kinks.kink import given
-    from symgrad.frameworks.examples import examples_of
 
     name = getattr(loss, "__name__", type(loss).__name__)
-    problem = Problem(loss, given(inputs) or examples_of(loss) or ())
+    problem = Problem(loss, as_inputs(inputs) or examples_of(loss) or ())
     with silence(), set_detect_anomaly(True, check_nan=False):  # which notes the lines, and those of backward passes that the function runs
         try:
             run = problem.run(problem.point, named=True)
@@ -171,10 +169,6 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
 
 
 def _explained(name: str, run: Any, order: int, here: tuple[CodeType, int]) -> NanReport:
-    from symgrad.autograd.causes import finite, first_forward
-    from symgrad.factories.creation import tensor
-    from symgrad.graph.node import upstream
-
     report = NanReport(name, FINITE, "", None, float(run.result.value))
     if not np.isfinite(run.result.value):
         report.verdict, report.order = NOT_FINITE, 0
@@ -206,9 +200,6 @@ def _explained(name: str, run: Any, order: int, here: tuple[CodeType, int]) -> N
 
 def _pulled(run: Any, result: Any, create: bool) -> tuple[Any, list[Any]]:
     """The cause of the first NaN of a pullback, or of the first infinity, and the gradients."""
-    from symgrad.autograd.anomaly import NonFiniteGradient, set_detect_anomaly
-    from symgrad.autograd.causes import Cause
-
     gradients: list[Any] = []
     for infinite in (False, True):
         with warnings.catch_warnings(), set_detect_anomaly(True, check_inf=infinite):
@@ -280,8 +271,6 @@ def _backward(cause: Any, here: tuple[CodeType, int]) -> NanCause:
 
 def _steps(trail: Sequence[Any]) -> list[tuple[str, float]]:
     """The operations from a cause to the result, with the first number of each that is not finite."""
-    from symgrad.autograd.causes import whole
-
     out: list[tuple[str, float]] = []
     for node, place in reversed(trail):
         value = np.asarray(whole(node.value))

@@ -13,20 +13,36 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, fills, levels_of, raw
+from symgrad.carriers.batched import Batched, fills, levels_of
 from symgrad.carriers.dual import Dual
+from symgrad.carriers.guarding import guarded_product, has_nan
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
-from symgrad.types.dtypes import DType
+from symgrad.graph.node import (
+    FREED,
+    GRADIENT,
+    HOOKED,
+    NAMED,
+    RELEASED,
+    SHADOW,
+    TANGENT,
+    TRACKED,
+    Leaf,
+    Link,
+    Node,
+    all_threads,
+    choosing,
+    freed,
+    upstream,
+)
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of the mark at which the clean loop stops
 UNUSUAL = NAMED | TANGENT | SHADOW | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
-float64 = np.float64
+float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]
 Heap = list[tuple[float, Node]]
@@ -86,14 +102,17 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 if node is not _mark:
                     _send(pending, heap, node, g)
                 return guarded
-            parents = _receivers(node, wanted, ends)
-            if not any(parents):
+            parents = _receivers(node, wanted) if wanted is None else tuple([p if p in wanted else None for p in parents])
+            if not any(parents) or ends and node in ends:
                 pending[node] = g
                 continue
-        if read is not None or flags & RELEASED or written and node.sequence_nr < written or type(g) is not float64 and g.dtype.kind == "c":
-            y, args = _values(xp, node, parents, read, g)
-        else:
-            y, args = node.value, node.args  # type: ignore[assignment]
+            if flags & RELEASED and read is None:
+                raise RuntimeError(FREED)
+        if written and node.protects and node.sequence_nr < written and not flags & RELEASED:
+            verify(node, parents)
+        y, args = (node.value, node.args) if read is None else read(node)
+        if type(g) is not float64 and (g._value if type(g) is Tensor else g).dtype is not FLOAT64 and _is_complex(g):
+            y, args = _conjugated(xp, y, args)
         if node.chooses:
             guarded = True
         broadcasts = node.broadcasts
@@ -125,7 +144,10 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 elif p.flags & stop:
                     heappush(heap, MARK)
         if release:
-            _release(node)
+            if node.saves and not flags & NAMED:  # as `_release` does
+                node.flags, node.args, node.value = flags | RELEASED, None, freed
+            else:
+                _release(node)
         if following is not None:
             if heap and heap[0][0] < -following.sequence_nr:
                 pending[following] = ahead
@@ -165,7 +187,7 @@ def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | No
         if node is _mark:
             continue
         g = pending.pop(node)
-        parents = _receivers(node, wanted, ends)
+        parents = () if node in ends else _receivers(node, wanted)
         own = None if hooks is None else hooks(node)
         needed = any(parents)
         if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.silent or node.outlet is not None):
@@ -182,7 +204,13 @@ def _pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | No
             g, absent = node.undefined(), False
         found: Sequence[Any] = (None,) * len(parents)
         if not absent:
-            y, args = _values(xp, node, parents, read, g)
+            if node.flags & RELEASED and read is None:
+                raise RuntimeError(FREED)
+            if node.protects and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
+                verify(node, parents)
+            y, args = (node.value, node.args) if read is None else read(node)
+            if _is_complex(g):
+                y, args = _conjugated(xp, y, args)
             guarded = guarded or node.chooses
             found = _settled(xp, node, parents, node.vjp(xp, g, y, args, parents), own is not None)
         if own is not None:
@@ -212,10 +240,8 @@ def _goes_on(node: Node, wanted: Container[Node | None] | None) -> bool:
     return bool(node.parents) if wanted is None else any([p in wanted for p in node.parents])
 
 
-def _receivers(node: Node, wanted: Container[Node | None] | None, ends: Container[Node]) -> tuple[Node | None, ...]:
+def _receivers(node: Node, wanted: Container[Node | None] | None) -> tuple[Node | None, ...]:
     """The parents that get a cotangent from a node, with None in place of the others."""
-    if node in ends:
-        return ()
     if wanted is not None:
         return tuple([p if p in wanted else None for p in node.parents])
     return tuple([p if p is not None and p.flags & GRADIENT else None for p in node.parents]) if node.flags & GRADIENT else ()
@@ -245,19 +271,15 @@ def _undefined(pending: Cotangents, heap: Heap, zeros: list[Node], node: Node, p
         zeros.append(p)
 
 
-def _values(xp: Any, node: Node, parents: Sequence[Node | None], read: Read | None, g: Any) -> tuple[Any, tuple]:
-    """What the rule of a node reads, verified: for a complex cotangent, the transposed map with conjugated coefficients."""
-    if not node.flags & RELEASED:
-        if node.protects and node.sequence_nr < all_threads.written:
-            verify(node, parents)
-    elif read is None:
-        raise RuntimeError(FREED)
-    y, args = (node.value, node.args) if read is None else read(node)
-    dtype = g.dtype  # of a Tensor, or NumPy's
-    if dtype.is_complex if isinstance(dtype, DType) else getattr(dtype, "kind", "") == "c":
-        y = xp.conj(y) if isinstance(y, VALUES) else y
-        args = tuple(xp.conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args)  # type: ignore[union-attr]
-    return y, args  # type: ignore[return-value]
+def _is_complex(g: Any) -> bool:
+    dtype = (g._value if isinstance(g, Tensor) else g).dtype
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else getattr(dtype, "is_complex", False)
+
+
+def _conjugated(xp: Any, y: Any, args: Any) -> tuple[Any, tuple]:
+    """What a rule reads for a complex cotangent: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
+    read = xp.conj(y) if isinstance(y, VALUES) else y
+    return read, tuple([xp.conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args])
 
 
 def _release(node: Node) -> None:
@@ -324,11 +346,12 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 
 
 def _chosen(xp: Any, c: Any, g: Any) -> Any:
-    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace.
+    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN.
 
     Where `g` is differentiated next, its zeros are so by chance, and only what is NaN is replaced.
     """
-    if c.shape != g.shape or not (_has_nan(xp, c.value) or _has_nan(xp, c.tangent) if type(c) is Dual else _has_nan(xp, c)):
+    _mark_as_choosing(c)
+    if c.shape != g.shape or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if type(c) is Dual else has_nan(xp, c)):
         return c
     zero = xp.eq(g, 0)
     if type(g) is Dual:
@@ -338,9 +361,30 @@ def _chosen(xp: Any, c: Any, g: Any) -> Any:
     return xp.where(zero, xp.zeros_like(c), c)
 
 
-def _has_nan(xp: Any, x: Any) -> bool:
-    value = raw(getattr(x, "_value", getattr(x, "value", x)))
-    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else np.isnan(value).any()
+def _mark_as_choosing(x: Any) -> None:
+    """Let passes over a value that a guarded pass has recorded be guarded, too: to any order, and in both directions."""
+    if type(x) is Dual:
+        _mark_as_choosing(x.value)
+        _mark_as_choosing(x.tangent)
+    elif type(x) is Tensor and x._node is not None:
+        node = x._node
+        if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
+            node.__class__ = choosing(type(node))
+
+
+def _pushed(xp: Any, node: Node, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
+    """The tangent of a node in a guarded pass."""
+    op = node.op
+    t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+    if t is not None and op.kind == "elementwise" and has_nan(xp, t):
+        t = None
+        for partial, each in zip(op.partials, tangents):
+            if each is None or partial is None or not callable(partial) and partial == 0:
+                continue
+            term = guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
+            t = term if t is None else t + term
+    _mark_as_choosing(t)
+    return t
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -379,7 +423,9 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     `nodes` are those to carry them through, oldest first, where that is known already.
     """
     out: dict[Node, Any] = dict(tangents)
-    for node in upstream(roots) if nodes is None else nodes:
+    path = upstream(roots) if nodes is None else nodes
+    guarded = any([node.chooses for node in path])
+    for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
         carried = [None if p is None else out.get(p) for p in node.parents]
@@ -390,7 +436,10 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.op.jvp is None:
             continue
         y, args = (node.value, node.args) if read is None else read(node)
-        t = node.along(carried[0]) if node.along is not None and xp is numeric else node.op.jvp(xp, carried, y, args)
+        if node.along is not None and xp is numeric:
+            t = node.along(carried[0])
+        else:
+            t = _pushed(xp, node, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out

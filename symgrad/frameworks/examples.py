@@ -1,11 +1,12 @@
-"""The inputs that a function carries by a decorator."""
+"""The inputs of a function: those that a decorator attaches to it, and those that a call gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["example", "examples_of"]
+__all__ = ["as_inputs", "example", "examples_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,8 +24,6 @@ def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
     'proved'
     """
     def mark(function: F) -> F:
-        import inspect
-
         try:
             bound = inspect.signature(function).bind(*inputs, **named)
         except TypeError as error:
@@ -49,3 +48,11 @@ def _flattened(bound: Any) -> dict[str, Any]:
 def examples_of(function: Any) -> dict[str, Any] | None:
     """The inputs a function carries by `@symgrad.example`, None if it carries none."""
     return getattr(function, "symgrad_example", None)
+
+
+def as_inputs(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
+    """The inputs of a function as a sequence or by name; one number, array or list of numbers stands by itself."""
+    if inputs is None:
+        return ()
+    return inputs if isinstance(inputs, (tuple, Mapping)) or isinstance(inputs, list) and any(not isinstance(x, (int, float)) for x in inputs) \
+        else (inputs,)

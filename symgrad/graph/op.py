@@ -145,7 +145,10 @@ def _elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
 
         def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
             a, b = args
-            return None if needs[0] is None else g * first(xp, y, a, b), None if needs[1] is None else g * second(xp, y, a, b)
+            try:
+                return None if needs[0] is None else g * first(xp, y, a, b), None if needs[1] is None else g * second(xp, y, a, b)
+            except ArithmeticError:
+                return vjp(xp, g, y, _without_numbers(xp, y, args), needs)
 
         return vjp
 
@@ -155,9 +158,22 @@ def _elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
         return lambda xp, g, y, args, needs: (g, None if needs[1] is None else -g)
 
     def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        return tuple(None if need is None or _is_zero(partial) else _scale(xp, g, partial, y, args) for partial, need in zip(partials, needs))
+        try:
+            return tuple([None if need is None or _is_zero(partial) else _scale(xp, g, partial, y, args) for partial, need in zip(partials, needs)])
+        except ArithmeticError:
+            return vjp_each(xp, g, y, _without_numbers(xp, y, args, len(partials)), needs)
 
     return vjp_each
+
+
+def _without_numbers(xp: Any, y: Any, args: tuple, count: int = 2) -> tuple:
+    """The arguments of a rule that divided Python numbers by zero, or left their range: as arrays, whose arithmetic has infinities.
+
+    Raises the error again where there is no number among the `count` operands.
+    """
+    if not any([type(a) in (int, float, complex) for a in args[:count]]):
+        raise  # noqa: PLE0704  the error that is handled
+    return tuple([xp.ones_like(y) * a if type(a) in (int, float, complex) else a for a in args[:count]]) + args[count:]
 
 
 def _is_zero(partial: Any) -> bool:
@@ -169,7 +185,10 @@ def _elementwise_jvp(partials: tuple[Any, ...]) -> Rule:
         out = None
         for partial, t in zip(partials, tangents):
             if t is not None and not _is_zero(partial):
-                term = _scale(xp, t, partial, y, args)
+                try:
+                    term = _scale(xp, t, partial, y, args)
+                except ArithmeticError:
+                    term = _scale(xp, t, partial, y, _without_numbers(xp, y, args, len(partials)))
                 out = term if out is None else out + term
         return out
 

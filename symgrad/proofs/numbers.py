@@ -16,7 +16,7 @@ from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
 from symgrad.algebra.evaluating import Program
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.carriers import precise
-from symgrad.proofs.cases import Case, Key
+from symgrad.proofs.case import Case, Key
 from symgrad.proofs.regions import Region, constants
 from symgrad.reference.recorder import Recorder
 from symgrad.sampling.shrink import shrunk

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.proofs.cases import Case, domain_of
+from symgrad.proofs.case import Case, domain_of
 from symgrad.reference.heads import derivative
 from symgrad.types.domains import Domain
 

@@ -12,11 +12,11 @@ from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import symbolic
-from symgrad.proofs.cases import Case, Key
+from symgrad.proofs.case import Case, Key
 from symgrad.proofs.numbers import Found, Numbers
-from symgrad.proofs.prove import Statement
 from symgrad.proofs.regions import Region, regions
 from symgrad.reference.recorder import Recorder
+from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 
 __all__ = ["statements"]

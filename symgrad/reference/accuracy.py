@@ -13,9 +13,10 @@ from symgrad.frameworks.problem import Run
 from symgrad.reference.exact import DIGITS, Entry, Exact, shifted
 from symgrad.reports.labels import label
 
-__all__ = ["Accuracy", "BOUNDS", "measured", "ulps"]
+__all__ = ["ALL", "Accuracy", "BOUNDS", "measured", "ulps"]
 
 BOUNDS = {0: 8.0, 1: 8.0, 2: 64.0, 3: 512.0}
+ALL = 2.0**52  # an error of that many ULP leaves no digit
 
 
 @dataclass(frozen=True)

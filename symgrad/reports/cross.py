@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.reports.rendering import Formula, Line, Shown, Table
 from symgrad.reports.report import Points, plain, text
-from symgrad.reports.shown import Shown
 from symgrad.reports.verdicts import Verdict
 
 __all__ = ["Agreement", "CrossReport", "Finding", "at", "pair", "size"]
@@ -124,8 +124,6 @@ class CrossReport(Verdict, Shown):
 
     def outline(self) -> Iterator[Any]:
         """What the report says, in order, for every form of it."""
-        from symgrad.reports.rendering import Formula, Line, Table
-
         yield Line(f"{self.function} ({self.framework}): {self.verdict}")
         if self.reason:
             yield Line(self.reason + ".")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.scanning.report import AccuracyReport, Better, Loss, Sample, Worst
+from symgrad.scanning.scan import scanned
 
 __all__ = ["AccuracyReport", "Better", "Loss", "Sample", "Worst", "accuracy"]
 
@@ -41,6 +42,5 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
         raise ValueError(f"accuracy: order must be 0, 1, 2 or 3, not {order!r}")
     if points is not None and (type(points) is not int or points < 1):
         raise ValueError(f"accuracy: points must be a positive whole number, not {points!r}")
-    from symgrad.scanning.scan import scanned
 
     return scanned(fn, domain, order, points, seconds, seed, dtype, formula, progress)

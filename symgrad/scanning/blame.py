@@ -18,6 +18,7 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.passes import replay
 from symgrad.engine.tensor import wrap
+from symgrad.formulas.expressions import expr
 from symgrad.frameworks.problem import silence
 from symgrad.graph.node import Leaf, Link, Node
 from symgrad.sampling.floats import Floats
@@ -189,8 +190,6 @@ class Blame:
     def _expression(self, node: Node) -> Any:
         """What the node computes from the arguments, where that is short."""
         import sympy
-
-        from symgrad.formulas.expressions import expr
 
         try:
             found = expr(wrap(node.value, node))

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.reference.accuracy import BOUNDS
+from symgrad.reference.accuracy import ALL, BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.regions import bounds
-from symgrad.scanning.report import ALL, AccuracyReport
 
 __all__ = ["plot"]
 
@@ -20,8 +19,8 @@ MOST = 4 * ALL  # where all that is more, or not finite, is drawn
 TITLES = ("value", "first derivative", "second derivative", "third derivative")
 
 
-def plot(report: AccuracyReport, target: Any = None, size: tuple[float, float] | None = None) -> Any:
-    """The figure; see `AccuracyReport.plot`."""
+def plot(report: Any, target: Any = None, size: tuple[float, float] | None = None) -> Any:
+    """The figure of an `AccuracyReport`; see its method `plot`."""
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found]
     except ImportError:
@@ -45,7 +44,7 @@ def plot(report: AccuracyReport, target: Any = None, size: tuple[float, float] |
     return figure
 
 
-def _panel(report: AccuracyReport, panel: Any, order: int) -> None:
+def _panel(report: Any, panel: Any, order: int) -> None:
     axis = _Axis(Floats(report.dtype))
     places: list[np.ndarray] = []
     for sample in report.samples:

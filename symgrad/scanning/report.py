@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.reference.accuracy import BOUNDS
-from symgrad.reports.rendering import Formula, Line, Table
+from symgrad.reference.accuracy import ALL, BOUNDS
+from symgrad.reports.rendering import Formula, Line, Shown, Table
 from symgrad.reports.report import plain, text
-from symgrad.reports.shown import Shown
 from symgrad.reports.verdicts import Verdict
+from symgrad.scanning.plotting import plot
 
-__all__ = ["ALL", "AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
+__all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
 
 SCHEMA = 1
 THRESHOLDS = (1, 8, 64, 10**6)
-ALL = 2.0**52  # an error of that many ULP leaves no digit
 
 
 def ulp_text(ulp: float) -> str:
@@ -230,8 +229,6 @@ class AccuracyReport(Verdict, Shown):
         A path saves the figure there, in the format its ending names; axes (one, or a sequence with one for each order) are drawn into.
         Of several arguments each point stands at the argument that its region is about. Raises ImportError where matplotlib is not installed.
         """
-        from symgrad.scanning.plotting import plot
-
         return plot(self, path_or_axes, size)
 
     def __repr__(self) -> str:

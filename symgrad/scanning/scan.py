@@ -12,6 +12,7 @@ import sympy
 from symgrad.checks.cross import is_foreign
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
+from symgrad.formulas.parsing import parse
 from symgrad.graph.node import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.floats import Floats
@@ -150,8 +151,6 @@ def _truth(subject: Subject, formula: Any) -> tuple[Exact, str]:
     if formula is None:
         return subject, "the same rules"
     if isinstance(formula, str):
-        from symgrad.formulas.parsing import parse
-
         read = parse(formula)
         unknown = [name for name in read.names if name not in subject.names]
         if unknown:

@@ -13,6 +13,7 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.problem import silence
 from symgrad.graph.modes import in_mode
@@ -150,8 +151,6 @@ class Subject:
 
     def _of_op(self, op: Op) -> None:
         if op.kind == "composite" and op.arity == 1 and op.public:
-            from symgrad.engine.traced import FUNCTIONS, lift
-
             self.function = FUNCTIONS.get(op.name) or lift(op)
         elif op.kind == "elementwise" and op.arity:
             self.parameters = () if all(p.default is not p.empty for p in op.parameters) else (op.examples or ((),))[0]

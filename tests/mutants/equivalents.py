@@ -11,7 +11,8 @@ from claims import attack_on
 import symgrad
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
-from symgrad.proofs.cases import Case, cases
+from symgrad.proofs.case import Case
+from symgrad.proofs.cases import cases
 from symgrad.reference.recorder import Recorder
 
 from .mutant import Mutant

@@ -1,18 +1,17 @@
-"""`kinks`: where a computation stands at a kink or a tie, and whether the gradient it returns there is one at all."""
+"""What `kinks` finds: the ops at a kink or a tie, their one-sided derivatives, and whether the returned gradient is a generalized gradient."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from symgrad.reports.rendering import Line, Parts, Shown, Table, number
 from symgrad.reports.report import plain
-from symgrad.reports.shown import Shown
 from symgrad.reports.verdicts import Verdict
 
-__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side", "given", "kinks", "note"]
+__all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side"]
 
 INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
 SHOWN = 12  # kinks that a report prints
@@ -121,10 +120,8 @@ class KinkReport(Verdict, Shown):
             return None
         return min(float(g[0]) for g in self.gradients), max(float(g[0]) for g in self.gradients)
 
-    def outline(self) -> Iterator[Any]:
+    def outline(self) -> Parts:
         """What the report says, in order."""
-        from symgrad.reports.rendering import Line, Table, number
-
         yield Line(f"{self.function}: {self.verdict}")
         yield Line(self.reason + ".")
         if self.kinks:
@@ -166,72 +163,6 @@ class KinkReport(Verdict, Shown):
 
 
 def _sides(k: Kink) -> str:
-    from symgrad.reports.rendering import number
-
     shown = [f"{number(s.left)} | {number(s.right)} | {'' if s.returned is None else number(s.returned)}".rstrip(" |") +
              ("" if s.between is not False else " outside") for s in k.sides[:2]]
     return "; ".join(dict.fromkeys(shown)) + ("; ..." if len(k.sides) > 2 and len(set(map(str, k.sides))) > 2 else "")
-
-
-def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: float = 5.0, seed: int = 0) -> KinkReport:
-    """List every op that was evaluated at a kink or a tie, and say whether the gradient is in the Clarke subdifferential.
-
-    The Clarke subdifferential of f at x is the convex hull of the limits of ∇f(xₖ), xₖ → x; where f is differentiable nearby it is the gradient
-    alone. An automatic gradient at a kink follows a convention for each op by itself, so that for f as a whole it may be in this set or not:
-    relu(x) - relu(-x) is x, and its derivative at 0 comes out as 0.
-
-    `loss` is the result of a recorded computation (its graph must not have been freed by a backward), with `inputs` the leaves to
-    differentiate by, all of them by default; or a function, with its `inputs` as a sequence or by name (one number or tensor may stand by
-    itself). Of a function more is known: the lines, conditions of `where`, branches and what a sort picked, which stand fixed in a
-    recorded graph. Ops are listed whose switch (what stands in abs, the difference of tied elements, ...) is within `distance` of zero in
-    floats; only those at zero matter to the verdict. A result that is an array is weighted by 1, 2, 3, ... and summed.
-
-    Raises TypeError for something that is neither, or inputs the function does not take, RuntimeError for a graph that was freed.
-
-    >>> import symgrad
-    >>> x = symgrad.tensor(0.0, requires_grad=True)
-    >>> report = symgrad.kinks(x.relu() - (-x).relu())
-    >>> report.verdict, report.returned, report.gradients
-    ('outside', array([0.]), [array([1.])])
-    >>> symgrad.kinks(lambda x: abs(x), inputs=0.0).interval
-    (-1.0, 1.0)
-
-    F. H. Clarke, Optimization and Nonsmooth Analysis (1983), 10.1137/1.9781611971309; S. M. Kakade and J. D. Lee, Provably correct automatic
-    subdifferentiation for qualified programs (2018).
-    """
-    from symgrad.diagnose.kinks.report import of_function, of_tensor
-    from symgrad.engine.tensor import Tensor
-
-    if not distance >= 0:
-        raise ValueError(f"kinks: distance must be a number of at least 0, not {distance!r}")
-    if isinstance(loss, Tensor):
-        return of_tensor(loss, inputs, distance, seconds, seed)
-    if not callable(loss):
-        raise TypeError(f"kinks needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
-    return of_function(loss, given(inputs), distance, seconds, seed)
-
-
-def given(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
-    """The inputs of a function as a sequence or by name; one number, array or list of numbers stands by itself."""
-    if inputs is None:
-        return ()
-    return inputs if isinstance(inputs, (tuple, Mapping)) or isinstance(inputs, list) and any(not isinstance(x, (int, float)) for x in inputs) \
-        else (inputs,)
-
-
-def note(run: Any, distance: float = 0.0) -> str | None:
-    """One line for a check's notes: that the point of a run is at a kink, and whether the returned gradient is a subgradient. None if it is not."""
-    from symgrad.diagnose.kinks.report import of_run
-    from symgrad.diagnose.kinks.switches import switches
-    from symgrad.graph.node import upstream
-
-    if not any(True for node in upstream([run.root]) for _ in switches(node, distance)):
-        return None
-    found = of_run("f", run, distance, 1.0, 0)
-    if not found.kinks:
-        return None
-    ops = list(dict.fromkeys(k.op for k in found.kinks))
-    where = f"the given point is at a kink of {', '.join(ops[:4])}{', ...' if len(ops) > 4 else ''}"
-    return f"{where}: {found.reason}"
-
-

@@ -17,6 +17,7 @@ from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkRe
 from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
+from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import FREED, Leaf, Link, Node, upstream
@@ -67,8 +68,6 @@ class _Branches(Recorder):
 
 def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a function at its inputs."""
-    from symgrad.frameworks.examples import examples_of
-
     name = getattr(function, "__name__", type(function).__name__)
     try:
         problem = Problem(function, inputs or examples_of(function) or ())

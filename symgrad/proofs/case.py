@@ -1,0 +1,249 @@
+"""What is proved of one op: its arguments as symbols, what its rules say the derivatives are, and what SymPy says.
+
+An op on single numbers has its partial derivatives by each sequence of arguments; one on arrays has the chain of directional derivatives
+φ = Σ g y, ψ = Σ t ∂φ/∂x, χ = Σ u ∂ψ/∂x + Σ v ∂ψ/∂g, in which every direction is a symbol of its own, so that nothing can hide.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy
+
+from symgrad.carriers import symbolic
+from symgrad.graph.node import Leaf
+from symgrad.graph.op import Op
+from symgrad.reference.heads import derivative
+from symgrad.reference.recorder import Box, Recorder
+from symgrad.types.domains import REAL, Domain
+
+__all__ = ["Case", "Claims", "Key", "domain_of", "named"]
+
+Supply = Callable[[str, tuple[int, ...]], Any]
+Claims = Iterator[tuple["Key", list[Any]]]
+
+
+class Key(NamedTuple):
+    """Which derivative: its order, and in words by which rule and by what."""
+
+    order: int
+    what: str
+
+
+def domain_of(op: Op, i: int) -> Domain:
+    """The domain of one tensor argument."""
+    return op.domain[i] if i < len(op.domain) else op.domain[0] if op.arity is None and op.domain else REAL
+
+
+@dataclass
+class Case:
+    """One op with one tuple of parameters, on arguments of some shapes; of complex numbers where it says so."""
+
+    op: Op
+    parameters: tuple[Any, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    complex: bool = False
+    domains: dict[sympy.Symbol, Domain] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = self.op.argument_names or tuple(f"x{i}" for i in range(len(self.shapes)))
+        self.names = names if len(names) == len(self.shapes) else tuple(f"{names[0]}{i}" for i in range(len(self.shapes)))
+        self.single = self.op.kind == "elementwise"
+        self.constants = {i: np.resize([True, False], shape) for i, shape in enumerate(self.shapes) if domain_of(self.op, i).name == "BOOLEAN"}
+        self.active = [i for i in range(len(self.shapes)) if i not in self.constants
+                       and not (self.op.partials and self.op.partials[i] is None)]
+        self.symbols: dict[str, Any] = {}
+        for i in self.active:
+            d = domain_of(self.op, i)
+            facts = {"complex": True} if self.complex else d.assumptions
+            self.symbols[self.names[i]] = named(self.names[i], self.shapes[i], facts)
+            if not self.complex:
+                self.domains |= dict.fromkeys(self.symbols[self.names[i]].ravel().tolist(), d)
+
+    def __str__(self) -> str:
+        inside = ", ".join([*(list(map(str, self.shapes)) if not self.single else ()), *map(_shown, self.parameters)])
+        return " ".join(["complex"] * self.complex + [f"({inside})"] * bool(inside))
+
+    most = 3  # the highest order
+
+    @property
+    def variables(self) -> list[sympy.Symbol]:
+        """The symbols of all arguments, in order."""
+        return [s for i in self.active for s in self.symbols[self.names[i]].ravel().tolist()]
+
+    def supply(self, name: str, shape: tuple[int, ...]) -> Any:
+        """The symbols of an argument or of a direction."""
+        if name not in self.symbols:
+            self.symbols[name] = named(name, shape, {"real": True})
+        return self.symbols[name]
+
+    # What the rules say
+
+    def claims(self, recorder: Recorder, supply: Supply, order: int) -> Claims:
+        """The derivatives up to an order by the op's rules, read and recorded in a carrier where `supply` gives the values of the names."""
+        boxes: list[Any] = []
+        for i, (name, shape) in enumerate(zip(self.names, self.shapes)):
+            if i in self.active:
+                box = Box(recorder, recorder.lift(supply(name, shape)))
+                box.node = Leaf(box, box.value, True)
+                boxes.append(box)
+            else:
+                boxes.append(Box(recorder, recorder.lift(self.constants.get(i, np.float64(1)))))
+        rest = tuple(recorder.box(p) if type(p) is float else p for p in self.parameters)
+        y = recorder.apply(self.op, boxes, rest)
+        yield from (self._single if self.single else self._chained)(recorder, supply, boxes, y, rest, order)
+
+    def _leaf(self, recorder: Recorder, supply: Supply, name: str, shape: tuple[int, ...]) -> Box:
+        box = Box(recorder, recorder.lift(supply(name, shape)))
+        box.node = Leaf(box, box.value, True)
+        return box
+
+    def _pulled(self, recorder: Recorder, boxes: Sequence[Box], g: Box, y: Box, rest: tuple) -> list[Box]:
+        """The cotangents by the rule itself, of the shapes of the arguments."""
+        assert self.op.vjp is not None
+        given = self.op.vjp(recorder, g, y, (*boxes, *rest), (True,) * len(boxes))
+        out = []
+        for i in self.active:
+            c = given[i]
+            if c is None:
+                c = recorder.zeros_like(boxes[i])
+            c = c if isinstance(c, Box) else recorder.box(c)
+            out.append(c if tuple(c.shape) == tuple(boxes[i].shape) else recorder.sum_to_size(c, tuple(boxes[i].shape)))
+        return out
+
+    def _pushed(self, recorder: Recorder, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple) -> Box:
+        """The tangent by the rule itself."""
+        assert self.op.jvp is not None
+        tangents = [Box(recorder, recorder.lift(supply(f"t_{self.names[i]}", self.shapes[i]))) if i in self.active else None
+                    for i in range(len(boxes))]
+        out = self.op.jvp(recorder, tangents, y, (*boxes, *rest))
+        if out is None:
+            return recorder.zeros_like(y)
+        return out if tuple(out.shape) == tuple(y.shape) else recorder.broadcast_to(out, tuple(y.shape))
+
+    def _single(self, recorder: Recorder, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
+        g = self._leaf(recorder, supply, "g", ())
+        for i, c in zip(self.active, self._pulled(recorder, boxes, g, y, rest)):
+            yield Key(1, f"vjp by {self.names[i]}"), elements(c)
+        yield Key(1, "jvp"), elements(self._pushed(recorder, supply, boxes, y, rest))
+        level: dict[tuple[int, ...], Box] = {(): y}
+        leaves = [boxes[i] for i in self.active]
+        for k in range(1, order + 1):
+            level = {(*path, i): found for path, box in level.items()
+                     for i, found in zip(self.active, recorder.gradients([(box, 1)], leaves))}
+            if k > 1:
+                for path, box in level.items():
+                    yield Key(k, "by " + ", ".join(self.names[i] for i in path)), elements(box)
+
+    def _chained(self, recorder: Recorder, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
+        g = self._leaf(recorder, supply, "g", tuple(y.shape))
+        pulled = self._pulled(recorder, boxes, g, y, rest)
+        names = [self.names[i] for i in self.active]
+        for name, c in zip(names, pulled):
+            yield Key(1, f"vjp by {name}"), elements(c)
+        pushed = self._pushed(recorder, supply, boxes, y, rest)
+        yield Key(1, "jvp"), elements(pushed)
+        if order == 1:
+            return
+        leaves = [*(boxes[i] for i in self.active), g]
+
+        def scaled(letter: str, cotangents: Sequence[Box]) -> Box:
+            parts = [recorder.sum(recorder.mul(Box(recorder, recorder.lift(supply(f"{letter}_{name}", tuple(c.shape)))), c))
+                     for name, c in zip([*names, "g"], cotangents)]
+            total = parts[0]
+            for part in parts[1:]:
+                total = recorder.add(total, part)
+            return total
+
+        below = scaled("t", pulled)
+        for k in range(2, order + 1):
+            found = recorder.gradients([(below, 1)], leaves)
+            for name, c in zip([*names, "the cotangent"], found):
+                yield Key(k, f"vjp of vjp by {name}" if k == 2 else f"vjp of vjp of vjp by {name}"), elements(c)
+            below = scaled("u", found)
+        through = recorder.gradients([(recorder.sum(recorder.mul(g, pushed)), 1)], leaves[:-1])
+        for name, c in zip(names, through):
+            yield Key(2, f"vjp of jvp by {name}"), elements(c)
+
+    # What SymPy says
+
+    def forward(self) -> list[Any]:
+        """The elements of the op's value, by its forward rule."""
+        cells = [self.supply(name, shape) if i in self.active else symbolic.lift_value(self.constants.get(i, np.float64(1)), exact=True)
+                 for i, (name, shape) in enumerate(zip(self.names, self.shapes))]
+        y = self.op.forward(symbolic, *((cells,) if self.op.arity is None else cells), *map(_exact, self.parameters))
+        self.output = tuple(y.shape)
+        return [sympy.sympify(e) for e in symbolic.lift_value(y, exact=True).ravel().tolist()]
+
+    def truths(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+        """The same derivatives by `sympy.diff` of the forward rule, inside a region."""
+        ys = [region(y) for y in self.forward()]
+        names = [self.names[i] for i in self.active]
+        if self.single:
+            yield from self._single_truths(ys[0], order, region)
+            return
+        g = self.supply("g", self.output).ravel().tolist()
+        phi = sympy.Add(*(a * b for a, b in zip(g, ys)))
+        first = {name: [region.derivative(phi, s) for s in self.symbols[name].ravel().tolist()] for name in names}
+        for name in names:
+            yield Key(1, f"vjp by {name}"), first[name]
+
+        def scaled(letter: str, parts: Mapping[str, list[Any]]) -> Any:
+            return sympy.Add(*(t * e for name, es in parts.items()
+                               for t, e in zip(self.supply(f"{letter}_{name}", self._shape(name)).ravel().tolist(), es)))
+
+        below = scaled("t", first)
+        yield Key(1, "jvp"), [derivative(below, s) for s in g]
+        for k in range(2, order + 1):
+            found = {name: [region.derivative(below, s) for s in self.symbols[name].ravel().tolist()] for name in [*names, "g"]}
+            for name, es in found.items():
+                by = "the cotangent" if name == "g" else name
+                yield Key(k, f"vjp of vjp by {by}" if k == 2 else f"vjp of vjp of vjp by {by}"), es
+                if k == 2 and name != "g":
+                    yield Key(2, f"vjp of jvp by {name}"), es
+            below = scaled("u", found)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.symbols[name].shape)
+
+    def _single_truths(self, y: Any, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+        g = self.supply("g", ()).item()
+        at = {i: self.symbols[self.names[i]].item() for i in self.active}
+        known: dict[tuple[int, ...], Any] = {(): y}
+
+        def partial(path: tuple[int, ...]) -> Any:
+            if path not in known:
+                known[path] = region.derivative(partial(path[:-1]), at[path[-1]])
+            return known[path]
+
+        for i in self.active:
+            yield Key(1, f"vjp by {self.names[i]}"), [g * partial((i,))]
+        yield Key(1, "jvp"), [sympy.Add(*(self.supply(f"t_{self.names[i]}", ()).item() * partial((i,)) for i in self.active))]
+        for k in range(2, order + 1):
+            for path in itertools.product(self.active, repeat=k):
+                yield Key(k, "by " + ", ".join(self.names[i] for i in path)), [partial(tuple(sorted(path)))]
+
+
+def elements(box: Any) -> list[Any]:
+    """The elements of a box, in order."""
+    return box.value.ravel().tolist()
+
+
+def named(name: str, shape: tuple[int, ...], facts: Mapping[str, bool]) -> Any:
+    """An array of symbols that are called after their places."""
+    symbols = [sympy.Symbol("_".join([name, *map(str, at)]), **facts) for at in np.ndindex(shape)]
+    return symbolic.ExactExpressions.fill(symbols, shape)
+
+
+def _exact(x: Any) -> Any:
+    """A parameter without the rounding that a float would bring into a formula."""
+    return sympy.Rational(*x.as_integer_ratio()) if type(x) is float and np.isfinite(x) else x
+
+
+def _shown(x: Any) -> str:
+    text = " ".join(str(x).split())
+    return text if len(text) < 30 else text[:28] + "…"

@@ -1,0 +1,67 @@
+"""A Python number as an operand gives what a tensor of that number gives, also where a rule divides by it: infinities, never a ZeroDivisionError."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import tensor
+from symgrad.autograd import grad
+from symgrad.graph.op import REGISTRY
+
+BINARY = [op for op in REGISTRY.values() if op.kind == "elementwise" and op.arity == 2 and op.public and op.differentiable and not op.parameters]
+NUMBERS = [0.0, -0.0, 0, 1e308, 5e-324, float("inf"), float("nan")]
+VALUES = [-2.0, 0.0, 0.5, 3.0]
+
+
+def readings(f, create):
+    """The value, the gradient, the derivative of the gradient by both routes, and the pushforward."""
+    out = []
+    for route in ("value", "backward", "create_graph", "jvp", "hessian"):
+        x = create()
+        try:
+            if route == "value":
+                found = f(x)
+            elif route == "backward":
+                f(x).sum().backward()
+                found = x.grad
+            elif route == "create_graph":
+                (first,) = grad(f(x).sum(), x, create_graph=True)
+                (found,) = grad(first.sum(), x)
+            elif route == "jvp":
+                found = symgrad.func.jvp(f, (x.detach(),), (symgrad.ones_like(x),))[1]
+            else:
+                found = symgrad.func.hessian(lambda x: f(x).sum())(x.detach())
+        except (RuntimeError, TypeError) as error:
+            found = tensor(float("nan")) if "integers to negative" in str(error) else f"{type(error).__name__}"
+        out.append((route, found if isinstance(found, str) else found.detach().numpy()))
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
+def test_a_number_is_what_a_tensor_of_it_is(op, dtype):
+    call, dtype = getattr(symgrad, op.name), getattr(symgrad, dtype)
+
+    def create():
+        return tensor(VALUES, dtype=dtype, requires_grad=True)
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for number in NUMBERS:
+            if dtype is symgrad.float32 and abs(number) in (1e308, 5e-324, float("inf")):
+                continue
+            for plain, wrapped in ((lambda x, n=number: call(x, n), lambda x, n=number: call(x, tensor(float(n), dtype=dtype))),
+                                   (lambda x, n=number: call(n, x), lambda x, n=number: call(tensor(float(n), dtype=dtype), x))):
+                for (route, a), (_, b) in zip(readings(plain, create), readings(wrapped, create)):
+                    assert not isinstance(a, str) or a == b, (number, route, a, b)
+                    if not isinstance(a, str) and not isinstance(b, str):
+                        assert a.dtype == b.dtype, (number, route)
+                        np.testing.assert_allclose(a, b, rtol=1e-6 if dtype is symgrad.float32 else 1e-13, err_msg=f"{number} {route}")
+
+
+def test_division_by_zero_is_infinite():
+    x = tensor([1.0, -2.0], requires_grad=True)
+    (x / 0.0).sum().backward()
+    assert x.grad.tolist() == [float("inf")] * 2
