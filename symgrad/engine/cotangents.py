@@ -16,7 +16,7 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, choosing, freed
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "chosen", "conjugated", "fitted", "is_complex", "mark", "mark_as_choosing", "receivers",
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "chosen", "conjugated", "fitted", "is_complex", "mark", "mark_as_choosing", "receivers",
            "release_node", "send"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
@@ -69,7 +69,7 @@ def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
     return c if tuple.__eq__(c.shape, x.shape) else xp.sum_to_size(c, tuple(x.shape))
 
 
-def _bare(x: Any) -> Any:
+def bare(x: Any) -> Any:
     """The value behind Tensors and dual values, which knows its batches."""
     x = x.value if type(x) is Dual else x
     return x._value if isinstance(x, Tensor) else x
@@ -77,7 +77,7 @@ def _bare(x: Any) -> Any:
 
 def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     """The levels, with their sizes, at which `y` is batched and `x` is not."""
-    y, own, found = _bare(y), levels_of(x), []
+    y, own, found = bare(y), levels_of(x), []
     while type(y) is Batched:
         if y.level not in own:
             found.append((y.level, y.count))

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Container, Sequence
 from heapq import heappop
 from typing import Any
 
-from symgrad.engine.cotangents import Cotangents, Heap, Read, chosen, conjugated, fitted, is_complex, mark, receivers, release_node, send
+from symgrad.engine.cotangents import Cotangents, Heap, Read, bare, chosen, conjugated, fitted, is_complex, mark, receivers, release_node, send
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
-from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import FREED, HOOKED, RELEASED, Node, all_threads, upstream
 
 __all__ = ["pull_instrumented"]
@@ -102,7 +101,7 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
             c = None
         elif c is None:
             c = xp.zeros_like(p.value)
-        elif node.broadcasts and (c._value if isinstance(c, Tensor) else c).shape != p.value.shape:
+        elif node.broadcasts and bare(c).shape != p.value.shape:
             c = fitted(xp, c, node.value, p.value)
         out.append(c)
     return tuple(out)

@@ -20,6 +20,7 @@ from symgrad.engine.cotangents import (
     Cotangents,
     Heap,
     Read,
+    bare,
     chosen,
     conjugated,
     fitted,
@@ -39,7 +40,7 @@ from symgrad.graph.node import FREED, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
 UNUSUAL = NAMED | TANGENT | SHADOW | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
-float64, FLOAT64 = np.float64, np.dtype(np.float64)
+float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: Collection[Node] | None = None,
@@ -116,7 +117,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 continue
             if guarded:
                 c = chosen(xp, c, g)
-            if broadcasts and type(c) is not float64 and (c._value if type(c) is Tensor else c).shape != p.value.shape:
+            if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else bare(c)).shape != p.value.shape:
                 c = fitted(xp, c, y, p.value)
             if p is following:
                 ahead = ahead + c  # noqa: F821  bound together with `following`
