@@ -16,8 +16,8 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, choosing, freed
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "chosen", "conjugated", "fitted", "is_complex", "mark", "mark_as_choosing", "receivers",
-           "release_node", "send"]
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "chosen", "conjugated", "fitted", "is_complex", "mark", "mark_as_choosing",
+           "receivers", "release_node", "send"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of the mark
