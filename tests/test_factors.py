@@ -251,3 +251,10 @@ def test_refused():
         hessian_factors(lambda x: x)(array(3))
     with pytest.raises(RuntimeError, match="int64"):
         hessian_factors(lambda x: x.sum())(symgrad.tensor([1, 2]))
+
+
+@pytest.mark.parametrize("f", [lambda z: (z * z).sum() * z.sum(), lambda z: z[1] * z.sum(), lambda z: (z.sort()[0] * z).sum(),
+                               lambda z: z.square().max() * z.sum()])
+def test_a_value_at_the_cut_that_depends_on_another_one(f):
+    x = symgrad.tensor([1.0, 3.0, -1.0])
+    assert np.allclose(hessian_factors(f)(x).todense(), symgrad.func.hessian(f)(x).numpy())

@@ -37,6 +37,7 @@ from symgrad.carriers.coefficients import (
     total,
     value,
 )
+from symgrad.carriers.guarding import guarded_product
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
@@ -100,6 +101,8 @@ class SeriesCarrier(TaylorCarrier):
             return self._linear(call, tensors, parameters, op.arity is None, first)
         if op.kind == "multilinear":
             return self._multilinear(op, call, tensors, parameters, first)
+        if op.partials and op.chooses:
+            return self._chosen(op, call, tensors, parameters, first)
         if op.partials and not any(map(callable, op.partials)):
             return self._combined(op, call, tensors, parameters, first)
         return self._solved(op, call, tensors, parameters, first)
@@ -285,6 +288,24 @@ class SeriesCarrier(TaylorCarrier):
         stretched = any([x.shape != shape for x in tensors if moves(x)])
         return self._grown([term(first)], (lambda k: self.base.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
                            longest(tensors))
+
+    def _chosen(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
+        """What an elementwise op chooses of its arguments: each times the partial derivative at the first coefficients."""
+        firsts = [first_of(x) for x in tensors]
+        first = call(*firsts, *parameters) if first is None else first
+        return self._weighted(first, [(x, partial(self.base, first, *firsts, *parameters) if callable(partial) else partial)
+                                      for x, partial in zip(tensors, op.partials) if partial and moves(x)])
+
+    def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
+        """A sum of series with factors of which 0 leaves nothing of an infinite coefficient."""
+        def step(k: int) -> Any:
+            return functools.reduce(operator.add, [guarded_product(self.base, x.terms[k], factor) for x, factor in parts if k < len(x.terms)])
+
+        def rate(_: Series) -> Series:
+            rates = [(self._derivative(x), factor) for x, factor in parts]
+            return self._weighted(functools.reduce(operator.add, [guarded_product(self.base, x.terms[0], factor) for x, factor in rates]), rates)
+
+        return self._grown([term(first)], step, rate, longest([x for x, _ in parts]))
 
     # Arithmetic
 

@@ -59,5 +59,5 @@ def made_in_inference(tensor: Tensor) -> Tensor:
 
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was made in inference mode (integers and booleans are never told apart)."""
-    node = self._place
+    node = self._node_slot
     return node is INFERENCE or isinstance(node, Leaf) and node in _leaves

@@ -13,12 +13,29 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, fills, levels_of, raw
+from symgrad.carriers.batched import Batched, fills, levels_of
 from symgrad.carriers.dual import Dual
+from symgrad.carriers.guarding import guarded_product, has_nan
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, GRADIENT, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
+from symgrad.graph.node import (
+    FREED,
+    GRADIENT,
+    HOOKED,
+    NAMED,
+    RELEASED,
+    SHADOW,
+    TANGENT,
+    TRACKED,
+    Leaf,
+    Link,
+    Node,
+    all_threads,
+    choosing,
+    freed,
+    upstream,
+)
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
@@ -329,11 +346,12 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 
 
 def _chosen(xp: Any, c: Any, g: Any) -> Any:
-    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN: what was not chosen leaves no trace.
+    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN.
 
     Where `g` is differentiated next, its zeros are so by chance, and only what is NaN is replaced.
     """
-    if c.shape != g.shape or not (_has_nan(xp, c.value) or _has_nan(xp, c.tangent) if type(c) is Dual else _has_nan(xp, c)):
+    _mark_as_choosing(c)
+    if c.shape != g.shape or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if type(c) is Dual else has_nan(xp, c)):
         return c
     zero = xp.eq(g, 0)
     if type(g) is Dual:
@@ -343,9 +361,30 @@ def _chosen(xp: Any, c: Any, g: Any) -> Any:
     return xp.where(zero, xp.zeros_like(c), c)
 
 
-def _has_nan(xp: Any, x: Any) -> bool:
-    value = raw(getattr(x, "_value", getattr(x, "value", x)))
-    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else np.isnan(value).any()
+def _mark_as_choosing(x: Any) -> None:
+    """Let passes over a value that a guarded pass has recorded be guarded, too: to any order, and in both directions."""
+    if type(x) is Dual:
+        _mark_as_choosing(x.value)
+        _mark_as_choosing(x.tangent)
+    elif type(x) is Tensor and x._node is not None:
+        node = x._node
+        if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
+            node.__class__ = choosing(type(node))
+
+
+def _pushed(xp: Any, node: Node, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
+    """The tangent of a node in a guarded pass."""
+    op = node.op
+    t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+    if t is not None and op.kind == "elementwise" and has_nan(xp, t):
+        t = None
+        for partial, each in zip(op.partials, tangents):
+            if each is None or partial is None or not callable(partial) and partial == 0:
+                continue
+            term = guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
+            t = term if t is None else t + term
+    _mark_as_choosing(t)
+    return t
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -384,7 +423,9 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     `nodes` are those to carry them through, oldest first, where that is known already.
     """
     out: dict[Node, Any] = dict(tangents)
-    for node in upstream(roots) if nodes is None else nodes:
+    path = upstream(roots) if nodes is None else nodes
+    guarded = any([node.chooses for node in path])
+    for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
         carried = [None if p is None else out.get(p) for p in node.parents]
@@ -395,7 +436,10 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.op.jvp is None:
             continue
         y, args = (node.value, node.args) if read is None else read(node)
-        t = node.along(carried[0]) if node.along is not None and xp is numeric else node.op.jvp(xp, carried, y, args)
+        if node.along is not None and xp is numeric:
+            t = node.along(carried[0])
+        else:
+            t = _pushed(xp, node, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out

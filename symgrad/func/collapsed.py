@@ -17,6 +17,7 @@ from symgrad.autograd.bundles import Output
 from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, levels_of, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.carriers.guarding import guarded_product
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
@@ -43,7 +44,7 @@ def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None
 
     The tangents of the inputs are batched at a level, with `count` members. They may have length 1 along axes where they are all alike.
     """
-    if any([node.op.kind == "function" for node in ev.path]):
+    if any([node.op.kind == "function" or getattr(getattr(node.value, "dtype", None), "kind", None) == "c" for node in ev.path]):
         return _by_pullbacks(ev, tangents, weights, level, count)
     with in_mode(grad=ev.tracked), contextlib.suppress(NotImplementedError):  # raised by a function that states a pullback only
         if ev.tracked:
@@ -112,11 +113,14 @@ class _Collapsed:
         self.xp, self.dual, self.tracked = xp, DualCarrier(xp), xp is traced
         self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
+        self.times = _scaled
 
     def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _wanted(ev)
+        if any([node.chooses for node in ev.path]):
+            self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
         for node in ev.path:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
@@ -174,10 +178,10 @@ class _Collapsed:
             if callable(partial):
                 slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                lazy = len(partials) == 1 and not self.tracked and _is_stretched(t, slopes.get(i))
-                t_out = _Scaled(t, slopes[i]) if lazy else _sum(t_out, _scaled(t, slopes.get(i, partial)))
+                lazy = len(partials) == 1 and not self.tracked and self.times is _scaled and _is_stretched(t, slopes.get(i))
+                t_out = _Scaled(t, slopes[i]) if lazy else _sum(t_out, self.times(t, slopes.get(i, partial)))
             if s is not None:
-                s_out = _sum(s_out, _scaled(s, slopes.get(i, partial)))
+                s_out = _sum(s_out, self.times(s, slopes.get(i, partial)))
         for i in slopes:
             for j in slopes:
                 if i > j or ts[i] is None or ts[j] is None:
@@ -187,7 +191,7 @@ class _Collapsed:
                 if type(c) is Dual:
                     q = self.total(ts[i], ts[j])
                     q = q if i == j else q + q
-                    s_out = _sum(s_out, q if c.tangent is one else q * c.tangent)
+                    s_out = _sum(s_out, q if c.tangent is one else self.times(q, c.tangent))
         return t_out, s_out
 
     def crossed(self, op: Op, args: tuple, ts: Sequence[Any], s: Any) -> Any:
@@ -342,7 +346,7 @@ class CollapsedProgram:
         starts = dict(zip(ev.nodes, tangents))
         once = _Collapsed(_Remembering(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._program = Program(tape, [once.outputs(ev, starts, entered.__getitem__, residuals)])
-        del once.xp, once.dual, once.ones  # which hold the recorded numbers; the steps ask for the level and the count alone
+        del once.xp, once.dual, once.ones, once.times  # which hold the recorded numbers; the steps ask for the level and the count alone
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:

@@ -272,7 +272,7 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
         for node in nodes:
             node.open = False
     for i, (t, node) in enumerate(zip(inputs, nodes)):
-        if t._place is not node:
+        if t._node_slot is not node:
             raise _mutation(func, [words()[i]], asking)
     aux = None
     if has_aux:

@@ -104,7 +104,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
 def _plain(node: Node) -> bool:
     """Whether a node's op is one of the tables', with both rules, that looks at no sign or order of its arguments."""
     op = getattr(type(node), "op", None)
-    return isinstance(op, Op) and not op.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
+    return isinstance(op, Op) and not node.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
 
 # Steps

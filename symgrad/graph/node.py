@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.graph.op import Op
 
 __all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
-           "Node", "Released", "all_threads", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
+           "Node", "Released", "all_threads", "choosing", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
@@ -290,6 +290,13 @@ def _release_saved(self: Node) -> None:
     self.flags |= RELEASED
     if not self.flags & NAMED:
         self.args, self.value = None, freed
+
+
+@functools.cache
+def choosing(cls: type[Node]) -> type[Node]:
+    """The class of nodes of an op that were recorded where a pass treats 0 · ∞ as 0: a pass over these does so, too."""
+    words = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__, "chooses": True}
+    return cls if cls.chooses else type(cls.__name__, (cls,), words)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.graph.node import Node
+from symgrad.graph.op import Op
 
 __all__ = ["form_of", "has_form"]
 
@@ -24,7 +25,10 @@ def form_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> 
     try:
         for node in path:
             args: Any = node.args
-            note(node.op)
+            cls: Any = type(node)
+            if type(cls.op) is not Op:  # that of one call of a Function
+                return None
+            note(cls)  # which tells the op, and whether passes are guarded
             i = 0
             for p in node.parents:
                 k = get(p)
@@ -52,7 +56,7 @@ def has_form(form: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node
     try:
         for node in path:
             args: Any = node.args
-            if form[j] is not node.op:
+            if form[j] is not type(node):
                 return False
             j += 1
             i = 0
