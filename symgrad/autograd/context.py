@@ -163,6 +163,7 @@ class FunctionNode(Node):
     span: Span
 
     def __init__(self) -> None:
+        super().__init__((), (), None, 0)
         self.attributes: dict[str, Any] = {}
         self.face: Any = None
         self.own: dict[str, int] = {}

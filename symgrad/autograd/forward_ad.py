@@ -19,7 +19,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, SHADOW, TANGENT, TRACKED, Node, make_node, next_sequence, upstream
+from symgrad.graph.node import GRADIENT, NAMED, SHADOW, TANGENT, TRACKED, Node, make_node, upstream
 from symgrad.graph.op import Op
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
@@ -38,7 +38,7 @@ class Dual(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None, flags: int):
-        self.args, self.parents, self.value, self.flags, self.sequence_nr = (value,), (source,), value, flags, next_sequence()
+        super().__init__((value,), (source,), value, flags)
 
     def release(self) -> None:
         """Nothing is held here but the value."""

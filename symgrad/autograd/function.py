@@ -132,7 +132,6 @@ class Function(metaclass=_Meta):
         inputs = [args[i] for i in node.places]
         node.parents = tuple(x._node for x in inputs)
         node.needs = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        node.flags, node.value = 0, None
         ctx = node.seen
         ctx.needs_input_grad = node.needs
         modes = thread.modes

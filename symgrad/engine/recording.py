@@ -117,7 +117,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 out._node_slot = node = make()
             else:
                 out._node_slot = node = make_broadcast()
-            node.args = x, z
+            node.args = x, z  # the constructor written out: a call of it costs 5% of a chain of small operations
             node.parents = p, q
             node.value = y
             node.flags = flags
@@ -207,7 +207,7 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
 def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
     """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
     plain = _unary(op, call)
-    make = functools.partial(new, _node_with_residual(op, slope, bend))
+    make = _node_with_residual(op, slope, bend)
 
     def function(input: Any, out: Any = None) -> Tensor:
         if not isinstance(input, Tensor) or input._node_slot is None or out is not None:
@@ -216,9 +216,8 @@ def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend
         if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
             return plain(input)
         y, residual = pair(x)
-        node = make()
-        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (
-            (x,), (p,), y, p.flags & TRACKED, next_sequence(), residual)
+        node = make((x,), (p,), y, p.flags & TRACKED)
+        node.residual = residual  # type: ignore[attr-defined]
         return wrap(y, node)
 
     return function
@@ -238,12 +237,12 @@ FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # the pa
 
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
     mask = TRACKED if op.differentiable else NAMED
     forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
         forward = _with_parameters(op.forward)
-        make = functools.partial(new, node_class(narrowed(op)))
+        make = node_class(narrowed(op))
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
@@ -265,8 +264,7 @@ def _general(op: Op) -> Lifted:
                 flags |= p.flags
         flags &= mask
         if flags and (not special or thread.modes.plain):
-            out._node_slot = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
+            out._node_slot = make(values + rest, parents, y, flags)
         elif special or flags is BARRED:
             out._node_slot = recorded(op, values + rest, parents, y)
         return out
@@ -294,7 +292,7 @@ def _general(op: Op) -> Lifted:
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
     general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
     mask = TRACKED if op.differentiable else NAMED
 
     def function(input: Any, *rest: Any) -> Tensor:
@@ -312,8 +310,7 @@ def _one(op: Op) -> Lifted:
         if p is None:
             out._node_slot = None
         elif flags := p.flags & mask:
-            out._node_slot = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+            out._node_slot = make((x, *rest), (p,), y, flags)
         else:
             out._node_slot = recorded(op, (x, *rest), (p,), y) if flags is BARRED else None
         return out
@@ -324,7 +321,7 @@ def _one(op: Op) -> Lifted:
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
     general, forward = _general(op), op.forward
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor) or special:
@@ -340,8 +337,7 @@ def _product(op: Op) -> Lifted:
         out._value, out._view = y, None
         flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
         if flags & TRACKED:
-            out._node_slot = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
+            out._node_slot = make((x, z), (p, q), y, flags & TRACKED)
         else:
             out._node_slot = recorded(op, (x, z), (p, q), y) if flags is BARRED else None
         return out
@@ -351,7 +347,7 @@ def _product(op: Op) -> Lifted:
 
 def _view(op: Op) -> Lifted:
     """The function of an op whose value shows the memory of its one argument."""
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
     forward, made = op.forward, MANY if op.view == MANY else ""
 
     def function(input: Any, *rest: Any) -> Tensor:
@@ -368,8 +364,7 @@ def _view(op: Op) -> Lifted:
         out = make_tensor()
         out._value, out._view = y, None
         if p is not None and (flags := p.flags & TRACKED) and (not special or thread.modes.plain):
-            out._node_slot = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+            out._node_slot = make((x, *rest), (p,), y, flags)
         elif special or p is not None and p.flags is BARRED:
             out._node_slot = recorded(op, (x, *rest), (p,), y)
         else:

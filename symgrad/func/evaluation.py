@@ -18,7 +18,7 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
@@ -41,8 +41,7 @@ class Input(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None):
-        self.args, self.parents, self.value, self.sequence_nr = (value,), (source,) if source is not None else (), value, next_sequence()
-        self.flags = GRADIENT if source is None else GRADIENT | source.flags & TRACKED
+        super().__init__((value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
         self.open = True
 
     def release(self) -> None:

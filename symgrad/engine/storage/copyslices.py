@@ -12,7 +12,7 @@ from symgrad.engine.hooks import hooks_of, move_retained, unhooked
 from symgrad.engine.storage.views import Base, Stale, View, recast
 from symgrad.engine.tensor import Tensor, new
 from symgrad.graph.modes import thread
-from symgrad.graph.node import BARRED, Node, next_sequence, node_class
+from symgrad.graph.node import BARRED, Node, node_class
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["INTERRUPTED", "interrupt", "rebase"]
@@ -90,9 +90,7 @@ def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     place, beyond = meta.geometry(view)
     if beyond is not None:
         raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
-    node = new(CopySlices)
-    node.args, node.parents, node.value = (units, piece.value, place), (source, piece), base._value
-    node.flags, node.sequence_nr = flags, next_sequence()
+    node = CopySlices((units, piece.value, place), (source, piece), base._value, flags)
     if view.dtype == array.dtype:
         return node
     node.value = recast(array, None, view.dtype)[0]
