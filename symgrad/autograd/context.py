@@ -15,8 +15,8 @@ from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
 from symgrad.autograd.saving import Packed, packed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
+from symgrad.engine.cotangents import fitted
 from symgrad.engine.hooks import RemovableHandle, attach
-from symgrad.engine.passes import _fitted as fitted
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after
@@ -244,7 +244,8 @@ class FunctionNode(Node):
     def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:  # type: ignore[override]
         """The cotangents by the user's backward."""
         if xp is numeric:
-            return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
+            with in_mode(grad=False):
+                return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
         if xp is traced:
             return self.linked(lambda: self.pulled(g, needs, lambda x: x))
         return cotangents_in(self, xp, g, y, args, needs)

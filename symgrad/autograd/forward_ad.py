@@ -141,7 +141,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0) or modes.level is None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    thread.modes = modes.changed(level=None, recorder=modes.level.outer if modes.recorder is modes.level else modes.recorder)
+    opened: Level = modes.level
+    thread.modes = modes.changed(level=None, recorder=opened.outer if modes.recorder is opened else modes.recorder)
 
 
 class dual_level(in_mode):

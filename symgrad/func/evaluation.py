@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import operator
 import sys
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -49,15 +48,6 @@ class Input(Node):
 
 
 Input.__name__ = Input.__qualname__ = "ViewBackward0"
-
-
-class _Following(threading.local):
-    """Whether somebody differentiates by the inputs of transforms whose functions have returned: while a pass calls functions again."""
-
-    again = False
-
-
-following = _Following()
 
 
 @dataclasses.dataclass(slots=True)
@@ -321,7 +311,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     for node in found:
         parents = node.parents
         if not parents:
-            foreign = foreign or type(node) is not Input or node.open or following.again
+            foreign = foreign or type(node) is not Input or node.open or thread.modes.following
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)

@@ -187,10 +187,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
         base, made = meta.base, made or meta.made
         meta = base._view
     elif meta is None:
-        with _lock:
-            meta = source._view
-            if meta is None:
-                meta = source._view = Base(source)
+        with _lock: meta = _base_metadata(source)  # noqa: E701  on one line: no interrupt comes between its end and the release of the lock
     if base._value is not meta.array:  # it was given other memory
         meta.array = base._value
         meta.views.clear()
@@ -202,6 +199,12 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     elif base._node_slot is None:
         meta.mixed = True
     return view
+
+
+def _base_metadata(base: Tensor) -> Base:
+    if base._view is None:
+        base._view = Base(base)
+    return base._view
 
 
 def disown(view: Tensor) -> None:
