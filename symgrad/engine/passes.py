@@ -23,9 +23,9 @@ from symgrad.graph.node import (
     FREED,
     GRADIENT,
     HOOKED,
+    IN_FORWARD,
     NAMED,
     RELEASED,
-    SHADOW,
     TANGENT,
     TRACKED,
     Leaf,
@@ -41,7 +41,7 @@ __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of the mark at which the clean loop stops
-UNUSUAL = NAMED | TANGENT | SHADOW | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
+UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
 float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]
