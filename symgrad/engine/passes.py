@@ -42,7 +42,7 @@ __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of the mark at which the clean loop stops
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
-float64, FLOAT64 = np.float64, np.dtype(np.float64)
+float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]
 Heap = list[tuple[float, Node]]
@@ -124,7 +124,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 continue
             if guarded:
                 c = _chosen(xp, c, g)
-            if broadcasts and type(c) is not float64 and (c._value if type(c) is Tensor else c).shape != p.value.shape:
+            if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else _bare(c)).shape != p.value.shape:
                 c = _fitted(xp, c, y, p.value)
             if p is following:
                 ahead = ahead + c  # noqa: F821  bound together with `following`
