@@ -100,3 +100,93 @@ def test_a_nan_that_was_chosen_stays():
 def test_custom_functions(f):
     found = disagreements(f, tensor([0.5, 1.0, 2.0]))
     assert not {key: value for key, value in found.items() if key != "first" and "NotImplementedError" not in str(value)}
+
+
+HOLOMORPHIC = {
+    "square": (lambda z: z**2, lambda z: 2 * z, lambda z: 2 + 0 * z), "exp": (lambda z: (1j * z).exp(), lambda z: 1j * np.exp(1j * z), lambda z: -np.exp(
+        1j * z)), "quotient": (lambda z: (2 + 1j) / z, lambda z: -(2 + 1j) / z**2, lambda z: (4 + 2j) / z**3)}
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_complex_jacobians_are_those_of_holomorphic_functions(name):
+    f, first, second = HOLOMORPHIC[name]
+    z = np.array([1 + 2j, -0.5 + 1j])
+    func = symgrad.func
+    for jacobian in (func.jacrev, func.jacfwd, func.jacobian):
+        assert np.allclose(jacobian(f)(tensor(z)).numpy(), np.diag(first(z)))
+        for other in (func.jacrev, func.jacfwd, func.jacobian):
+            assert np.allclose(jacobian(lambda w, other=other: other(f)(w).sum(0))(tensor(z)).numpy(), np.diag(second(z)))
+        assert np.allclose(func.vmap(jacobian(f))(tensor(z)).numpy(), first(z))
+    for k, v in enumerate(np.eye(2)):
+        assert np.allclose(func.jvp(f, (tensor(z),), (tensor(v + 0j),))[1].numpy(), np.diag(first(z))[k])
+        assert np.allclose(func.vjp(f, tensor(z))[1](tensor(v + 0j))[0].numpy().conj(), np.diag(first(z))[k])
+    assert np.allclose(func.hessian(lambda w: f(w).sum())(tensor(z)).numpy(), np.diag(second(z)))
+
+
+def test_complex_jacobians_of_other_functions():
+    """A real output has the gradient that `grad` gives, a real argument the derivative of both parts, and what is not holomorphic no Jacobian."""
+    func, z = symgrad.func, tensor([1 + 2j, -0.5 + 1j])
+    for f in (lambda w: w.abs().square().sum(), lambda w: (w**3).real.sum(), lambda w: (w * w.conj()).real.sum()):
+        for jacobian in (func.jacrev, func.jacfwd, func.jacobian):
+            assert np.allclose(jacobian(f)(z).numpy(), func.grad(f)(z).numpy())
+    x = tensor([1.0, 2.0])
+    for jacobian in (func.jacrev, func.jacfwd, func.jacobian):
+        assert np.allclose(jacobian(lambda t: t * t * (1 + 2j))(x).numpy(), np.diag([2 + 4j, 4 + 8j]))
+        for f in (lambda w: w.conj(), lambda w: w * w.abs()):
+            with pytest.raises(RuntimeError, match="no holomorphic function of a complex argument"):
+                jacobian(f)(z)
+    with pytest.raises(RuntimeError, match="no holomorphic function"):
+        func.hessian(lambda w: (w**3).real.sum())(z)
+
+
+class Product(symgrad.autograd.Function):
+    """A product that NumPy computes, which knows nothing of batches: its rule for these is called wherever there is one."""
+
+    calls = 0
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(x, y):
+        return symgrad.tensor(x.detach().numpy() * y.detach().numpy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return Product.apply(g, y), Product.apply(x, g)
+
+    @staticmethod
+    def jvp(ctx, t, u):
+        x, y = ctx.saved_tensors
+        return Product.apply(t, y) + Product.apply(x, u)
+
+    @staticmethod
+    def vmap(info, in_dims, x, y):
+        Product.calls += 1
+        x, y = (t if d is not None else t.expand(info.batch_size, *t.shape) for t, d in zip((x, y), in_dims))
+        return Product.apply(x, y), 0
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "jacobian"])
+def test_the_vmap_of_a_function_is_honoured_by_jacobians(name):
+    f, x, func = lambda z: Product.apply(z, z.sin()), np.array([0.5, 1.0, 2.0]), symgrad.func
+    before = Product.calls
+    assert np.allclose(getattr(func, name)(f)(tensor(x)).numpy(), np.diag(np.sin(x) + x * np.cos(x)))
+    assert Product.calls > before
+    assert np.allclose(getattr(func, name)(getattr(func, name)(lambda z: f(z).sum()))(tensor(x)).numpy(), np.diag(2 * np.cos(x) - x * np.sin(x)))
+    found = func.vmap(getattr(func, name)(f))(tensor(np.stack([x, 2 * x])))
+    assert np.allclose(found[1].numpy(), np.diag(np.sin(2 * x) + 2 * x * np.cos(2 * x)))
+
+
+def test_the_vmap_of_a_function_is_honoured_by_hessians():
+    f, x, func = lambda z: Product.apply(z, z.sin()).sum(), np.array([0.5, 1.0, 2.0]), symgrad.func
+    second = np.diag(2 * np.cos(x) - x * np.sin(x))
+    for h in (func.hessian(f), func.hessian(f, chunk_size=2), func.jacfwd(func.jacrev(f)), func.jacrev(func.grad(f)), func.jacfwd(func.grad(f))):
+        before = Product.calls
+        assert np.allclose(h(tensor(x)).numpy(), second) and Product.calls > before
+    assert np.allclose(func.laplacian(f)(tensor(x)).numpy(), np.trace(second))
+    assert np.allclose(symgrad.autograd.functional.hessian(f, tensor(x), vectorize=True).numpy(), second)
