@@ -44,7 +44,7 @@ exit code: 0 proved or verified, 1 refuted, 2 bad input"""
 
 
 class BadInput(Exception):
-    """What is wrong with the input, as one message for the user."""
+    """Invalid input, with a message for the user."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,7 +95,7 @@ def _count(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on some arguments (those of the process, by default); the exit code."""
+    """Run the command line on some arguments (those of the process, by default); return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -167,7 +167,7 @@ def _target(target: str) -> tuple[Path, str | None]:
 
 
 def _loaded(path: Path) -> ModuleType:
-    """The file as a module: it is run, as Python would run it, but not as `__main__`."""
+    """The file as a module: it is executed, but not as `__main__`."""
     loader = importlib.machinery.SourceFileLoader(MODULE, str(path))
     spec = importlib.util.spec_from_loader(MODULE, loader)
     assert spec is not None
@@ -184,7 +184,7 @@ def _loaded(path: Path) -> ModuleType:
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """The user's line that an error came from, and the error."""
+    """The line of the user's file that raised an error, and the error."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         line = (error.text or "").rstrip("\n")
         lead = len(line) - len(line.lstrip())
@@ -197,7 +197,7 @@ def _where(error: BaseException, path: Path) -> str:
 
 
 def _functions(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that the file itself defines, in order."""
+    """The functions that the file defines, in order."""
     return {name: f for name, f in vars(module).items()
             if not name.startswith("_") and inspect.isroutine(f) and getattr(f, "__module__", None) == module.__name__ and not inspect.isclass(f)}
 
@@ -213,7 +213,7 @@ def _named(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
 
 
 def _carried(function: Callable[..., Any]) -> dict[str, Any]:
-    """The inputs a function brings with it: its defaults, and over them its example."""
+    """The inputs attached to a function: its defaults, updated with its example."""
     defaults = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
     return defaults | (examples_of(function) or {})
 
@@ -286,7 +286,7 @@ def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str]
 
 
 def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
-    """A function of any framework beside a formula."""
+    """Check a function of any framework against a formula."""
     from symgrad.checks.cross import cross_check  # imports SymPy, which takes a third of a second
 
     try:

@@ -105,7 +105,7 @@ def test_a_backward_inside_an_accumulation_waits_for_its_turn():
 
     interrupted = []
     old = Interrupted.__new__(Interrupted)
-    old._value, old._place = x.grad._value, None
+    old._value, old._node_slot, old._view = x.grad._value, None, None
     x.grad = old
     (x * 100).backward()
     assert interrupted and x.grad.item() == 111.0

@@ -48,7 +48,7 @@ def test_derivatives_of_one_argument_are_sympys(text):
         found = truth.points.derivative((order,), [(x,) for x in FORMULAS[text]])
         for x, d in zip(FORMULAS[text], found):
             true = exact(sympy.diff(e, X, order), [X], [x])
-            d = d or truth.points.derivative((order,), [(x,)], surely=True)[0]
+            d = d or truth.points.derivative((order,), [(x,)], certain=True)[0]
             assert agree(d, true), (order, x, d, true)
 
 
@@ -98,7 +98,7 @@ def test_what_lies_beyond_floats_is_infinite_and_a_zero_can_be_made_sure():
     points = Attack(REGISTRY["exp"]).truth.points
     assert points.derivative((1,), [(1e300,)]) == [mpmath.inf] and points.derivative((2,), [(-1e300,)]) == [0]
     gumbel = Attack(lambda x: x, formula="1 - exp(-exp(x))", framework="symgrad").truth.points
-    (sure,) = gumbel.derivative((1,), [(6.5,)], surely=True)
+    (sure,) = gumbel.derivative((1,), [(6.5,)], certain=True)
     with mpmath.workdps(30):
         assert abs(sure / mpmath.exp(6.5 - mpmath.exp(mpmath.mpf(6.5))) - 1) < 1e-19
 
@@ -110,13 +110,13 @@ def test_broadcast_gradients_are_summed_and_coefficients_count():
     first, second = truth.gradient(xs, g)
     assert first.astype(float).tolist() == [[12.0], [8.5]] and second.astype(float).tolist() == [2.0, -1.0, 4.0]
     assert truth.tangent(xs, [np.array([[1.0], [0.0]]), None]).astype(float).tolist() == [[3.0, 5.0, 7.0], [0.0, 0.0, 0.0]]
-    assert truth.moves(xs, (0, 0), 0, g) >= 12
+    assert truth.condition(xs, (0, 0), 0, g) >= 12
 
 
 def test_movement_is_the_condition():
     truth = Attack(REGISTRY["sub"]).truth
     xs = [np.array(1.0), np.array(1.0 - 2.0**-50)]
-    assert abs(truth.moves(xs, (), None, None) - 2) < 1e-9 and truth.value(xs).item() == 2.0**-50
+    assert abs(truth.condition(xs, (), None, None) - 2) < 1e-9 and truth.value(xs).item() == 2.0**-50
 
 
 def test_arrays():
@@ -131,7 +131,7 @@ def test_arrays():
     expected = (p * t - p * (p * t).sum(0)) * [1.0, 2.0]
     assert all(v is None or math.isclose(v, e, rel_tol=1e-13) for v, e in zip(second.ravel(), expected.ravel()))
     assert any(v is not None for v in second.ravel())
-    assert truth.surely([x], (1, 1), 0, np.array([1.0, 2.0])) is not None and truth.moves([x], (0,), None, None) > 0
+    assert truth.certain([x], (1, 1), 0, np.array([1.0, 2.0])) is not None and truth.condition([x], (0,), None, None) > 0
 
 
 def test_a_kink_of_an_array():

@@ -59,7 +59,7 @@ def test_an_ordinary_tensor_has_no_metadata():
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_a_family_leaves_nothing(recorded):
+def test_a_base_and_its_views_leave_nothing(recorded):
     w = symgrad.ones(4, requires_grad=recorded)
     base = w * 1
     view = base[:2]
@@ -71,7 +71,7 @@ def test_a_family_leaves_nothing(recorded):
     assert [r() for r in left] == [None] * 4  # by reference counts alone
 
 
-def test_a_family_in_a_circle_is_collected():
+def test_a_cycle_through_a_view_is_collected():
     w = symgrad.ones(2, requires_grad=True)
     base = Holder([1.0, 2.0])
     view = base.view(2, 1)
@@ -81,6 +81,21 @@ def test_a_family_in_a_circle_is_collected():
     del base, view
     gc.collect()
     assert [r() for r in left] == [None] * 3
+
+
+def test_a_cycle_through_the_hook_of_a_view_is_collected():
+    w = symgrad.ones(4, requires_grad=True)
+    base = w * 1
+    view = base[:2]
+    held = [base, view]
+    view.register_hook(lambda g, held=held: None)
+    base.register_hook(lambda g, held=held: None)
+    view.mul_(3)
+    view.register_hook(lambda g, held=held: None)
+    left = [weakref.ref(x) for x in (base, view, base._view, base.grad_fn)]
+    del base, view, held
+    gc.collect()
+    assert [r() for r in left] == [None] * 4
 
 
 def test_references_to_dead_views_do_not_pile_up():
@@ -110,11 +125,11 @@ class TestStaleness:
         view = base[:2]
         old = view.grad_fn
         base.mul_(2)
-        assert view._place is not None and view._place.last is old
+        assert view._node_slot is not None and view._node_slot.last is old
         with symgrad.no_grad():
             assert view.requires_grad and view.output_nr == 0 and not view.is_leaf
         assert view.grad_fn.name() == "AsStridedBackward0"
-        assert (view * 2)._node.parents[0] is view._place
+        assert (view * 2)._node.parents[0] is view._node_slot
 
 
 

@@ -1,1 +1,1 @@
-"""Expressions by themselves: whether two are the same function, and the forms of one that keep its digits."""
+"""Symbolic algebra: a zero test for the difference of two expressions, and numerically stable forms."""

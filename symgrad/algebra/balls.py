@@ -1,8 +1,8 @@
-"""Numbers with a bound on their error: exact rationals while that lasts, then many-digit floats that know how wrong they may be.
+"""Numbers with a bound on their error: exact rationals while they are short, then many-digit floats with an error bound.
 
-A number is a `Fraction`, a `Gaussian` (a complex number with rational parts) or a `Ball`: an mpmath number and a power of two that its
-distance from the true value does not exceed. What cannot be a number is an exception: `Undefined` at a pole and outside a domain,
-`Undecided` where the error is too large to say more, so that more digits may help.
+A number is a `Fraction`, a `Gaussian` (a complex number with rational parts) or a `Ball`: an mpmath number and a power of two that bounds
+its distance from the true value. Where there is no number an exception is raised: `Undefined` at a pole and outside a domain,
+`Undecided` where the error is too large to decide, so that more digits may help.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import mpmath
 
 __all__ = ["EXACT", "Arithmetic", "Ball", "Exact", "Gaussian", "Number", "Undecided", "Undefined", "fraction"]
 
-EXACT = -(2**80)  # the exponent of an error that is none: below that of any number
+EXACT = -(2**80)  # the exponent of a zero error: below that of any number
 LONGEST = 3000  # bits of an exact number; a longer one becomes a ball
-LARGEST = 60  # bits before the point of what an exponential or a periodic function is asked for
+LARGEST = 60  # bits before the point of the argument of an exponential or a periodic function
 
 
 class Undefined(ArithmeticError):
-    """There is no value: a pole, a point outside the domain, or a number beyond any memory."""
+    """There is no value: at a pole, outside the domain, or for a number too large to store."""
 
 
 class Undecided(ArithmeticError):
-    """The digits do not tell: a jump or a branch cut lies within the error, or everything has cancelled."""
+    """The digits do not suffice: a jump or a branch cut lies within the error, or all digits have cancelled."""
 
 
 class Gaussian(NamedTuple):
@@ -38,7 +38,7 @@ class Gaussian(NamedTuple):
 
 
 class Ball(NamedTuple):
-    """`value` is at most 2**`error` away from the true number."""
+    """A number whose distance from the true one is at most 2**`error`."""
 
     value: Any
     error: int
@@ -96,7 +96,7 @@ def _root(x: Fraction, n: int) -> Fraction | None:
 
 
 class Arithmetic:
-    """Numbers with errors, to a working precision of its own: nobody else's precision moves.
+    """Arithmetic with errors, at a working precision of its own: mpmath's global precision is not changed.
 
     >>> two = Arithmetic(50)
     >>> root = two.power(Fraction(2), Fraction(1, 2))
@@ -110,12 +110,12 @@ class Arithmetic:
         self.set_digits(digits)
 
     def set_digits(self, digits: int) -> None:
-        """Work with that many decimal digits from now on."""
+        """Set the working precision in decimal digits."""
         self.context.dps = digits
         self.balls: dict[Fraction, Ball] = {}
         self.bits = self.context.prec
 
-    # ------------------------------------------------------------------ what a number is
+    # ------------------------------------------------------------------ conversions
 
     def magnitude(self, x: Any) -> int:
         """The k with |x| < 2**k, at most two too large; EXACT for 0."""
@@ -149,15 +149,15 @@ class Arithmetic:
         return found
 
     def value(self, x: Number) -> Any:
-        """The mpmath number nearest to what is known."""
+        """The nearest mpmath number."""
         return self.ball(x).value
 
     def kept(self, x: Exact) -> Number:
-        """An exact number, unless it has become too long."""
+        """An exact number, or a ball if it is too long."""
         return x if _bits(x) <= LONGEST else self.ball(x)
 
     def rounded(self, value: Any, error: int = EXACT, loss: int = 6) -> Ball:
-        """A computed value: real where its imaginary part is exactly 0, with the rounding of a function that loses few bits added."""
+        """A computed value: real if its imaginary part is exactly 0, with a bound for the rounding of a function that loses few bits."""
         return Ball(value, max(error, self.magnitude(value) - self.bits + loss) + 1)
 
     def real(self, x: Number) -> Fraction | Ball:
@@ -171,7 +171,7 @@ class Arithmetic:
         return x
 
     def sign(self, x: Number) -> int:
-        """The sign of a real number; raises Undecided where the error hides it."""
+        """The sign of a real number; raises Undecided if 0 is within the error."""
         x = self.real(x)
         if isinstance(x, Fraction):
             return (x > 0) - (x < 0)
@@ -180,7 +180,7 @@ class Arithmetic:
         return 1 if x.value > 0 else -1
 
     def apart(self, x: Number, y: Number) -> bool:
-        """Whether two numbers are certainly not the same."""
+        """Whether two numbers are certainly different."""
         if not isinstance(x, Ball) and not isinstance(y, Ball):
             return x != y
         difference = self.sum([x, self.product([Fraction(-1), y])])
@@ -320,7 +320,7 @@ class Arithmetic:
         return self.rounded(self.context.log(x.value), x.error - self.magnitude(x.value) + 4)
 
     def bounded(self, x: Number) -> Ball:
-        """A ball that fits before the point; raises Undefined for one that is too large, Undecided for one with no digit after it."""
+        """A ball with few bits before the point; raises Undefined if it is too large, Undecided if no digit after it is certain."""
         x = self.ball(x)
         if self.magnitude(x.value) > LARGEST:
             raise Undefined("beyond any number")
@@ -337,7 +337,7 @@ class Arithmetic:
         return x, Fraction(0)
 
     def function(self, f: Callable[..., Any], xs: Sequence[Number], slope: int | None = None, loss: int = 12) -> Number:
-        """A function of mpmath at numbers: `slope` bounds the logarithm of its derivative (real arguments), otherwise it is measured."""
+        """A function of mpmath at numbers: `slope` bounds the logarithm of its derivative (real arguments); without it the derivative is measured."""
         balls = [self.bounded(x) for x in xs]
         values = [x.value for x in balls]
         value = self._called(f, values)

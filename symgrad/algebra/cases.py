@@ -1,4 +1,4 @@
-"""Cases: the domain cut into regions in which every sign that matters is known, and a normal form in each."""
+"""Case analysis: the domain is split into regions in which every relevant sign is known, with a normal form in each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from symgrad.algebra.signs import NotRegular, Split
 
 __all__ = ["literally_zero", "regions_of"]
 
-DEPTH = 9  # of cuts within each other
-RULED = (functions, special)  # imported for the rules that they declare
+DEPTH = 9  # the depth of nested splits
+RULED = (functions, special)  # imported because they register rules
 
-# Functions that may jump where they are defined: what holds on both sides of a cut need not hold on it.
+# Functions that may jump inside their domain: an identity on both sides of an edge need not hold on the edge.
 JUMPS = (sympy.sign, sympy.Heaviside, sympy.Piecewise, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.arg, sympy.atan2, sympy.DiracDelta)
 
-# What differentiates to simpler functions: there, a derivative that is literally 0 says more than the function itself.
+# Functions with simpler derivatives: the derivative of a difference may be literally 0 where the difference itself is not.
 INVERSES = (sympy.atan, sympy.asin, sympy.acos, sympy.atan2, sympy.acot, sympy.asec, sympy.acsc, sympy.log, sympy.asinh, sympy.acosh, sympy.atanh,
             sympy.erf, sympy.erfc, sympy.loggamma)
 
@@ -36,7 +36,7 @@ ZERO_UP: tuple[End, End] = (Fraction(0), None)
 
 @dataclass(frozen=True)
 class Region:
-    """Two expressions where their symbols lie between ends, and real expressions have known signs."""
+    """Two expressions in a region: their symbols lie between ends, and real expressions have known signs."""
 
     a: Any
     b: Any
@@ -45,13 +45,13 @@ class Region:
     depth: int = 0
 
     def replaced(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> Region:
-        """The region in terms of something else in place of a symbol."""
+        """The region with an expression substituted for a symbol."""
         rest = {s: ends for s, ends in self.intervals.items() if s is not old}
         return Region(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
                       tuple((e.xreplace({old: new}), sign) for e, sign in self.facts) + facts, self.depth + 1)
 
     def settled(self) -> Region:
-        """The region with a positive symbol in place of every symbol that has one sign only."""
+        """The region with a positive symbol substituted for every symbol of one sign."""
         region = self
         for s, (low, high) in self.intervals.items():
             if s.is_extended_positive:
@@ -66,7 +66,7 @@ class Region:
         return region
 
     def cut(self, u: Any) -> tuple[list[Region], Region | None, bool]:
-        """Where an expression is positive and where it is negative; where it is 0; and whether that last one is known (None: nowhere)."""
+        """The regions where an expression is positive, negative, and 0; and whether the last are known (None: nowhere)."""
         symbols = [s for s in u.free_symbols if s in self.intervals]
         if len(u.free_symbols) == 1 == len(symbols):
             [x] = symbols
@@ -94,7 +94,7 @@ class Region:
         return parts, self.replaced(x, c, {}) if inside else None, True
 
     def _cut_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
-        """On both sides of x = edge: a new positive symbol is the distance from it, where that loses nothing about x."""
+        """The regions on both sides of x = edge: a new positive symbol is the distance from it, if that loses no information about x."""
         low, high = self.intervals[x]
         on_it = self.replaced(x, edge, {})
         p = sympy.Dummy("p", positive=True)
@@ -118,7 +118,7 @@ class Region:
 
 
 def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
-    """The products of the pieces of the symbols' ranges, with the ends that belong to them by themselves where they are no limits."""
+    """The products of the pieces of the symbols' ranges, and their closed ends as separate regions."""
     jumps = a.has(*JUMPS) or b.has(*JUMPS)
     parts = [Region(a, b, {})]
     for s, r in ranges.items():
@@ -141,7 +141,7 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
 
 
 def literally_zero(region: Region, deadline: float, split: bool) -> bool:
-    """Whether the two expressions have the same normal form everywhere in a region; False also where that was not decided."""
+    """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided."""
     if region.depth > DEPTH or time.monotonic() > deadline:
         return False
     region = region.settled()
@@ -153,7 +153,7 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
     except Split as question:
         parts, edge, known = region.cut(question.expression)
     except ZeroDivisionError:
-        return True  # nothing is defined here
+        return True  # the region is empty
     except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, sympy.PolynomialError):
         return False
     jumps = region.a.has(*JUMPS) or region.b.has(*JUMPS)
@@ -169,7 +169,7 @@ def _constantly_zero(region: Region, deadline: float) -> bool:
     if not symbols and difference.has(*ANGLES):
         return _turned_zero(region, deadline)
     if not difference.has(*INVERSES) or region.facts or not symbols <= set(region.intervals) or any(s.is_integer for s in symbols):
-        return False  # where facts hold need not be connected
+        return False  # the set where facts hold need not be connected
     try:
         forms = Normal(deadline, dict(region.intervals), True, region.facts)
         forms.regular = True
@@ -183,7 +183,7 @@ def _constantly_zero(region: Region, deadline: float) -> bool:
 
 
 def _turned_zero(region: Region, deadline: float) -> bool:
-    """Whether two real constants have the same exp(i ·), and are closer to each other than a turn."""
+    """Whether two real constants have the same exp(i ·), and differ by less than a full turn."""
     forms = Normal(deadline, {}, True)
     try:
         a, b = forms.of(region.a), forms.of(region.b)

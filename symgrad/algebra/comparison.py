@@ -1,4 +1,4 @@
-"""Two expressions compared: at points with a bound on the error, then by algebra; and the verdict with its witness."""
+"""Comparison of two expressions: numerically with error bounds, then by algebra; and the verdict with a counterexample."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, V
 
 __all__ = ["Comparison", "Identity"]
 
-WORKING = (75, 150, 300, 600)  # digits, by turns: more of them where cancellation has left too few
-AGREED = 50  # equal digits that are asked for
-SHARE = 0.5  # of the time: what the numbers may take before the algebra has its turn
-SHRINKING = 120  # tries to make a refuting point simple
+WORKING = (75, 150, 300, 600)  # digits, in turn: more of them if cancellation has left too few
+AGREED = 50  # equal digits that are required
+SHARE = 0.5  # the part of the time for numbers, before the algebra
+SHRINKING = 120  # tries to simplify a refuting point
 
 
 @dataclass(frozen=True)
 class Identity(Verdict):
-    """The answer of `identical`; true where the two are proved or verified to be the same function.
+    """The result of `identical`; true if the two are proved or verified to be the same function.
 
-    `points` counts where they were compared and `digits` how many digits agreed at the worst of these (infinite: they are exactly equal).
+    `points` counts the points of comparison, and `digits` is the smallest number of digits that agreed (infinite: exactly equal).
     A refutation has the `point`, the `values` of the two there and their `difference` as a formula; `notes` say where only one of the two is
-    defined. `index` is the element of an array or a matrix that decided.
+    defined. `index` is the element of an array or a matrix that decides the verdict.
     """
 
     verdict: str
@@ -59,7 +59,7 @@ class Identity(Verdict):
 
 
 def _shown(values: Sequence[Any]) -> list[str]:
-    """Numbers with as many digits as it takes to see that they differ."""
+    """Numbers with enough digits to show that they differ."""
     texts = [str(x) for x in values]
     for digits in (15, 30, 50, 75, 100):
         rounded = [str(x if isinstance(x, (bool, sympy.Rational)) or not isinstance(x, sympy.Expr) else sympy.N(x, digits)) for x in values]
@@ -75,7 +75,7 @@ class _Witness:
 
 
 class Comparison:
-    """Two expressions over ranges of their symbols: their numbers, then their algebra."""
+    """The comparison of two expressions over ranges of their symbols: first numerically, then by algebra."""
 
     def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, seconds: float, points: int, seed: int):
         self.start = time.monotonic()
@@ -89,11 +89,11 @@ class Comparison:
         self.ranges = ranges_of(self.symbols, assumptions)
         self.unknown: list[str] = []
         a, b = (self._prepared(e) for e in (a, b))
-        # Symbols that carry what is known of their range, so that SymPy simplifies with it.
+        # Symbols with the assumptions of their range, so that SymPy simplifies with them.
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
         try:
             self.a, self.b = a.xreplace(known), b.xreplace(known)
-        except FAILURES:  # SymPy refuses to simplify it: a Max of nan, for one
+        except FAILURES:  # SymPy may refuse to simplify, for instance a Max of nan
             known, self.a, self.b = {}, a, b
         self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
         held = {**opaque(self.a), **opaque(self.b)}
@@ -120,7 +120,7 @@ class Comparison:
     # ------------------------------------------------------------------ the verdict
 
     def answer(self) -> Identity:
-        """The verdict, by the numbers and then by the algebra."""
+        """The verdict, first by numbers and then by algebra."""
         for symbol, r in zip(self.symbols, self.ranges):
             if r.empty:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
@@ -163,7 +163,7 @@ class Comparison:
         return self._identity(REFUTED, reason, point=dict(zip(self.symbols, shown)), values=values, difference=self._difference())
 
     def _number(self, x: Any) -> Any:
-        """A number as SymPy has it, with all its digits."""
+        """A number as a SymPy number with all its digits."""
         if isinstance(x, bool):
             return sympy.true if x else sympy.false
         if isinstance(x, Fraction):
@@ -192,21 +192,21 @@ class Comparison:
     # ------------------------------------------------------------------ the numbers
 
     def _terms(self) -> list[Any]:
-        """The terms of both: where all of it cancels, they say how many digits a 0 has."""
+        """The terms of both: if all of them cancel, their size tells how many digits a 0 has."""
         return [term for e in (self.a, self.b) if isinstance(e, sympy.Add) for term in e.args]
 
     def _evaluated(self, point: Sequence[Exact], digits: int) -> list[Any]:
         self.arithmetic.set_digits(digits)
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
-        try:  # mpmath may need more than all the time for one number
+        try:  # one number may take mpmath more than the total time
             with limited(max(self.deadline - time.monotonic(), self.seconds / 4) / 2):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
             return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
-        """Numbers in the expressions: where kinks, poles and jumps often are."""
+        """Constants in the expressions, which are often places of kinks, poles and jumps."""
         found = self.a.atoms(sympy.Number) | self.b.atoms(sympy.Number)
         values = {Fraction(int(x.p), int(x.q)) if isinstance(x, sympy.Rational) else exact_float(x)
                   for x in found if isinstance(x, (sympy.Rational, sympy.Float)) and x.is_finite}
@@ -216,7 +216,7 @@ class Comparison:
         return islice(points_in(self.ranges, self._constants(), self.rng), 3 * self.wanted + 20)
 
     def _differing(self) -> _Witness | None:
-        """The first point where the two differ, None if there is none; counts where they agree, and to how many digits."""
+        """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""
         until = self.start + self.seconds * SHARE
         for point in self._candidates():
             if self.compared >= self.wanted or time.monotonic() > until and self.compared:
@@ -230,7 +230,7 @@ class Comparison:
         return None
 
     def _compared(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
-        """How many digits agree at a point (0: it does not count), None if none do; and the two values."""
+        """How many digits agree at a point (0: the point does not count), None if none do; and the two values."""
         for level in range(len(WORKING)):
             a, b, *terms = self._evaluated(point, WORKING[level])
             if isinstance(a, Undecided) or isinstance(b, Undecided):
@@ -247,7 +247,7 @@ class Comparison:
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
                 return (None, (a, b)) if self._confirmed(point, level) else (0.0, None)
-            # Whatever cancels completely is measured against its terms, once more digits have not made it anything else.
+            # Terms that still cancel completely with more digits are compared relative to their own size.
             digits = self._agreeing([a, b, *(terms if level else ())])
             if digits >= AGREED:
                 return digits, (a, b)
@@ -257,13 +257,13 @@ class Comparison:
         return 0.0, None
 
     def _agreeing(self, numbers: Sequence[Any]) -> float:
-        """To how many digits the first two of some numbers are known to be the same, beside the largest of all."""
+        """The number of digits to which the first two numbers agree, relative to the largest of all."""
         error = max((x.error for x in numbers[:2] if isinstance(x, Ball)), default=EXACT)
         size = max(self.arithmetic.magnitude(self.arithmetic.value(x)) for x in numbers if not isinstance(x, ArithmeticError))
         return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
 
     def _confirmed(self, point: Sequence[Exact], level: int) -> bool:
-        """Whether a difference stays the same with twice the digits: no function of mpmath has lost more than it said."""
+        """Whether a difference stays the same with twice the digits, so that no function of mpmath has understated its error."""
         differences = []
         for digits in (WORKING[level], 2 * WORKING[level]):
             a, b, *_ = self._evaluated(point, digits)

@@ -15,15 +15,15 @@ from symgrad.algebra.ranges import Range
 
 __all__ = ["tractable", "vanishes"]
 
-ALGEBRA = 400  # nodes of expressions that SymPy's own methods are tried on
+ALGEBRA = 400  # the largest number of nodes for SymPy's own methods
 
 
-# What SymPy raises where it cannot go on: not to have decided is always a right answer.
+# Exceptions of SymPy where it cannot go on: "not decided" is always a correct answer.
 FAILURES = (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bool:
-    """Whether a - b reduces to a literal 0 before the deadline, in every case; False also where that is not decided.
+    """Whether a - b reduces to a literal 0 before the deadline, in every case; False also if that is not decided.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()}, float("inf"))
@@ -47,9 +47,9 @@ def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bo
 
 
 def tractable(e: Any) -> bool:
-    """Whether SymPy's own methods may be tried: on an expression of moderate size, and with moderate exponents.
+    """Whether SymPy's own methods may be tried: for an expression of moderate size with moderate exponents.
 
-    A power of 1/10**12 is a polynomial of degree 10**12 to them, for which there is no memory.
+    To SymPy a power of 1/10**12 is a polynomial of degree 10**12, for which there is no memory.
     """
     exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
     return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)

@@ -1,7 +1,7 @@
 """SymPy expressions at exact points, each value with a bound on its error.
 
-An expression becomes a list of steps, one for each different part, and every step is a function of numbers with errors. A step that has no
-value (a pole, a jump within the error) holds its exception, and only those pass it on that use it: a `Piecewise` looks at the case it takes.
+An expression becomes a list of steps, one for each distinct part, and every step is a function of numbers with errors. A step without
+a value (a pole, a jump within the error) holds its exception, which only steps that use it raise: a `Piecewise` reads only the case it takes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Step = Callable[..., Any]
 
 
 class Unknown(Exception):
-    """A part of an expression that has no numbers: an undefined function, an unevaluated integral, an object that is no number."""
+    """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is no number."""
 
 
 def exact_float(x: sympy.Float) -> Fraction:
-    """The number that a SymPy float is."""
+    """The exact value of a SymPy float."""
     sign, mantissa, exponent, _ = x._mpf_
-    return Fraction(-1 if sign else 1) * mantissa * Fraction(2) ** exponent
+    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)  # gmpy2's integers, where it is installed
 
 
 class Program:
-    """Expressions to be evaluated together at points of the symbols; `quick` if no function among them can take long.
+    """Expressions that are evaluated together at points of the symbols; `quick` if no function among them can take long.
 
-    Raises Unknown for a part that has no numbers.
+    Raises Unknown for a part that cannot be evaluated.
 
     >>> x = sympy.Symbol("x")
     >>> Program([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
@@ -69,7 +69,7 @@ class Program:
         return self.places[root]
 
     def at(self, point: Sequence[Any], arithmetic: Arithmetic) -> list[Any]:
-        """The values at a point, one per expression: a number with its error, or the exception that stands in its place."""
+        """The values at a point, one per expression: a number with its error, or an exception."""
         values: list[Any] = []
         for k, (step, places) in enumerate(self.steps):
             xs = [values[i] if i >= 0 else point[~i] for i in places]
@@ -91,7 +91,7 @@ class Program:
 
 
 def _constant(e: Any) -> Step | None:
-    """A number that is a leaf, None for anything else."""
+    """The number of a leaf, None for any other expression."""
     if isinstance(e, sympy.Rational):
         value = Fraction(int(e.p), int(e.q))
         return lambda a: value
@@ -115,7 +115,7 @@ def _constant(e: Any) -> Step | None:
 
 
 def _step(e: Any) -> tuple[Step, tuple[Any, ...]]:
-    """How a part is computed, and from which parts."""
+    """The function that computes a part, and its operands."""
     constant = _constant(e)
     if constant is not None:
         return constant, ()
@@ -141,7 +141,7 @@ def _step(e: Any) -> tuple[Step, tuple[Any, ...]]:
 
 
 def expanded(e: Any) -> Any:
-    """A function of code generation (expm1, log1p, hypot) or one of ours in terms of elementary ones, None where it has no such form."""
+    """A function of code generation (expm1, log1p, hypot) or of this package in elementary functions, None if it has no such form."""
     for method in ("_eval_expand_func", "_eval_rewrite_as_tractable"):
         if hasattr(e, method):
             out = getattr(e, method)() if method == "_eval_expand_func" else getattr(e, method)(*e.args)
@@ -151,7 +151,7 @@ def expanded(e: Any) -> Any:
 
 
 def _by_evalf(a: Arithmetic, function: Any, values: Sequence[Any]) -> Any:
-    """A function that only SymPy knows."""
+    """A function that only SymPy evaluates."""
     digits = a.context.dps + 10
     parts = [sympy.Float(x, digits) if isinstance(x, a.context.mpf) else sympy.Float(x.real, digits) + sympy.I * sympy.Float(x.imag, digits)
              for x in values]
@@ -339,7 +339,7 @@ STEPS: dict[Any, Step] = {
 }
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
 
-# SymPy's name of a function: mpmath's, or a function of a context; and a bound on the logarithm of its derivative where there is one.
+# From the SymPy name of a function to that of mpmath, or to a function of a context; with a bound on the logarithm of its derivative if known.
 NAMES: dict[str, tuple[Any, int | None]] = {
     "gamma": ("gamma", None), "loggamma": ("loggamma", None), "factorial": ("factorial", None), "digamma": ("digamma", None),
     "polygamma": (lambda c, n, x: c.psi(int(n), x), None), "erfi": ("erfi", None), "erfinv": ("erfinv", None), "Si": ("si", 1), "Ci": ("ci", None),
@@ -355,6 +355,6 @@ NAMES: dict[str, tuple[Any, int | None]] = {
 
 
 def opaque(e: Any) -> Mapping[Any, Any]:
-    """The applied undefined functions of an expression, with their unevaluated derivatives, each as a symbol of its own."""
+    """The applied undefined functions of an expression, with their unevaluated derivatives, each replaced by a symbol."""
     found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if isinstance(f, AppliedUndef) or f.has(AppliedUndef)]
     return {f: sympy.Dummy(str(f), real=True) for f in found}

@@ -1,8 +1,8 @@
-"""How the functions of SymPy become normal forms."""
+"""Rules for the normal forms of SymPy functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,31 +15,6 @@ from symgrad.algebra.polynomials import ONE, content, key, whole
 from symgrad.algebra.tower import Frac
 
 HALF = Fraction(1, 2)
-
-
-@rule(sympy.I)
-def _i(forms: Normal, e: Any) -> Frac:
-    return forms.imaginary()
-
-
-@rule(sympy.pi)
-def _pi(forms: Normal, e: Any) -> Frac:
-    return forms.term(forms.pi)
-
-
-@rule(sympy.E)
-def _e(forms: Normal, e: Any) -> Frac:
-    return forms.exp(forms.number(1))
-
-
-@rule(sympy.GoldenRatio)
-def _golden(forms: Normal, e: Any) -> Frac:
-    return forms.of((1 + sympy.sqrt(5)) / 2)
-
-
-@rule(sympy.exp)
-def _exp(forms: Normal, e: Any, t: Frac) -> Frac:
-    return forms.exp(t)
 
 
 @rule(sympy.log)
@@ -103,14 +78,6 @@ def _atan(forms: Normal, e: Any, u: Frac) -> Frac:
     return forms.opaque("atan", sympy.atan(forms.expressed(u)), [u], -1)
 
 
-rule(sympy.atan)(_atan)
-
-
-@rule(sympy.acot)
-def _acot(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _half_turns(forms, 1) if forms.is_zero(u) else _atan(forms, e, forms.inverse(u))
-
-
 def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
     if forms.real(u):
         inside = forms.sum([forms.number(1), forms.minus(forms.product([u, u]))])
@@ -119,24 +86,6 @@ def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
         if forms.sign(inside) == 1:
             return _atan(forms, e, forms.product([u, forms.broken_power(inside, -HALF)]))
     return forms.opaque("asin", sympy.asin(forms.expressed(u)), [u], -1)
-
-
-rule(sympy.asin)(_asin)
-
-
-@rule(sympy.acos)
-def _acos(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.sum([_half_turns(forms, 1), forms.minus(_asin(forms, e, u))])
-
-
-@rule(sympy.acsc)
-def _acsc(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _asin(forms, e, forms.inverse(u))
-
-
-@rule(sympy.asec)
-def _asec(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _acos(forms, e, forms.inverse(u))
 
 
 @rule(sympy.asinh)
@@ -161,24 +110,6 @@ def _atanh(forms: Normal, e: Any, u: Frac) -> Frac:
     if forms.real(u) and (forms.wanted_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
         return forms.opaque("atanh", sympy.atanh(forms.expressed(u)), [u], -1)
     return forms.product([forms.number(HALF), forms.sum([forms.log(above), forms.minus(forms.log(below))])])
-
-
-rule(sympy.atanh)(_atanh)
-
-
-@rule(sympy.acoth)
-def _acoth(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _atanh(forms, e, forms.inverse(u))
-
-
-@rule(sympy.acsch)
-def _acsch(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _asinh(forms, e, forms.inverse(u))
-
-
-@rule(sympy.asech)
-def _asech(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.of(sympy.acosh(1 / e.args[0]))
 
 
 @rule(sympy.atan2)
@@ -218,16 +149,6 @@ def _extreme(forms: Normal, xs: Sequence[Frac], larger: int) -> Frac:
     return best
 
 
-@rule(sympy.Max)
-def _max(forms: Normal, e: Any, *xs: Frac) -> Frac:
-    return _extreme(forms, xs, 1)
-
-
-@rule(sympy.Min)
-def _min(forms: Normal, e: Any, *xs: Frac) -> Frac:
-    return _extreme(forms, xs, -1)
-
-
 @rule(sympy.Heaviside)
 def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> Frac:
     sign = 0 if forms.is_zero(u) else forms.wanted_sign(u, strict=True)
@@ -255,7 +176,7 @@ HOLDS = {sympy.Lt: (-1,), sympy.Le: (-1, 0), sympy.Gt: (1,), sympy.Ge: (1, 0), s
 
 
 def _holds(forms: Normal, condition: Any) -> bool:
-    """Whether a condition holds in the region at hand; raises Split where that depends."""
+    """Whether a condition holds in the current region; raises Split if that is not decided."""
     if isinstance(condition, (BooleanTrue, BooleanFalse)):
         return bool(condition)
     if isinstance(condition, sympy.And):
@@ -279,7 +200,7 @@ def _holds(forms: Normal, condition: Any) -> bool:
 
 
 def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
-    """Whole parts come out of a floor, and what lies between 0 and 1 goes."""
+    """The floor without whole terms and without a fraction between 0 and 1."""
     if u.den:
         return forms.opaque("floor", sympy.floor(forms.expressed(u)), [u])
     outside, inside = {}, {}
@@ -297,44 +218,40 @@ def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
     return forms.sum([Frac(outside), found])
 
 
-rule(sympy.floor)(_floor)
-
-
-@rule(sympy.ceiling)
-def _ceiling(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.minus(_floor(forms, e, forms.minus(u)))
-
-
-@rule(sympy.frac)
-def _frac(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.sum([u, forms.minus(_floor(forms, e, u))])
-
-
-@rule(sympy.Mod)
-def _mod(forms: Normal, e: Any, u: Frac, v: Frac) -> Frac:
-    return forms.sum([u, forms.minus(forms.product([v, _floor(forms, e, forms.product([u, forms.inverse(v)]))]))])
-
-
-# ---------------------------------------------------------------------- parts of complex numbers
-
-
-@rule(sympy.conjugate)
-def _conjugate(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.conjugate(u)
-
-
-@rule(sympy.re)
-def _re(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.product([forms.number(HALF), forms.sum([u, forms.conjugate(u)])])
-
-
-@rule(sympy.im)
-def _im(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.product([forms.imaginary(-HALF), forms.sum([u, forms.minus(forms.conjugate(u))])])
-
-
 @rule(sympy.arg)
 def _arg(forms: Normal, e: Any, u: Frac) -> Frac:
     if forms.is_real(u):
         return _half_turns(forms, 0 if forms.wanted_sign(u) > 0 else 2)
     return forms.opaque(type(e).__name__, e, [u])
+
+
+# ---------------------------------------------------------------------- functions in terms of others
+
+RULES: dict[Any, Callable[..., Frac]] = {
+    sympy.I: lambda forms, e: forms.imaginary(),
+    sympy.pi: lambda forms, e: forms.term(forms.pi),
+    sympy.E: lambda forms, e: forms.exp(forms.number(1)),
+    sympy.GoldenRatio: lambda forms, e: forms.of((1 + sympy.sqrt(5)) / 2),
+    sympy.exp: lambda forms, e, u: forms.exp(u),
+    sympy.asin: _asin,
+    sympy.acos: lambda forms, e, u: forms.sum([_half_turns(forms, 1), forms.minus(_asin(forms, e, u))]),
+    sympy.atan: _atan,
+    sympy.acot: lambda forms, e, u: _half_turns(forms, 1) if forms.is_zero(u) else _atan(forms, e, forms.inverse(u)),
+    sympy.acsc: lambda forms, e, u: _asin(forms, e, forms.inverse(u)),
+    sympy.asec: lambda forms, e, u: RULES[sympy.acos](forms, e, forms.inverse(u)),
+    sympy.atanh: _atanh,
+    sympy.acoth: lambda forms, e, u: _atanh(forms, e, forms.inverse(u)),
+    sympy.acsch: lambda forms, e, u: _asinh(forms, e, forms.inverse(u)),
+    sympy.asech: lambda forms, e, u: forms.of(sympy.acosh(1 / e.args[0])),
+    sympy.Max: lambda forms, e, *xs: _extreme(forms, xs, 1),
+    sympy.Min: lambda forms, e, *xs: _extreme(forms, xs, -1),
+    sympy.floor: _floor,
+    sympy.ceiling: lambda forms, e, u: forms.minus(_floor(forms, e, forms.minus(u))),
+    sympy.frac: lambda forms, e, u: forms.sum([u, forms.minus(_floor(forms, e, u))]),
+    sympy.Mod: lambda forms, e, u, v: forms.sum([u, forms.minus(forms.product([v, _floor(forms, e, forms.product([u, forms.inverse(v)]))]))]),
+    sympy.conjugate: lambda forms, e, u: forms.conjugate(u),
+    sympy.re: lambda forms, e, u: forms.product([forms.number(HALF), forms.sum([u, forms.conjugate(u)])]),
+    sympy.im: lambda forms, e, u: forms.product([forms.imaginary(-HALF), forms.sum([u, forms.minus(forms.conjugate(u))])]),
+}
+for _head, _rule in RULES.items():
+    rule(_head)(_rule)

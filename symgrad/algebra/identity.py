@@ -1,4 +1,4 @@
-"""Whether two expressions are the same function: `identical`, the one zero test."""
+"""`identical`, the one zero test: whether two expressions are the same function."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
               seed: int = 0) -> Identity:
     """Whether two expressions are the same function wherever both are defined, on the ranges of their symbols.
 
-    First both are evaluated at exact points inside the ranges, special ones and ones of every size among them, with a bound on the error: a
-    difference counts where it is larger than what rounding and cancellation explain, be it 1e-60. Then the difference is reduced to a normal
+    First both are evaluated at exact points inside the ranges, including special ones and points of every size, with a bound on the error. A
+    difference counts if it is larger than rounding and cancellation explain, even 1e-60. Then the difference is reduced to a normal
     form: a fraction of polynomials in symbols, roots, logarithms and exponentials, case by case where there are kinks.
 
-    - "proved": the normal form is literally 0, and the numbers agree too;
-    - "verified": at least 50 digits agree at so many points;
-    - "refuted": they differ at a point, which is given as simple as possible, with both values;
-    - "not checkable": nothing could be compared, and why.
+    - "proved": the normal form is literally 0, and the numbers agree as well;
+    - "verified": at least 50 digits agree at that many points;
+    - "refuted": they differ at a point, which is given in a simple form with both values;
+    - "not checkable": nothing could be compared; the reason is given.
 
     Functions are SymPy's: complex-valued with principal branches, so that log(x) is log(-x) + iπ for negative x. A point where one of the
-    two has no value (a pole, 0/0) is no witness: x²/x and x are identical; a note says where only one is defined. A float is exactly the
+    two has no value (a pole, 0/0) is no counterexample: x²/x and x are identical; a note says where only one is defined. A float is exactly the
     binary number it is, so that 0.1 is not 1/10.
 
     Args:
         a, b: SymPy expressions, numbers, conditions, or arrays or matrices of them of one shape (b may be one number for all elements).
-        assumptions: from a symbol to where it ranges, besides what it says itself: a `Domain`, a SymPy set, or words such as "positive" or
-            "integer". A symbol about which nothing is said is real; `Symbol("z", complex=True)` ranges over the plane, and both sides of
-            the cuts are visited.
-        seconds: the time for the whole; the algebra is stopped when it is over.
+        assumptions: a range for each symbol, in addition to the symbol's own assumptions: a `Domain`, a SymPy set, or words such as "positive" or
+            "integer". A symbol without assumptions is real; `Symbol("z", complex=True)` ranges over the plane, and both sides of
+            branch cuts are included.
+        seconds: the total time; the algebra is stopped at its end.
         points: how many points are compared.
         seed: of the random points.
 
@@ -70,13 +70,13 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     return replace(worst, seconds=time.monotonic() - start, notes=tuple(dict.fromkeys(note for f in found for note in f.notes)))
 
 
-# ---------------------------------------------------------------------- what is compared
+# ---------------------------------------------------------------------- arguments
 
 
 def _expression(x: Any) -> Any:
     if isinstance(x, (str, bytes)):
         raise TypeError(f"a SymPy expression is expected, got the string {x!r}: strings are not evaluated; "
-                        "read it with symgrad.parsing, or build it from SymPy symbols")
+                        "read it with symgrad.formulas.parsing, or build it from SymPy symbols")
     if isinstance(x, float):
         return sympy.Rational(*x.as_integer_ratio()) if x - x == 0 else sympy.nan
     if isinstance(x, complex):

@@ -1,4 +1,4 @@
-"""Algebra that is stopped when its time is over."""
+"""A time limit for algebra."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from types import FrameType
 __all__ = ["OutOfTime", "limited", "stoppable"]
 
 
-LONGEST = 10**6  # seconds that a timer is set for
+LONGEST = 10**6  # the longest time of a timer in seconds
 
 
 class OutOfTime(BaseException):
-    """The time for a proof is over. It is no Exception, so that no library's `except Exception` can swallow it."""
+    """The time for a proof is over. It is no Exception, so that a library's `except Exception` does not catch it."""
 
 
 def stoppable() -> bool:
-    """Whether `limited` can stop what runs here: only in the main thread, and only where the system has timers."""
+    """Whether `limited` can stop the current code: only in the main thread, and only on systems with timers."""
     return threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
 
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside once the time is over; without effect outside the main thread, where sizes are the only limit.
+    """Raise OutOfTime inside the context at the end of the time; without effect outside the main thread, where only sizes are limited.
 
-    An outer limit stays: the inner one ends no later, and what is left of the outer one goes on after it.
+    An outer limit still holds: the inner one ends no later, and the rest of the outer one continues after it.
     """
     if not stoppable() or seconds > LONGEST:
         yield
         return
 
-    # A signal may also interrupt a callback of the garbage collector or a finally clause, where an exception is lost or does harm:
-    # only the algebra itself is stopped, and the alarm rings again until it is.
+    # A signal may also interrupt a callback of the garbage collector or a finally clause, where an exception would be lost or do harm:
+    # only the algebra itself is interrupted, and the timer is set again until it is.
     def stop(signum: int, frame: FrameType | None) -> None:
         if frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("sympy", "mpmath"):
             raise OutOfTime

@@ -1,8 +1,8 @@
-"""Normal forms: SymPy expressions as fractions of polynomials in few generators, such that many identities become a literal 0.
+"""Normal forms: SymPy expressions as fractions of polynomials in few generators, so that many identities become a literal 0.
 
 Trigonometric and hyperbolic functions are exponentials, and exponentials of sums are products; powers are exponentials of logarithms, and
-logarithms of positive products are sums; roots are generators with their relation. Rewritings that hold for positive arguments only are made
-where the argument is known to be positive.
+logarithms of positive products are sums; roots are generators with their relation. Rewritings that need positive arguments are applied
+only where the argument is known to be positive.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ RULES: dict[Any, Callable[..., Frac]] = {}
 
 
 class NoNormalForm(Exception):
-    """An expression in which something has no normal form."""
+    """An expression with a part that has no normal form."""
 
 
 def rule(*heads: Any) -> Callable[[Callable[..., Frac]], Callable[..., Frac]]:
-    """Say how the functions `heads` become fractions: a function of the Normal, the expression and the fractions of its arguments."""
+    """Register a rule for the functions `heads`: it maps the Normal, the expression and the fractions of its arguments to a fraction."""
     def declare(function: Callable[..., Frac]) -> Callable[..., Frac]:
         for head in heads:
             RULES[head] = function
@@ -40,7 +40,7 @@ def rule(*heads: Any) -> Callable[[Callable[..., Frac]], Callable[..., Frac]]:
 
 
 class Normal(Signs):
-    """The normal forms of several expressions over the same generators; functions have theirs by a `rule`.
+    """The normal forms of several expressions over the same generators; each function has a registered `rule`.
 
     >>> x = sympy.Symbol("x", positive=True)
     >>> forms = Normal(float("inf"), {}, split=False)
@@ -62,7 +62,7 @@ class Normal(Signs):
     def of(self, e: Any) -> Frac:
         """The normal form of an expression.
 
-        Raises NoNormalForm, Split where a sign must be known, and ZeroDivisionError where it has no value.
+        Raises NoNormalForm, Split if a sign must be known, and ZeroDivisionError if there is no value.
         """
         found = self.memo.get(e)
         if found is None:
@@ -96,7 +96,7 @@ class Normal(Signs):
     # ------------------------------------------------------------------ generators of functions
 
     def opaque(self, name: str, e: Any, arguments: Sequence[Frac], parity: int = 0, positive: bool = False) -> Frac:
-        """A function with the value `e` of which nothing is known, or (`parity`) that it is odd (-1) or even (1)."""
+        """A generator for a function value `e` without known relations, except that it may be odd (`parity` -1) or even (1)."""
         if self.regular and not (name in REGULAR or name in REGULAR_BEYOND_0 and self.sign(arguments[-1]) == 1):
             raise NotRegular
         for g in self.applied.get(name, ()):
@@ -116,7 +116,7 @@ class Normal(Signs):
         return self.is_zero(self.sum([f, self.minus(g)]))
 
     def prime(self, p: int) -> int:
-        """A prime number as a generator, for its roots."""
+        """A prime number as a generator, so that it can have roots."""
         return self.generator(("prime", p), Generator("prime", sympy.Integer(p), True, True, p))
 
     def imaginary(self, c: Any = 1) -> Frac:
@@ -174,7 +174,7 @@ class Normal(Signs):
         return self.sum(terms)
 
     def _quarter(self, unit: Frac) -> int:
-        """Which power of i a unit is: the argument of its logarithm in quarter turns."""
+        """The exponent k of a unit iᵏ: the argument of its logarithm in quarter turns."""
         [(m, c)] = unit.num.items()
         return (1 if c > 0 else -1) if m else (0 if c > 0 else 2)
 
@@ -206,11 +206,11 @@ class Normal(Signs):
         return self.term(g)
 
     def expressed(self, f: Frac) -> Any:
-        """A fraction as SymPy writes it."""
+        """A fraction as a SymPy expression."""
         return self.expression(f.num) / sympy.Mul(*(self.expression(dict(d)) ** n for d, n in f.den.items()))
 
     def _root(self, f: Frac, positive: bool) -> int:
-        """The generator whose whole powers are those of f."""
+        """The generator whose integer powers are those of f."""
         if not f.den and positive:
             name: Any = ("root", key(f.num))
             return self.generator(name, Generator("root", self.expressed(f), True, True, f))
@@ -289,7 +289,7 @@ class Normal(Signs):
         return self.term(self.generator(("exp", m, ()), Generator("exp", sympy.exp(self.written(m)), real, real, self.written(m), (argument,))), c)
 
     def integral(self, g: int, e: Any) -> bool:
-        """Whether a generator to a power is a whole number."""
+        """Whether a generator to a power is an integer."""
         return (g in self.whole_valued or bool(self.generators[g].expression.is_integer)) and isinstance(e, int) and e > 0
 
     def _power_of_base(self, made: Generator, q: Fraction) -> Frac:
@@ -346,7 +346,7 @@ class Normal(Signs):
         return self.real(f) or self.same(f, self.conjugate(f))
 
     def modulus(self, f: Frac) -> Frac:
-        """The absolute value of a fraction that is not real: the product of those of its pieces, each the root of |u|² = u ū."""
+        """The absolute value of a fraction that is not real: the product of those of its factors, each the root of |u|² = u ū."""
         if not f.num:
             return f
         number, shared, powers = self.pieces(f)
@@ -362,6 +362,6 @@ class Normal(Signs):
 
 
 def _factors(size: Fraction) -> list[tuple[int, int]]:
-    """A positive rational as powers of primes (of a large number: of what is found quickly)."""
+    """A positive rational as powers of primes (a large number: of the factors that are found quickly)."""
     above, below = (sympy.factorint(k, limit=10**4) for k in (size.numerator, size.denominator))
     return [(int(p), int(n)) for p, n in above.items() if p != 1] + [(int(p), -int(n)) for p, n in below.items() if p != 1]

@@ -1,8 +1,8 @@
 """Polynomials with rational exponents, and fractions of them over factored denominators.
 
 A monomial is a tuple of pairs (generator, exponent) in the order of the generators, and a polynomial is a dict from monomials to rational
-coefficients. Exponents may be negative or broken: of a positive x, x**(-1/2) is a monomial as good as any. Nothing here knows what a generator
-stands for.
+coefficients. Exponents may be negative or fractional: for a positive x, x**(-1/2) is a monomial, too. This module does not depend on the
+meaning of generators.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Monomial: TypeAlias = "tuple[tuple[int, Any], ...]"
 Poly: TypeAlias = "dict[Monomial, Any]"
 
 ONE: Monomial = ()
-DEGREE = 400  # of a polynomial that is factored; SymPy's methods take memory, and with some number types crash, at enormous ones
-TERMS = 4000  # of a polynomial; more are not worth the time
+DEGREE = 400  # degree of a polynomial that is factored; SymPy's methods take memory, and with some number types crash, for enormous ones
+TERMS = 4000  # terms of a polynomial; more would take too long
 
 
 class TooLarge(Exception):
-    """A normal form with too many terms, or with more time than there is."""
+    """A normal form with too many terms, or one that takes too long."""
 
 
 def constant(c: Any) -> Poly:
@@ -52,12 +52,12 @@ def monomial_times(a: Monomial, b: Monomial) -> Monomial:
 
 
 def monomial_power(a: Monomial, n: Any) -> Monomial:
-    """A monomial to a rational power, which its generators must bear."""
+    """A monomial to a rational power, which must be valid for its generators."""
     return tuple((g, whole(e * n)) for g, e in a)
 
 
 def whole(x: Any) -> Any:
-    """A rational number as an int where it is one."""
+    """A rational number, as an int if it is one."""
     return x.numerator if x.denominator == 1 else x
 
 
@@ -129,7 +129,7 @@ def content(p: Poly) -> tuple[Any, Monomial, Poly]:
 
 
 def key(p: Poly) -> tuple[Any, ...]:
-    """A polynomial as something that can be a key."""
+    """A polynomial as a hashable key."""
     return tuple(sorted(p.items()))
 
 
@@ -139,7 +139,7 @@ def _ring(n: int) -> Any:
 
 
 def _ringed(polys: Sequence[Poly]) -> tuple[Any, list[Any], list[int], list[int]]:
-    """Polynomials without negative exponents in a ring of SymPy: with the generators, and what their exponents were multiplied by."""
+    """Polynomials without negative exponents in a ring of SymPy; with the generators, and the factors of their exponents."""
     gens = sorted(set().union(*(generators(p) for p in polys)))
     scale = [lcm(*(e.denominator for p in polys for m in p for h, e in m if h == g)) for g in gens]
     ring = _ring(len(gens))

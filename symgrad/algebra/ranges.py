@@ -1,4 +1,4 @@
-"""Where a symbol ranges, and exact points in it: special ones, of every size, on both sides of what may be a kink or a branch cut."""
+"""The range of a symbol, and exact points in it: special ones, of every size, on both sides of possible kinks and branch cuts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = ("real", "complex", "positive", "negative", "nonnegative", "nonpositive"
 
 @dataclass(frozen=True)
 class Piece:
-    """The real numbers between two ends (None: infinite), or those of them that leave `offset` when divided by `step`."""
+    """The real numbers between two ends (None: infinite), or those with the remainder `offset` modulo `step`."""
 
     low: Fraction | None = None
     high: Fraction | None = None
@@ -45,12 +45,12 @@ class Piece:
         finer = max(self, other, key=lambda piece: piece.step)
         coarser = other if finer is self else self
         if coarser.step and finer.offset % coarser.step != coarser.offset:
-            high, low = Fraction(0), Fraction(1)  # no even number is odd
+            high, low = Fraction(0), Fraction(1)  # the lattices have no common number
         return Piece(low, high, open_low, open_high, finer.step, finer.offset)
 
     @property
     def empty(self) -> bool:
-        """Whether no number is inside."""
+        """Whether it is empty."""
         if self.low is None or self.high is None:
             return False
         if self.step:
@@ -68,7 +68,7 @@ class Piece:
         return None
 
     def draw(self, rng: Random, size: str) -> Fraction:
-        """A number inside: of "moderate" size, of "any" size (over many magnitudes, and close to the ends), or "far" out."""
+        """A number inside: of "moderate" size, of "any" size (over many magnitudes, and close to the ends), or "far" from 0."""
         if self.low is not None and self.low == self.high:
             return self.low
         if self.step:
@@ -113,7 +113,7 @@ def _length(rng: Random, size: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a symbol may be: real pieces, or the complex plane (or its imaginary axis), without some points."""
+    """The possible values of a symbol: real pieces, or the complex plane (or its imaginary axis), without some points."""
 
     pieces: tuple[Piece, ...] = (Piece(),)
     excluded: frozenset[Fraction] = frozenset()
@@ -129,12 +129,12 @@ class Range:
 
     @property
     def empty(self) -> bool:
-        """Whether no number is inside."""
+        """Whether it is empty."""
         return not self.complex and all(p.empty or p.low is not None and p.low == p.high and p.low in self.excluded for p in self.pieces)
 
     @cached_property
     def assumptions(self) -> dict[str, bool]:
-        """What SymPy may assume of a symbol that is inside."""
+        """The SymPy assumptions of a symbol with this range."""
         nonzero = {"zero": False} if Fraction(0) in self.excluded else {}
         if self.complex:
             return {"imaginary": True} if self.imaginary else {"complex": True} | nonzero
@@ -184,7 +184,7 @@ class Range:
 
 
 def _bound(end: Any, side: int) -> tuple[Fraction | None, bool]:
-    """An end of an interval; an irrational one is moved inside by a hair."""
+    """An end of an interval; an irrational one is moved inside by a small distance."""
     if end in (sympy.oo, -sympy.oo):
         return None, True
     if isinstance(end, (float, sympy.Float)):
@@ -195,7 +195,7 @@ def _bound(end: Any, side: int) -> tuple[Fraction | None, bool]:
 
 
 def _pieces(given: Any) -> tuple[tuple[Piece, ...], frozenset[Fraction]]:
-    """The pieces of a SymPy set of real numbers, and the points that it leaves out."""
+    """The pieces of a SymPy set of real numbers, and the excluded points."""
     none: frozenset[Fraction] = frozenset()
     if isinstance(given, sympy.Interval):
         (low, moved_low), (high, moved_high) = _bound(given.start, 1), _bound(given.end, -1)
@@ -227,7 +227,7 @@ def _pieces(given: Any) -> tuple[tuple[Piece, ...], frozenset[Fraction]]:
 
 
 def _assumed(facts: Any, silent: bool = False) -> Range:
-    """The range that assumptions say, as `facts` answers for each of SymPy's words; `silent` about a number is complex, not real."""
+    """The range for assumptions, where `facts` maps each of SymPy's words to its answer; a number without facts (`silent`) is complex, not real."""
     excluded = frozenset({Fraction(0)}) if facts("zero") is False else frozenset()
     if facts("imaginary"):
         return Range(excluded=excluded, complex=True, imaginary=True)
@@ -245,7 +245,7 @@ def _assumed(facts: Any, silent: bool = False) -> Range:
 
 
 def _given(symbol: sympy.Symbol, given: Any) -> Range:
-    """The range that a user says."""
+    """The range that a user gives."""
     if isinstance(given, Range):
         return given
     if isinstance(given, Domain):
@@ -280,9 +280,9 @@ def _both(own: Range, given: Range) -> Range:
 
 
 def ranges_of(symbols: Sequence[sympy.Symbol], assumptions: Mapping[Any, Any] | None) -> list[Range]:
-    """Where each symbol ranges: by its own assumptions and the given ones; real where neither says otherwise.
+    """The range of each symbol, by its own assumptions and the given ones; real if there are none.
 
-    Raises TypeError for an assumption that is neither a Domain, a SymPy set nor known words, or is not of a symbol.
+    Raises TypeError for an assumption that is neither a Domain, a SymPy set nor known words, or whose key is no symbol.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> ranges_of([x], {x: "positive"})[0].assumptions
@@ -300,7 +300,7 @@ def ranges_of(symbols: Sequence[sympy.Symbol], assumptions: Mapping[Any, Any] | 
 
 
 def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Random) -> Iterator[list[Exact]]:
-    """Endless exact points in the product of ranges: by turns of moderate size, special, of any size, and with ties."""
+    """An infinite sequence of exact points in the product of ranges: in turn moderate, special, of any size, and with ties."""
     special = [r.special(constants) for r in ranges]
     if not ranges:
         yield []
@@ -309,7 +309,7 @@ def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Rando
     for i in range(10**6):
         kind = ("moderate", "special", "any", "special", "moderate", "special", "far", "special")[i % 8]
         if kind == "special" and (k := i // 2) < longest:
-            # The same special value everywhere, then special values by themselves among others.
+            # The same special value everywhere, then special values combined with others.
             values = [s[k % len(s)] if s and (i % 4 == 1 or rng.random() < 0.5) else r.draw(rng, "moderate") for s, r in zip(special, ranges)]
             yield values
         elif kind == "special" and len(ranges) > 1:
@@ -325,7 +325,7 @@ def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Rando
 
 
 def _simplicity(x: Exact) -> tuple[int, Fraction, bool]:
-    """Whole numbers before others, small before large, positive before negative, real before complex."""
+    """A sort key: integers before others, small before large, positive before negative, real before complex."""
     if isinstance(x, Gaussian):
         first, second = _simplicity(x.real), _simplicity(x.imag)
         return first[0] + second[0] + 8, first[1] + second[1], first[2] or second[2]
@@ -333,7 +333,7 @@ def _simplicity(x: Exact) -> tuple[int, Fraction, bool]:
 
 
 def weight(point: Sequence[Exact]) -> tuple[int, Fraction, int]:
-    """How far a point is from simple."""
+    """A key for how far from simple a point is."""
     parts = [_simplicity(x) for x in point]
     return sum(p[0] for p in parts), sum((p[1] for p in parts), Fraction(0)), sum(p[2] for p in parts)
 
@@ -348,7 +348,7 @@ def _near(x: Exact) -> list[Exact]:
 
 
 def simpler(point: Sequence[Exact]) -> Iterator[list[Exact]]:
-    """Candidates in place of a point: all coordinates the same, then one by one."""
+    """Simpler candidates for a point: all coordinates the same, then one by one."""
     for k in (0, 1, -1, 2, -2):
         yield [Fraction(k)] * len(point)
     for i, x in enumerate(point):

@@ -1,6 +1,6 @@
 """Laurent series of an expression next to a point, with many-digit coefficients.
 
-They are what a formula is computed by next to a removable singularity, and wherever its terms cancel: of sin(x)/x at 0, 1 - x²/6 + x⁴/120.
+Formulas are computed by these series next to a removable singularity, and where terms cancel: sin(x)/x is 1 - x²/6 + x⁴/120 near 0.
 Every function is a recurrence for its coefficients (Griewank and Walther, Evaluating Derivatives, 2nd edition, chapter 13).
 
 >>> import sympy
@@ -22,7 +22,7 @@ from symgrad.algebra.stable_numbers import context, value
 __all__ = ["Laurent", "NotAnalytic", "expansion"]
 
 DIGITS = 100
-SMALL = context.mpf(10) ** -70  # a coefficient that is so much smaller than what it is the sum of is zero
+SMALL = context.mpf(10) ** -70  # a coefficient that is so much smaller than the terms it is the sum of is zero
 
 
 class NotAnalytic(ValueError):
@@ -30,14 +30,14 @@ class NotAnalytic(ValueError):
 
 
 class Laurent(NamedTuple):
-    """Σ coefficients[i] (x - p)^(valuation + i), as far as it is known; the first coefficient is not 0, unless there is none."""
+    """Σ coefficients[i] (x - p)^(valuation + i), truncated; the first coefficient is not 0, unless there is none."""
 
     valuation: int
     coefficients: list[Any]
 
 
 def _made(valuation: int, coefficients: Sequence[Any], scale: Sequence[Any]) -> Laurent:
-    """A series without the leading coefficients that are zero beside what they were added up from."""
+    """A series without leading coefficients that are zero relative to their terms."""
     start = next((i for i, (c, s) in enumerate(zip(coefficients, scale)) if abs(c) > SMALL * s), len(coefficients))
     row = [c if abs(c) > SMALL * s else context.zero for c, s in zip(coefficients, scale)]
     return Laurent(valuation + start, row[start:])
@@ -252,7 +252,7 @@ class _Expanding:
 def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
     """The Laurent series of an expression of one symbol at a point, with about `count` coefficients.
 
-    Raises NotAnalytic where it has none, and `symgrad.algebra.stable_numbers.Unknown` for a function without a rule.
+    Raises NotAnalytic if it has none, and `symgrad.algebra.stable_numbers.Unknown` for a function without a rule.
     """
     before, context.dps = context.dps, DIGITS
     try:

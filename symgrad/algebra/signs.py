@@ -1,4 +1,4 @@
-"""Signs of normal forms, as far as they are known: from assumptions, from intervals, and from what is assumed of a region."""
+"""Signs of normal forms, as far as they follow from assumptions, from intervals, and from the facts of a region."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NotRegular(Exception):
 
 
 class Split(Exception):
-    """The sign of a real expression is needed, and is not known."""
+    """The sign of a real expression is needed, but not known."""
 
     def __init__(self, expression: Any):
         super().__init__(str(expression))
@@ -29,10 +29,10 @@ class Split(Exception):
 
 
 class Signs(Tower):
-    """Fractions with what is known of their signs.
+    """Fractions and the known facts about their signs.
 
-    `intervals` says where symbols range, by symbol. With `split`, a sign that is needed to take a root or a logarithm apart is asked for by
-    raising Split; otherwise the root stays whole. While `regular` is set, NotRegular is raised unless everything is certainly differentiable
+    `intervals` has the range of each symbol. With `split`, a sign that is needed to expand a root or a logarithm is requested by
+    raising Split; otherwise the root stays as it is. While `regular` is set, NotRegular is raised unless everything is certainly differentiable
     throughout the region.
     """
 
@@ -42,7 +42,7 @@ class Signs(Tower):
         self.signs: dict[Any, int] = {}
 
     def inverse(self, f: Frac) -> Frac:
-        """1 / f. Raises ZeroDivisionError for what is literally 0."""
+        """1 / f. Raises ZeroDivisionError for a literal 0."""
         if self.regular and f.num:
             _, m, rest = content(f.num)
             if not (all(self._nonzero(g) for g, _ in m) and (len(rest) == 1 or self.poly_sign(key(rest)))):
@@ -81,7 +81,7 @@ class Signs(Tower):
         return out
 
     def wanted_sign(self, f: Frac, strict: bool = False) -> int:
-        """The sign of a real fraction; raises Split where it is not known."""
+        """The sign of a real fraction; raises Split if it is not known."""
         found = self.sign(f, strict)
         if found is not None:
             return found
@@ -92,7 +92,7 @@ class Signs(Tower):
         raise next(self.ask(dict(q)) for q, n in powers.items() if (n % 2 or strict) and self.poly_sign(q) is None)
 
     def ask(self, p: Poly) -> Exception:
-        """The question for the sign of a polynomial, put in a form that is easier to split."""
+        """The expression to split by for the sign of a polynomial, in a simpler form with the same sign."""
         gens = generators(p)
         if not all(self.generators[g].real for g in gens):
             return TooLarge()
@@ -105,7 +105,7 @@ class Signs(Tower):
         return Split(self.expression(p))
 
     def generator_sign(self, g: int) -> int | None:
-        """The sign of a generator, None where it is not known, or where it is not real."""
+        """The sign of a generator, None if it is not known, or if the generator is not real."""
         made = self.generators[g]
         if made.positive:
             return 1
@@ -116,7 +116,7 @@ class Signs(Tower):
         return known
 
     def _reach(self, p: Poly) -> tuple[Any, Any]:
-        """Between which numbers a single generator lies."""
+        """Bounds of the number that a single generator represents."""
         if len(p) == 1:
             [(m, c)] = p.items()
             if c == 1 and len(m) == 1 and m[0][1] == 1:
@@ -126,7 +126,7 @@ class Signs(Tower):
         return None, None
 
     def interval(self, g: int) -> tuple[Any, Any]:
-        """Between which rational numbers a real generator lies; None is infinite."""
+        """Rational bounds of a real generator; None is infinite."""
         made = self.generators[g]
         if made.kind == "symbol":
             if made.expression is sympy.pi:
@@ -138,7 +138,7 @@ class Signs(Tower):
         return (0 if made.positive else None), None
 
     def poly_sign(self, q: Any) -> int | None:
-        """The sign of a polynomial of at least two terms, given by its key; None where it is not known."""
+        """The sign of a polynomial of at least two terms, given by its key; None if it is not known."""
         if q not in self.signs:
             found = self._poly_sign(dict(q))
             if found is None:
@@ -147,7 +147,7 @@ class Signs(Tower):
         return self.signs[q]
 
     def _sign_at_vertices(self, p: Poly) -> int | None:
-        """Of a polynomial that is linear in each of few bounded generators: it is largest and smallest at the corners."""
+        """The sign of a polynomial that is linear in each of few bounded generators: its extrema are at the corners."""
         ends = {g: self.interval(g) for g in generators(p)}
         if len(ends) > 4 or any(None in pair for pair in ends.values()) or any(e != 1 for m in p for _, e in m):
             return None
@@ -173,7 +173,7 @@ class Signs(Tower):
         return 1 if expression.is_positive else -1 if expression.is_negative else None
 
     def _univariate_sign(self, p: Poly, g: int) -> int | None:
-        """By counting the roots in the interval."""
+        """The sign by counting the roots in the interval."""
         exponents = [dict(m).get(g, 0) for m in p]
         scale = lcm(*(Fraction(e).denominator for e in exponents))
         if scale > 1 and not self.generators[g].positive or min(exponents) < 0:

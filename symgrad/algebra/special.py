@@ -1,7 +1,8 @@
-"""How gamma, erf and their relatives become normal forms: by their functional equations."""
+"""Rules for the normal forms of gamma, erf and related functions, by their functional equations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import factorial
 from typing import Any
@@ -12,11 +13,11 @@ from symgrad.algebra.normal import Normal, rule
 from symgrad.algebra.polynomials import ONE, TooLarge, constant
 from symgrad.algebra.tower import Frac
 
-SHIFTS = 40  # steps of a recurrence that are written out
+SHIFTS = 40  # the largest number of steps of a recurrence
 
 
 def _shift(u: Frac) -> tuple[int, Frac]:
-    """A fraction as a whole number and the rest, whose constant term is from 0 to below 1."""
+    """A fraction as an integer plus a rest whose constant term is in [0, 1)."""
     if u.den:
         return 0, u
     c = Fraction(u.num.get(ONE, 0))
@@ -64,30 +65,10 @@ def _rising(forms: Normal, v: Frac, n: int) -> list[Frac]:
     return [forms.inverse(_plus(forms, v, -k)) for k in range(1, -n + 1)]
 
 
-@rule(sympy.gamma)
-def _gamma_rule(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _gamma(forms, u)
-
-
-@rule(sympy.factorial)
-def _factorial(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _gamma(forms, _plus(forms, u, 1))
-
-
-@rule(sympy.beta)
-def _beta(forms: Normal, e: Any, u: Frac, v: Frac) -> Frac:
-    return forms.product([_gamma(forms, u), _gamma(forms, v), forms.inverse(_gamma(forms, forms.sum([u, v])))])
-
-
 @rule(sympy.binomial)
 def _binomial(forms: Normal, e: Any, n: Frac, k: Frac) -> Frac:
     below = [_gamma(forms, _plus(forms, k, 1)), _gamma(forms, _plus(forms, forms.sum([n, forms.minus(k)]), 1))]
     return forms.product([_gamma(forms, _plus(forms, n, 1)), *map(forms.inverse, below)])
-
-
-@rule(sympy.RisingFactorial)
-def _rising_factorial(forms: Normal, e: Any, u: Frac, n: Frac) -> Frac:
-    return forms.product([_gamma(forms, forms.sum([u, n])), forms.inverse(_gamma(forms, u))])
 
 
 @rule(sympy.FallingFactorial)
@@ -119,11 +100,6 @@ def _polygamma_rule(forms: Normal, e: Any, order: Frac, u: Frac) -> Frac:
     return _polygamma(forms, int(e.args[0]), u) if e.args[0].is_Integer and e.args[0] >= 0 else forms.opaque(type(e).__name__, e, [order, u])
 
 
-@rule(sympy.digamma)
-def _digamma(forms: Normal, e: Any, u: Frac) -> Frac:
-    return _polygamma(forms, 0, u)
-
-
 @rule(sympy.harmonic)
 def _harmonic(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
     if order:
@@ -131,26 +107,22 @@ def _harmonic(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
     return forms.sum([_polygamma(forms, 0, _plus(forms, u, 1)), forms.of(sympy.EulerGamma)])
 
 
-@rule(sympy.erf)
 def _erf(forms: Normal, e: Any, u: Frac) -> Frac:
     return forms.opaque("erf", sympy.erf(forms.expressed(u)), [u], -1)
 
 
-@rule(sympy.erfc)
-def _erfc(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.sum([forms.number(1), forms.minus(_erf(forms, e, u))])
-
-
-@rule(sympy.erfi)
-def _erfi(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.product([forms.imaginary(-1), _erf(forms, e, forms.product([forms.imaginary(), u]))])
-
-
-@rule(sympy.erfinv, sympy.Si, sympy.Shi, sympy.fresnels, sympy.fresnelc)
-def _odd(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.opaque(type(e).__name__, e, [u], -1)
-
-
-@rule(sympy.zeta)
-def _zeta(forms: Normal, e: Any, *arguments: Frac) -> Frac:
-    return forms.opaque(type(e).__name__, e, arguments)
+RULES: dict[Any, Callable[..., Frac]] = {
+    sympy.gamma: lambda forms, e, u: _gamma(forms, u),
+    sympy.factorial: lambda forms, e, u: _gamma(forms, _plus(forms, u, 1)),
+    sympy.beta: lambda forms, e, u, v: forms.product([_gamma(forms, u), _gamma(forms, v), forms.inverse(_gamma(forms, forms.sum([u, v])))]),
+    sympy.RisingFactorial: lambda forms, e, u, n: forms.product([_gamma(forms, forms.sum([u, n])), forms.inverse(_gamma(forms, u))]),
+    sympy.digamma: lambda forms, e, u: _polygamma(forms, 0, u),
+    sympy.erf: _erf,
+    sympy.erfc: lambda forms, e, u: forms.sum([forms.number(1), forms.minus(_erf(forms, e, u))]),
+    sympy.erfi: lambda forms, e, u: forms.product([forms.imaginary(-1), _erf(forms, e, forms.product([forms.imaginary(), u]))]),
+    sympy.zeta: lambda forms, e, *us: forms.opaque("zeta", e, us),
+    **dict.fromkeys((sympy.erfinv, sympy.Si, sympy.Shi, sympy.fresnels, sympy.fresnelc),
+                    lambda forms, e, u: forms.opaque(type(e).__name__, e, [u], -1)),
+}
+for _head, _rule in RULES.items():
+    rule(_head)(_rule)

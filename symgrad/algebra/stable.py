@@ -1,8 +1,8 @@
-"""Rewriting into forms that keep their digits: `rewritten` gives the better expression, `suggestions` says what is better, and where.
+"""Rewriting into numerically stable forms: `rewritten` gives the stable expression, `suggestions` lists what is better, and where.
 
-Every rule is an identity of real functions; it is used where floats lose digits (a difference of what is almost equal) or overflow
-(a quotient of exponentials) in the form as written and not in the other. What has no elementary form that does gets a head of its own
-(see `symgrad.algebra.stable_heads`), and `elementary` takes it back.
+Every rule is an identity of real functions. It is applied where the written form loses digits in floats (a difference of nearly equal
+numbers) or overflows (a quotient of exponentials) and the other form does not. A stable form without elementary notation has a head
+(see `symgrad.algebra.stable_heads`), which `elementary` expands again.
 
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, chapter 1; W. Kahan, Branch Cuts for Complex
 Elementary Functions (1987), for expm1 and log1p.
@@ -36,7 +36,7 @@ ONE = sympy.S.One
 
 
 class Suggestion(NamedTuple):
-    """`found` in an expression is computed with more digits as `better`; `name` says what the form is called."""
+    """`found` in an expression keeps more digits if computed as `better`; `name` is the name of the form."""
 
     found: Any
     better: Any
@@ -47,7 +47,7 @@ Rule = Callable[[Any], tuple[Any, str] | None]
 
 
 def rewritten(expr: Any) -> Any:
-    """The expression in forms that keep their digits: the same real function, with `expm1`, `log1p`, `hypot` and the heads of this package.
+    """The expression in stable forms: the same real function, with `expm1`, `log1p`, `hypot` and the heads of this package.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
@@ -60,7 +60,7 @@ def rewritten(expr: Any) -> Any:
 
 
 def rewritten_to_differentiate(expr: Any) -> Any:
-    """As `rewritten`, for a form that is differentiated itself: with differences of squares as they are.
+    """Like `rewritten`, for a form that will be differentiated: differences of squares are kept.
 
     (a - b) (a + b) keeps its digits where a is close to b, but its derivative (a - b) + (a + b) by a loses those of 2 a where a is small.
 
@@ -73,7 +73,7 @@ def rewritten_to_differentiate(expr: Any) -> Any:
 
 
 def suggestions(expr: Any) -> list[Suggestion]:
-    """What in an expression loses digits as it is written, and the form that keeps them.
+    """The parts of an expression that lose digits as written, with their stable forms.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
@@ -87,7 +87,7 @@ def suggestions(expr: Any) -> list[Suggestion]:
 
 
 class _Rewriting:
-    """One pass over an expression, from its leaves up, by the rules given; it notes what it rewrote."""
+    """One pass over an expression, from its leaves up, with the given rules; it collects the rewritten parts."""
 
     def __init__(self, rules: Sequence[tuple[Any, Sequence[Rule]]] | None = None) -> None:
         self.rules = RULES if rules is None else rules
@@ -95,7 +95,7 @@ class _Rewriting:
         self.found: list[Suggestion] = []
 
     def of(self, expr: Any) -> Any:
-        """The better form of an expression, each of whose parts is looked at once."""
+        """The stable form of an expression; each of its parts is visited once."""
         if not expr.args:
             return expr
         if expr not in self.known:
@@ -105,8 +105,8 @@ class _Rewriting:
         return self.known[expr]
 
     def settled(self, expr: Any) -> Any:
-        """An expression of rewritten parts, once no rule has anything to say about it."""
-        for _ in range(20):  # every rule makes an expression simpler; this is only a bound
+        """An expression of rewritten parts after all rules, until none applies."""
+        for _ in range(20):  # every rule simplifies the expression, so that this is only a safety limit
             for kind, rules in self.rules:
                 better = next(filter(None, (rule(expr) for rule in rules)), None) if isinstance(expr, kind) else None
                 if better is not None:
@@ -125,7 +125,7 @@ class _Rewriting:
 
 
 def _difference_of(before: Any, after: Any) -> tuple[Any, Any]:
-    """The terms (or factors) that a rule took from a sum (or product), and what it put in their place."""
+    """The terms (or factors) that a rule removed from a sum (or product), and their replacement."""
     for kind in (Add, Mul):
         if isinstance(before, kind):
             old, new = set(kind.make_args(before)), set(kind.make_args(after))
@@ -138,7 +138,7 @@ def _difference_of(before: Any, after: Any) -> tuple[Any, Any]:
 
 
 def _factors(term: Any) -> list[tuple[Any, Any]]:
-    """Each factor of a term with what is left without it."""
+    """Each factor of a term, with the product of the others."""
     factors = Mul.make_args(term)
     return [(f, Mul(*factors[:i], *factors[i + 1:])) for i, f in enumerate(factors)]
 
@@ -201,7 +201,7 @@ def _plus_one(f: Any) -> tuple[Any, str] | None:
 
 
 def _beside_one(expr: Any) -> tuple[Any, str] | None:
-    """c f - c and c f + c in a sum, for every f of which a form of f ± 1 is known."""
+    """c f - c and c f + c in a sum, for every f with a known form of f ± 1."""
     terms = set(expr.args)
     for term in expr.args:
         for f, c in _factors(term):

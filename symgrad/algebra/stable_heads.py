@@ -1,6 +1,6 @@
-"""Heads: names for functions whose elementary formula loses digits in floats, and `elementary`, which writes the formulas back.
+"""Heads: named functions whose elementary formulas lose digits in floats; `elementary` expands them.
 
-Each head is a SymPy Function of one definition. It differentiates into forms that keep their digits too, and evaluates to any number of digits.
+Each head is a SymPy Function with one definition. Its derivatives are stable forms, too, and it evaluates to any number of digits.
 `expm1`, `log1p` and `hypot` are those of `sympy.codegen.cfunctions`, which SymPy's printers know.
 
 >>> import sympy
@@ -24,14 +24,24 @@ __all__ = ["DEFINITIONS", "Head", "elementary", "expm1", "hypot", "larger", "log
 
 
 class Head(sympy.Function):
-    """A function with a `definition` in elementary ones and `partials` by each argument."""
+    """A function with a `definition` in elementary ones and `partials` by each argument; it may be `even` or `positive` for real arguments."""
 
     definition: ClassVar[Callable[..., Any]]
     partials: ClassVar[tuple[Callable[..., Any], ...]]
+    even: ClassVar[bool] = False
+    positive: ClassVar[bool] = False
 
     def fdiff(self, argindex: int = 1) -> Any:
         """The partial derivative by one argument."""
         return type(self).partials[argindex - 1](*self.args)
+
+    @classmethod
+    def eval(cls, *args: Any) -> Any:
+        """An even function of an argument without its sign."""
+        return cls(-args[0]) if cls.even and args[0].could_extract_minus_sign() else None
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.positive and self.args[0].is_real else None
 
     def _eval_is_extended_real(self) -> bool | None:
         return True if all(arg.is_extended_real for arg in self.args) else None
@@ -47,7 +57,7 @@ class Head(sympy.Function):
 
     @classmethod
     def number(cls, *xs: Any) -> Any:
-        """The value at mpmath's numbers, with as many digits as mpmath works with."""
+        """The value at mpmath's numbers, at mpmath's working precision."""
         symbols = [sympy.Dummy() for _ in xs]
         with mpmath.extradps(15):
             out = sympy.lambdify(symbols, cls.definition(*symbols), "mpmath")(*xs)
@@ -58,41 +68,35 @@ class sech_squared(Head):
     """1 / cosh(u)², the derivative of tanh."""
 
     nargs = 1
+    even = positive = True
     definition = staticmethod(lambda u: 1 / sympy.cosh(u) ** 2)
     partials = (lambda u: -2 * sech_squared(u) * sympy.tanh(u),)
     number = staticmethod(lambda u: mpmath.sech(u) ** 2)
 
     @classmethod
-    def eval(cls, u: Any) -> Any:
-        """An even function."""
-        return cls(-u) if u.could_extract_minus_sign() else sympy.S.One if u.is_zero else None
-
-    def _eval_is_positive(self) -> bool | None:
-        return True if self.args[0].is_real else None
+    def eval(cls, *args: Any) -> Any:
+        """1 at 0."""
+        return sympy.S.One if args[0].is_zero else super().eval(*args)
 
 
 class sigmoid(Head):
     """1 / (1 + exp(-u))."""
 
     nargs = 1
+    positive = True
     definition = staticmethod(lambda u: 1 / (1 + sympy.exp(-u)))
     partials = (lambda u: sigmoid(u) * sigmoid(-u),)
     number = staticmethod(lambda u: 1 / (1 + mpmath.exp(-u)))
-
-    def _eval_is_positive(self) -> bool | None:
-        return True if self.args[0].is_real else None
 
 
 class softplus(Head):
     """log(1 + exp(u))."""
 
     nargs = 1
+    positive = True
     definition = staticmethod(lambda u: sympy.log(1 + sympy.exp(u)))
     partials = (lambda u: sigmoid(u),)
     number = staticmethod(lambda u: mpmath.log1p(mpmath.exp(u)))
-
-    def _eval_is_positive(self) -> bool | None:
-        return True if self.args[0].is_real else None
 
 
 class log1mexp(Head):
@@ -108,13 +112,9 @@ class log_cosh(Head):
     """log(cosh(u)), without overflow and with all digits next to 0."""
 
     nargs = 1
+    even = True
     definition = staticmethod(lambda u: sympy.log(sympy.cosh(u)))
     partials = (lambda u: sympy.tanh(u),)
-
-    @classmethod
-    def eval(cls, u: Any) -> Any:
-        """An even function."""
-        return cls(-u) if u.could_extract_minus_sign() else None
 
     @staticmethod
     def number(u: Any) -> Any:
@@ -132,7 +132,7 @@ class logaddexp(Head):
 
     @staticmethod
     def number(u: Any, v: Any) -> Any:
-        """The larger, and what the other adds to it."""
+        """The larger argument plus log(1 + exp(-|u - v|))."""
         return max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v)))
 
 
@@ -155,7 +155,7 @@ class smaller(Head):
 
 
 class step(Head):
-    """0, 1/2 at 0, or 1: the derivative of a maximum; its own is 0."""
+    """0, 1/2 at 0, or 1: the derivative of a maximum; its own derivative is 0."""
 
     nargs = 1
     definition = staticmethod(lambda u: sympy.Heaviside(u, sympy.S.Half))
@@ -173,7 +173,7 @@ class whole(Head):
 
 
 def with_kinks(expr: Any) -> Any:
-    """An expression whose kinks differentiate by the conventions of this library: ties are shared, steps have the derivative 0."""
+    """An expression whose kinks differentiate by the conventions of symgrad: ties share the gradient, steps have the derivative 0."""
     out = expr.replace(sympy.ceiling, lambda u: -whole(-u)).replace(sympy.floor, whole).replace(sympy.Mod, lambda a, b: a - b * whole(a / b))
     out = out.replace(sympy.Heaviside, lambda u, middle=sympy.S.Half: step(u) if middle == sympy.S.Half else sympy.Heaviside(u, middle))
     for kind, head in ((sympy.Max, larger), (sympy.Min, smaller)):
@@ -182,7 +182,7 @@ def with_kinks(expr: Any) -> Any:
 
 
 def partial(expr: Any, symbol: Any) -> Any:
-    """The derivative of an expression of real symbols, at a kink by the conventions of this library.
+    """The derivative of an expression of real symbols, at a kink by the conventions of symgrad.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
@@ -198,7 +198,7 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
 
 
 def elementary(expr: Any) -> Any:
-    """An expression with the definition of every head in its place.
+    """An expression with every head replaced by its definition.
 
     >>> import sympy
     >>> elementary(hypot(sympy.Symbol("x"), 1))

@@ -1,4 +1,4 @@
-"""Expressions at many-digit numbers: the truth that a form is measured against.
+"""Evaluation of expressions with many digits: the reference for stable forms.
 
 >>> import sympy
 >>> x = sympy.Symbol("x")
@@ -22,12 +22,12 @@ __all__ = ["FUNCTIONS", "KNOWN", "Unknown", "context", "truth", "value"]
 
 context = mpmath.MPContext()
 context.dps = 60
-LARGE = 10**7  # a power from which nobody can tell what is meant
-HUGE = 100_000  # bits before the point, from which they alone would fill the memory
+LARGE = 10**7  # powers beyond it have no meaningful digits
+HUGE = 100_000  # bits before the point; more would fill the memory
 
 
 class Unknown(TypeError):
-    """A function that there is no rule for."""
+    """A function without a rule."""
 
 
 def _bounded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,7 +35,7 @@ def _bounded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _exponential(x: Any) -> Any:
-    """e**x; a large whole number is moved off by a half, for mpmath would multiply e with itself that often."""
+    """e**x; a large integer is shifted by a half, since mpmath would multiply e with itself that often."""
     if context.isint(x) and context.mag(x) > 30:
         return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5)
     return context.exp(x)
@@ -76,7 +76,7 @@ KNOWN = frozenset(FUNCTIONS) | {sympy.Piecewise}
 
 
 def _steps(expr: Any, places: dict[Any, int], steps: list[Any]) -> int:
-    """Write an expression down as steps, each of which reads the places of its arguments; gives its own place."""
+    """Append an expression to a list of steps, each of which reads the slots of its arguments; return its slot."""
     if expr in places:
         return places[expr]
     if expr.is_Atom:
@@ -103,7 +103,7 @@ def _steps(expr: Any, places: dict[Any, int], steps: list[Any]) -> int:
 
 
 def _constant(expr: Any) -> Any:
-    """A constant with the digits that are worked with."""
+    """A constant at the working precision."""
     return context.mpf(expr.p) / expr.q if expr.is_Rational else context.mpf(expr._mpf_ if expr.is_Float else expr._as_mpf_val(context.prec))
 
 
@@ -112,9 +112,9 @@ def _chosen(*parts: Any) -> Any:
 
 
 def value(expr: Any, symbols: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-    """The function that evaluates an expression of symbols with the digits that `context` works with; NaN where it has no real value.
+    """The function that evaluates an expression of symbols at the precision of `context`; NaN if it has no real value.
 
-    Raises Unknown for a function that there is no rule for.
+    Raises Unknown for a function without a rule.
     """
     places = {symbol: i for i, symbol in enumerate(symbols)}
     steps: list[Any] = []
@@ -135,11 +135,11 @@ def value(expr: Any, symbols: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
 
 
 def truth(expr: Any, symbols: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-    """As `value`, with as many digits as it takes for some of them to be right (25, unless more are asked for); NaN where there is no value."""
+    """Like `value`, with enough digits for some of them to be right (25, unless more are requested); NaN if there is no value."""
     evaluate, grows = value(expr, symbols), expr.has(*GROWING)
 
     def at(xs: Sequence[Any], right: int = 25) -> Any:
-        # With too few digits of a number that is very small or large, what cancels agrees with itself and is wrong.
+        # Two evaluations with too few digits may agree and be wrong, where a very small or large number cancels.
         sizes = [abs(math.log10(abs(x))) for x in xs if x and abs(x) < math.inf]
         largest = max((abs(float(x)) for x in xs), default=0.0) if grows else 0.0
         before, digits, found = context.dps, right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0)), None

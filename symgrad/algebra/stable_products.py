@@ -28,7 +28,7 @@ def _product(powers: dict[Any, Any]) -> Any:
 
 
 def by_exponential(expr: Any) -> tuple[Any, str] | None:
-    """exp(-k u) sigmoid(u)ⁿ as sigmoid(-u)ᵏ sigmoid(u)ⁿ⁻ᵏ, and the like for 1 / expm1(u)ⁿ and 1 / (exp(a) + exp(b))ⁿ."""
+    """exp(-k u) sigmoid(u)ⁿ as sigmoid(-u)ᵏ sigmoid(u)ⁿ⁻ᵏ, and similarly for 1 / expm1(u)ⁿ and 1 / (exp(a) + exp(b))ⁿ."""
     powers = _powers(expr)
     for e in [base for base in powers if isinstance(base, exp) and powers[base].is_Integer]:
         v = e.args[0] * powers[e]
@@ -59,7 +59,7 @@ def by_exponential(expr: Any) -> tuple[Any, str] | None:
 
 
 def hyperbolic(expr: Any) -> tuple[Any, str] | None:
-    """sinh(u) / cosh(u) as tanh(u), and what is left of 1 / cosh(u) as sech(u) or sech_squared(u)."""
+    """sinh(u) / cosh(u) as tanh(u), and the remaining 1 / cosh(u) as sech(u) or sech_squared(u)."""
     powers = _powers(expr)
     for s in [base for base in powers if isinstance(base, sinh) and powers[base].is_Integer and powers[base] < 0]:
         c = cosh(s.args[0])

@@ -1,8 +1,8 @@
-"""Quotients that are 0/0 at a point and smooth there, such as sin(u)/u: heads for products that have one of several arguments in it.
+"""Quotients that are 0/0 at a point and smooth there, such as sin(u)/u: heads for products in several arguments that contain one.
 
 A formula of one variable has a series next to such a point. In one of several, x³/(exp(x/T) - 1), the quotient is a function of one inner argument
-u = x/T: it becomes x² T · ratio(u), where ratio(u) = u/(exp(u) - 1) and each of its derivatives is a head, which is computed as a formula of one
-variable is.
+u = x/T: it becomes x² T · ratio(u), where ratio(u) = u/(exp(u) - 1) and each of its derivatives is a head, which is computed like a formula of
+one variable.
 
 >>> import sympy
 >>> x, T = sympy.symbols("x T", positive=True)
@@ -23,7 +23,7 @@ from symgrad.algebra.stable_products import _powers
 __all__ = ["Ratio", "VARIABLE", "with_ratios"]
 
 VARIABLE = sympy.Symbol("u", real=True)
-VANISHING = (sin, expm1, tan, sinh, tanh, atan, log1p)  # f(u) = u + ..., and no other zero where it is used
+VANISHING = (sin, expm1, tan, sinh, tanh, atan, log1p)  # f(u) = u + ..., without another zero in its domain
 
 
 def _formulas() -> tuple[Any, ...]:
@@ -39,7 +39,7 @@ FORMULAS = _formulas()
 
 
 class Ratio(Head):
-    """A derivative of f(u)/u or u/f(u): which of `FORMULAS`, of which order, at which argument."""
+    """A derivative of f(u)/u or u/f(u): the index in `FORMULAS`, the order, and the argument."""
 
     nargs = 3
 
@@ -63,7 +63,7 @@ DEFINITIONS[Ratio] = Ratio.definition
 
 
 def with_ratios(expr: Any) -> Any:
-    """An expression with a `Ratio` for every factor f(u) beside a power of u, or of a factor of u."""
+    """An expression with a `Ratio` for every factor f(u) next to a power of u, or of a factor of u."""
     return expr.replace(lambda e: isinstance(e, (Mul, Pow)), _replaced)
 
 

@@ -1,7 +1,7 @@
-"""Fractions of polynomials in generators that stand for functions: x, then exp(x) and sqrt(1 + x²), then log(1 + exp(x)), and so on.
+"""Fractions of polynomials in generators that represent functions: x, then exp(x) and sqrt(1 + x²), then log(1 + exp(x)), and so on.
 
-Every relation that is used between generators is a true one (i² = -1, a root to its power is what is under it), so that a fraction that
-reduces to 0 is 0 wherever it is defined. Nothing is claimed of one that does not.
+Every relation used between generators is true (i² = -1, a root to its power is its radicand), so that a fraction that
+reduces to 0 is 0 wherever it is defined. A fraction that does not reduce to 0 proves nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from symgrad.algebra.polynomials import (
 
 __all__ = ["Frac", "Generator", "Tower"]
 
-LARGEST_PRIME = 50  # whose square root is written in roots of unity
+LARGEST_PRIME = 50  # the largest prime whose square root is written in roots of unity
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Frac:
 
 @dataclass
 class Generator:
-    """What a generator stands for.
+    """A generator: its kind and what it represents.
 
-    `kind` is "symbol", "i", "turn" (exp(iπ) to broken powers), "sign" (exp(iπn) for whole n), "prime", "root" (of `base`), "exp" (of `base`),
+    `kind` is "symbol", "i", "turn" (exp(iπ) to fractional powers), "sign" (exp(iπn) for integer n), "prime", "root" (of `base`), "exp" (of `base`),
     "log" (of `base`), or the name of a function.
     """
 
@@ -59,7 +59,7 @@ class Generator:
 
 
 class Tower:
-    """The generators of one normal form, and arithmetic with fractions in them; TooLarge is raised once the deadline is over."""
+    """The generators of one normal form, and the arithmetic of fractions in them; TooLarge is raised after the deadline."""
 
     def __init__(self, deadline: float):
         self.deadline = deadline
@@ -71,7 +71,7 @@ class Tower:
         self.pi = self.generator(("symbol", sympy.pi), Generator("symbol", sympy.pi, positive=True))
 
     def generator(self, name: Any, made: Generator) -> int:
-        """The number of the generator of that name, which is made if it is new."""
+        """The number of the generator with a name, which is made if it is new."""
         if name not in self.places:
             self.places[name] = len(self.generators)
             self.generators.append(made)
@@ -90,7 +90,7 @@ class Tower:
         return self.settled({((g, whole(e)),): c}) if e and c else self.number(c)
 
     def settled(self, p: Poly) -> Frac:
-        """A polynomial with every exponent of i, of a root and the like brought where it belongs."""
+        """A polynomial with the exponents of i, roots and the like reduced by their relations."""
         if not any(g in self.bounded for m in p for g, _ in m):
             return Frac(p)
         out: Poly = {}
@@ -181,7 +181,7 @@ class Tower:
 
     @staticmethod
     def _reduced(f: Frac, g: Frac) -> tuple[Poly, Frac]:
-        """The numerator of f and the denominator of f, each without what the other fraction cancels of it."""
+        """The numerator and the denominator of f after cancellation with another fraction."""
         num = f.num
         if g.den and len(num) > 1:
             c, m, rest = content(num)
@@ -195,7 +195,7 @@ class Tower:
         return num, Frac(f.num, den)
 
     def inverse(self, f: Frac) -> Frac:
-        """1 / f. Raises ZeroDivisionError for what is literally 0."""
+        """1 / f. Raises ZeroDivisionError for a literal 0."""
         if not f.num:
             raise ZeroDivisionError
         c, m, rest = content(f.num)
@@ -206,7 +206,7 @@ class Tower:
         return above if len(rest) == 1 else self._over(above, {key(rest): 1})
 
     def power(self, f: Frac, n: int) -> Frac:
-        """A fraction to a whole power."""
+        """A fraction to an integer power."""
         if n < 0:
             return self.power(self.inverse(f), -n)
         if len(f.num) == 1:
@@ -228,7 +228,7 @@ class Tower:
         return Frac(scaled(f.num, -1), f.den)
 
     def is_zero(self, f: Frac) -> bool:
-        """Whether a fraction is literally 0, by the relations between roots of unity too."""
+        """Whether a fraction is literally 0, also by the relations between roots of unity."""
         if not f.num:
             return True
         if not any(g == self.turn for m in f.num for g, _ in m):
@@ -238,7 +238,7 @@ class Tower:
     def _by_roots_of_unity(self, p: Poly) -> list[tuple[int, dict[int, Any]]]:
         """A polynomial in terms of one root of unity w = exp(iπ/n), for each monomial of the other generators: n, and the powers of w.
 
-        i and the square roots of small primes are sums of roots of unity too: of two, w + 1/w with n = 4, and of odd p by Gauss's sum.
+        i and the square roots of small primes are sums of roots of unity, too: of two, w + 1/w with n = 4, and of odd p by Gauss's sum.
         """
         def root(g: int, e: Any) -> int:
             prime = self.generators[g].base if self.generators[g].kind == "prime" and e == Fraction(1, 2) else 0
@@ -263,14 +263,14 @@ class Tower:
                 part[k] = part.get(k, 0) + d
         return [(n, part) for part in parts.values()]
 
-    # ------------------------------------------------------------------ what is known of a fraction
+    # ------------------------------------------------------------------ conversion and facts
 
     def expression(self, p: Poly) -> Any:
-        """A polynomial as SymPy writes it."""
+        """A polynomial as a SymPy expression."""
         return sympy.Add(*(sympy.Rational(Fraction(c).numerator, Fraction(c).denominator) * self.written(m) for m, c in p.items()))
 
     def written(self, m: Monomial) -> Any:
-        """A monomial as SymPy writes it."""
+        """A monomial as a SymPy expression."""
         return sympy.Mul(*(self.generators[g].expression ** sympy.Rational(Fraction(e).numerator, Fraction(e).denominator) for g, e in m))
 
     def real(self, f: Frac) -> bool:

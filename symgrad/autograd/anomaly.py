@@ -175,32 +175,35 @@ class _Settings:
     """Whether the mode is on, and what it checks; immutable."""
 
     def __init__(self, enabled: bool, check_nan: bool, check_inf: bool):
-        self.enabled, self.check_nan = enabled, check_nan
+        self.enabled, self.check_nan, self.check_inf = enabled, check_nan, check_inf
         self.anomaly = Anomaly(check_nan, check_inf) if enabled else None
         if enabled:
             turn_hot_path_off(self)
 
-
-_settings = _Settings(False, True, False)
-
-
-class _Setting(Scope):
-    """Changes the settings for a `with` block."""
-
-    __slots__ = ()
-
-    def _read(self) -> _Settings:
-        return _settings
-
-    def _write(self, state: _Settings, entered: Any) -> None:
-        global _settings
-        _settings, all_threads.anomaly, Modes.plain, self._entered = state, state.anomaly, state.anomaly is None, entered
-
-    def _changed(self, state: _Settings) -> _Settings:
-        return _Settings(**self.fields)
+    def changed(self, enabled: bool, check_nan: bool, check_inf: bool) -> _Settings:
+        """Other settings."""
+        return _Settings(enabled, check_nan, check_inf)
 
 
-class set_detect_anomaly(SetAtOnce, _Setting):
+class _Place:
+    """Where the settings of all threads stand."""
+
+    _modes = _Settings(False, True, False)
+
+    @property
+    def modes(self) -> _Settings:
+        """The settings."""
+        return self._modes
+
+    @modes.setter
+    def modes(self, settings: _Settings) -> None:
+        self._modes, all_threads.anomaly, Modes.plain = settings, settings.anomaly, settings.anomaly is None
+
+
+PLACE = _Place()
+
+
+class set_detect_anomaly(SetAtOnce):
     """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
 
     While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and
@@ -220,12 +223,13 @@ class set_detect_anomaly(SetAtOnce, _Setting):
     """
 
     __slots__ = ()
+    place = PLACE
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=bool(mode), check_nan=bool(check_nan), check_inf=bool(check_inf))
 
 
-class detect_anomaly(_Setting):
+class detect_anomaly(Scope):
     """Anomaly mode as a context manager; see `set_detect_anomaly`.
 
     >>> import symgrad, warnings
@@ -235,6 +239,7 @@ class detect_anomaly(_Setting):
     """
 
     __slots__ = ()
+    place = PLACE
 
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=True, check_nan=bool(check_nan), check_inf=bool(check_inf))
@@ -244,9 +249,9 @@ class detect_anomaly(_Setting):
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
-    return _settings.enabled
+    return PLACE.modes.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether a NaN raises in anomaly mode."""
-    return _settings.check_nan
+    return PLACE.modes.check_nan

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph.node import HOOKED, TRACKED, Node, make_node, next_sequence
+from symgrad.graph.node import HOOKED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 
 __all__ = ["STOP", "Bundle", "Output", "Refused", "Values", "refusal"]
@@ -49,8 +49,7 @@ class Output(Node):
     broadcasts = saves = chooses = silent = False
 
     def __init__(self, node: Any, k: int):
-        self.args, self.parents, self.value = (None, k, len(node.value)), (node,), node.value[k]
-        self.flags, self.sequence_nr = node.flags & ~HOOKED, next_sequence()
+        super().__init__((None, k, len(node.value)), (node,), node.value[k], node.flags & ~HOOKED)
 
     @property
     def origin(self) -> Node:

@@ -163,6 +163,7 @@ class FunctionNode(Node):
     span: Span
 
     def __init__(self) -> None:
+        super().__init__((), (), None, 0)
         self.attributes: dict[str, Any] = {}
         self.face: Any = None
         self.own: dict[str, int] = {}
@@ -243,7 +244,8 @@ class FunctionNode(Node):
     def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:  # type: ignore[override]
         """The cotangents by the user's backward."""
         if xp is numeric:
-            return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
+            with in_mode(grad=False):
+                return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
         if xp is traced:
             return self.linked(lambda: self.pulled(g, needs, lambda x: x))
         return cotangents_in(self, xp, g, y, args, needs)

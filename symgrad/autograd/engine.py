@@ -91,6 +91,8 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[
     """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
     hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
+    if hooks is None and not create_graph:  # rules of arrays record nothing; those that call a user's code see to the modes themselves
+        return pullback(numeric, seeds, None, wanted, keep, release=not retain, deliver=deliver)
     with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
         try:
             return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,

@@ -19,7 +19,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, SHADOW, TANGENT, TRACKED, Node, make_node, next_sequence, upstream
+from symgrad.graph.node import GRADIENT, NAMED, SHADOW, TANGENT, TRACKED, Node, make_node, upstream
 from symgrad.graph.op import Op
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
@@ -38,7 +38,7 @@ class Dual(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None, flags: int):
-        self.args, self.parents, self.value, self.flags, self.sequence_nr = (value,), (source,), value, flags, next_sequence()
+        super().__init__((value,), (source,), value, flags)
 
     def release(self) -> None:
         """Nothing is held here but the value."""
@@ -141,7 +141,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0) or modes.level is None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    thread.modes = modes.changed(level=None, recorder=modes.level.outer if modes.recorder is modes.level else modes.recorder)
+    opened: Level = modes.level
+    thread.modes = modes.changed(level=None, recorder=opened.outer if modes.recorder is opened else modes.recorder)
 
 
 class dual_level(in_mode):

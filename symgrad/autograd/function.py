@@ -36,6 +36,12 @@ class _Meta(type):
         cls._node_class = type(f"{name}Backward", (FunctionNode,), {**place, "function": cls, "context": context})
 
 
+def _undefined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a rule that a subclass has to define; one that it defines has no mark."""
+    function.undefined = True  # type: ignore[attr-defined]
+    return function
+
+
 class Function(metaclass=_Meta):
     """An operation with a forward and a backward of its own.
 
@@ -89,11 +95,10 @@ class Function(metaclass=_Meta):
     vjp = backward
 
     @staticmethod
+    @_undefined
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
-
-    jvp.undefined = True  # type: ignore[attr-defined]  # a subclass that defines its own has no such mark
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -127,7 +132,6 @@ class Function(metaclass=_Meta):
         inputs = [args[i] for i in node.places]
         node.parents = tuple(x._node for x in inputs)
         node.needs = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        node.flags, node.value = 0, None
         ctx = node.seen
         ctx.needs_input_grad = node.needs
         modes = thread.modes

@@ -55,7 +55,7 @@ class no_grad(_Switch):
         self = super().__new__(cls)
         if function is None:
             return self
-        self.__init__()
+        cls.__init__(self)
         return self(function)
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class inference_mode(_Switch):
         self = super().__new__(cls)
         if not callable(mode):
             return self
-        self.__init__()
+        cls.__init__(self)
         return self(mode)
 
     def __init__(self, mode: bool = True):

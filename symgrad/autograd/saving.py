@@ -76,7 +76,8 @@ def _fetching(kind: type[Node]) -> type[Node]:
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
         if not isinstance(g, Tensor) and xp is not numeric:  # a formula is read from the values themselves
             return self.op.vjp(xp, g, y, args, needs)
-        found = _complete(self, {place: each.unpack() for place, each in self.args.kept.items()})
+        with in_mode(grad=isinstance(g, Tensor)):
+            found = _complete(self, {place: each.unpack() for place, each in self.args.kept.items()})
         if isinstance(g, Tensor):
             found = {place: wrap(value, self if place < 0 else self.parents[place]) for place, value in found.items()}
         if (g._value if isinstance(g, Tensor) else g).dtype.kind == "c":  # as the pullback does with what a node holds itself

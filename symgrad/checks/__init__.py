@@ -1,4 +1,4 @@
-"""`check`: is this derivative right? Three ways to the same numbers, a verdict, and a counterexample where it is wrong."""
+"""`check`: compares the derivatives of a function, computed in three ways, and gives a verdict, with a counterexample where they differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
 
     The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
-    up to `order` (1, 2 or 3) are computed three ways: by the library's pullback in floats; by the same rules in the precise carrier;
+    up to `order` (1, 2 or 3) are computed in three ways: by the library's pullback in floats; by the same rules in the precise carrier;
     and by `sympy.diff`, of each step of the computation joined by the chain rule and, where it is short, of the whole formula. They are
     compared at the inputs, at special points, and at `points` random ones (20; at least four, if the time of `seconds` is over), drawn with `seed`.
 
@@ -46,7 +46,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
 
     It is called at special points and at `points` (100) random ones inside `domain`, which hypothesis draws: a mapping from names, or one for
     all, to a pair (low, high), a `Domain`, a SymPy set, a name such as "positive", or text such as "-1..1" or "{-1, 1}". Where it has no end
-    it is looked at up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is found out where it is not given; a function
+    points are drawn up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is detected where it is not given; a function
     that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than `ulp` units in the last place
     times the condition number of the truth there, that is not finite where the truth is, or that raises where the formula has a value.
 

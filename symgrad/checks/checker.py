@@ -1,4 +1,4 @@
-"""The check itself: three ways to the same derivatives, at the given point and many others, and what follows from it."""
+"""The check of a function: its derivatives in three ways, at the given point and at others, and the verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Checker:
-    """One check of a problem; `report()` does the work. `progress(what, done, total)` is told how far it is."""
+    """One check of a problem; `run()` gives the report. `progress(what, done, total)` is called as the check proceeds."""
 
     def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
                  rigorous: bool = False):
@@ -50,10 +50,10 @@ class Checker:
         self.compared: list[np.ndarray] = []
         self.rigorous = rigorous
         if rigorous:
-            carrier()  # whether it can be had is known before the work begins
+            carrier()  # a missing dependency is reported before the work begins
 
     def run(self) -> Report:
-        """The report. What the function itself raises at the given point is raised; all other trouble is an answer."""
+        """The report. What the function raises at the given point is raised; every other failure is a verdict."""
         report = self.report
         try:
             with enable_grad():
@@ -179,7 +179,7 @@ class Checker:
         return run if np.isfinite(run.result.value) else None
 
     def _sample(self, base: Run) -> None:
-        """Special points, then random ones, until one refutes or there are enough of them."""
+        """Compare at special points, then at random ones, until one refutes or enough are compared."""
         found = self.report.points
         special = special_points(self.problem.point, base)
         tries = 0
@@ -222,7 +222,7 @@ class Checker:
             report.notes.append(f"not proved: {failure}")
 
     def _refute(self, point: Point, culprit: Entry) -> None:
-        """Make the refuting point simple, and say what is wrong there."""
+        """Simplify the refuting point, and report what is wrong there."""
         report, problem = self.report, self.problem
         u = direction(len(self.names), self.rng)
         end = time.monotonic() + max(2.0, min(10.0, self.seconds))

@@ -1,4 +1,4 @@
-"""Cross-checks of functions that are not symgrad's: torch, JAX, HIPS autograd, NumPy, and pairs of a function and its gradient."""
+"""Cross-checks of functions of other frameworks: torch, JAX, HIPS autograd, NumPy, and pairs of a function and its gradient."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _name(function: Any) -> str:
 
 
 class _Problem:
-    """What was given, read and fitted together: the call, its domains, the formula, and the adapter."""
+    """The arguments of a cross-check, parsed: the call, its domains, the formula, and the adapter."""
 
     def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,
                  framework: str | None, returned: bool, wrt: Sequence[str] | None):
@@ -183,7 +183,7 @@ class _Problem:
         return level
 
     def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
-        """A symgrad function as the formula: its arguments are those of the checked function by name, or else by place."""
+        """A symgrad function as the formula: its arguments are matched to those of the checked function by name, or else by position."""
         parameters = [p for p in parameters_of(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
@@ -216,7 +216,7 @@ class _Problem:
 
 
 def _shape(name: str, named: Sequence[str] | None, arguments: Sequence[str]) -> tuple[int, ...]:
-    """The shape of an argument as far as a formula says it: that of a number, or of an array up to its last element x[i]."""
+    """The shape of an argument that a formula implies: that of a number, or of an array up to its last element x[i]."""
     places = [match[0] for n in named or () if n not in arguments for match in [re.findall(rf"^{re.escape(name)}[_\[(](.*?)[\])]?$", n)] if match]
     indices = [tuple(int(k) for k in re.findall(r"\d+", place)) for place in places]
     return tuple(1 + max(column) for column in zip(*indices))

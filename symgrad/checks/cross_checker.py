@@ -1,4 +1,4 @@
-"""The cross-check: a function of any framework beside a formula, at special and at random points, order by order."""
+"""The cross-check: a function of any framework is compared with a formula, at special and at random points, order by order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.frameworks.adapter import Adapter, Levels
 from symgrad.frameworks.adapters import JaxAdapter
-from symgrad.frameworks.asking import Adapter, Levels
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
 from symgrad.reference.heads import Undecided, Undefined
@@ -91,7 +91,7 @@ class CrossChecker:
     # All points
 
     def _called_twice(self, before: Levels | None = None) -> None:
-        """Whether two calls at one point give the same, before and after all others."""
+        """Whether two calls at one point, before and after all others, give the same."""
         vector = self._vector(self.base)
         self.first = before or self._levels(vector)
         second = self._levels(vector)
@@ -196,11 +196,11 @@ class CrossChecker:
         report.reason = f"{what} with {report.against} within {within}{by}, at {where}"
         for k in absent[isinstance(self.truth, DifferenceTruth):]:
             why = (f"{self.report.function} brings no derivatives for it, and finite differences say too little; give them, or name the framework"
-                   if k > max(self.adapter.methods) else "the formula has no derivative of this order at any point, or it could not be told")
+                   if k > max(self.adapter.methods) else "the formula has no derivative of this order at any point, or it could not be decided")
             report.notes.append(f"order {k} was not compared: {why}")
 
     def _refused(self) -> int | None:
-        """The order at which the function raises at every point, if there is one: it does not claim to have it."""
+        """The order at which the function raises at every point, if there is one: it does not implement that order."""
         for order, found in self.found.items():
             if found and all(f.kind == "raises" for _, f in found):
                 return order
@@ -210,7 +210,7 @@ class CrossChecker:
         return self._vector([np.asarray(v) for v in point.values()])
 
     def _refute(self, wrong: Agreement) -> None:
-        """Make the first wrong point simple: the lowest order, the simplest numbers."""
+        """Simplify the first wrong point: the lowest order, the simplest numbers."""
         report = self.report
         vector, finding = min(((v, f) for v, f in self.found[wrong.order] if not f.agrees), key=lambda vf: _simple(vf[0]))
         latest = {vector.tobytes(): finding}
@@ -282,7 +282,7 @@ def _orders(orders: Sequence[int]) -> str:
 
 
 def _random_states() -> list[Callable[[], Any]]:
-    """How to put every generator of random numbers back to where it is."""
+    """A function that restores the present state of every generator of random numbers."""
     state, numbers = random.getstate(), np.random.get_state()
     out: list[Callable[[], Any]] = [lambda: random.setstate(state), lambda: np.random.set_state(numbers)]
     torch = sys.modules.get("torch")

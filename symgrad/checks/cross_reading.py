@@ -1,4 +1,4 @@
-"""Formulas as users give them, text or SymPy, as exact expressions of real symbols. Text is parsed with a whitelist and never evaluated."""
+"""Formulas given as text or in SymPy, read as exact expressions of real symbols. Text is parsed with a whitelist and never evaluated."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _flat(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | None]:
 
 
 def _symbols(e: sympy.Expr) -> list[Any]:
-    """What stands for a number in an expression: symbols, and elements x[i] as one each."""
+    """The atoms of an expression that stand for numbers: symbols, and elements x[i]."""
     elements = e.atoms(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)
     bases = {s for element in elements for s in element.free_symbols}
     return [*elements, *(s for s in e.free_symbols if s not in bases)]
@@ -118,7 +118,7 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
     flat, shape = _flat(formula)
     known = {"_".join([name, *map(str, index)]): (name, index) for name, size in shapes.items() for index in np.ndindex(*size)}
     elements = {label: sympy.Symbol(label, real=True) for label in known}
-    whole: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     replaced: dict[Any, Any] = {}
     for e in flat:
         for s in _symbols(e):
@@ -128,23 +128,23 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
             elif label in fixed:
                 replaced[s] = symbolic.exact_number(float(fixed[label]))
             elif str(s) in shapes:
-                whole[str(s)] = s
+                arrays[str(s)] = s
             else:
                 raise _unbound(str(s), shapes, fixed)
     flat = [e.xreplace({f: sympy.Rational(f) for f in e.atoms(sympy.Float)}) for e in flat]
-    if not whole:
+    if not arrays:
         return [e.xreplace(replaced) for e in flat], shape or ()
     if len(flat) > 1:
-        raise ValueError(f"check: the formula has {len(flat)} elements and names the array {min(whole)} as a whole; name its elements, "
-                         f"as in {min(whole)}[0]")
+        raise ValueError(f"check: the formula has {len(flat)} elements and names the array {min(arrays)} as a whole; name its elements, "
+                         f"as in {min(arrays)}[0]")
     try:
-        common = np.broadcast_shapes(*(shapes[name] for name in whole))
+        common = np.broadcast_shapes(*(shapes[name] for name in arrays))
     except ValueError:
-        raise ValueError("check: the formula joins arrays of the shapes " + ", ".join(f"{name} {list(shapes[name])}" for name in whole)
+        raise ValueError("check: the formula joins arrays of the shapes " + ", ".join(f"{name} {list(shapes[name])}" for name in arrays)
                          + ", which do not broadcast") from None
-    labels = {name: np.array(["_".join([name, *map(str, i)]) for i in np.ndindex(*shapes[name])], object) for name in whole}
-    places = {name: np.broadcast_to(labels[name].reshape(shapes[name]), common) for name in whole}
-    out = [flat[0].xreplace(replaced | {s: elements[str(places[name][index])] for name, s in whole.items()}) for index in np.ndindex(*common)]
+    labels = {name: np.array(["_".join([name, *map(str, i)]) for i in np.ndindex(*shapes[name])], object) for name in arrays}
+    places = {name: np.broadcast_to(labels[name].reshape(shapes[name]), common) for name in arrays}
+    out = [flat[0].xreplace(replaced | {s: elements[str(places[name][index])] for name, s in arrays.items()}) for index in np.ndindex(*common)]
     return out, common
 
 

@@ -1,4 +1,4 @@
-"""Finding the op whose rule is wrong: every op of a computation by itself, at the arguments it was called with."""
+"""Finding the op whose rule is wrong: each op of a computation is checked alone, at the arguments it was called with."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from symgrad.reference.exact import Exact, agreement
 
 __all__ = ["suspect"]
 
-CALLS = 3  # how many calls of one op are looked at
+CALLS = 3  # calls of one op that are checked
 
 
 def suspect(run: Run, order: int) -> tuple[str, int] | None:
-    """The first op that by itself has another derivative than SymPy's, and its order; None if each is right where it was called.
+    """The first op whose derivative differs from SymPy's, and the order; None if every op is right where it was called.
 
     Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
     order 2 has a rule that calls another op, and that one is wrong.
@@ -44,7 +44,7 @@ def _is_wrong(node: Node, order: int) -> bool:
         with silence():
             alone = _alone(node)
             _, culprit = agreement(Exact(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves))))
-    except Exception:  # an op that cannot be looked at by itself is no suspect
+    except Exception:  # an op that cannot be checked alone is skipped
         return False
     return culprit is not None and culprit.order == order
 

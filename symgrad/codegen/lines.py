@@ -1,4 +1,4 @@
-"""What a printer writes: a function, a Tensor or a formula as small equations, with its gradient and Hessian where they are asked for."""
+"""The equations that printers write: a function, a Tensor or a formula, with its gradient and Hessian on request."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from symgrad.types.trees import LEAF, Spec
 
 __all__ = ["Lines", "Result", "lines"]
 
-SHORT = 400  # operations up to which equations are put into each other, so that a form that keeps its digits is seen in the whole
+SHORT = 400  # the number of operations up to which equations are merged, so that a stable form can be found
 
 
 @dataclass
 class Result:
-    """Formulas in the form of an array: the value, a gradient by one parameter, a Hessian by two."""
+    """Formulas in an array shape: the value, a gradient by one parameter, a Hessian by two."""
 
     elements: list[Any]
     shape: tuple[int, ...]
@@ -32,9 +32,9 @@ class Result:
 
 @dataclass
 class Lines:
-    """Equations (symbol, formula) in order, and the results in their terms: by order of the derivative, in the form they are to be returned in.
+    """Equations (symbol, formula) in order, and the results in terms of them: by order of the derivative, in the form they are returned in.
 
-    All of it holds under the `conditions`.
+    They hold under the `conditions`.
     """
 
     parameters: list[Parameter]
@@ -45,12 +45,12 @@ class Lines:
     conditions: tuple[Any, ...] = ()
 
     def valid(self, results: Sequence[Result]) -> list[Result]:
-        """The results as formulas that say under which conditions they hold."""
+        """The results as formulas with their conditions."""
         return [Result([under(self.conditions, e) for e in result.elements], result.shape) for result in results]
 
     @property
     def flat(self) -> list[Result] | None:
-        """The results written out, where that is short; else None."""
+        """The results written out, if that is short; else None."""
         if len(self.equations) > SHORT:
             return None
         sizes: dict[Any, float] = {}
@@ -73,9 +73,9 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
           stable: bool = False, trusted: bool = False) -> Lines:
     """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
 
-    With `stable` the derivatives are those of the form of the function that keeps its digits. A `trusted` function is known to have one formula.
+    With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula.
 
-    Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of what is no single number.
+    Raises ValueError for derivatives other than 0, 1 and 2, and for derivatives of a value that is no single number.
     """
     if type(derivatives) is not int or derivatives not in (0, 1, 2):
         raise ValueError(f"derivatives is 0, 1 (the gradient) or 2 (the gradient and the Hessian), not {derivatives!r}")
@@ -131,7 +131,7 @@ def _differentiated(found: Trace, derivatives: int) -> list[Any]:
 
 
 def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], list[Result]]:
-    """The equations of all results together, so that they share what is common to them."""
+    """The equations of all results together, so that they share common subexpressions."""
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
     named = [t for t in tensors if t is not None and t.numel() and cells_named(t)]  # type: ignore[attr-defined]

@@ -17,10 +17,10 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
     r"""The formula of a function, a Tensor or a SymPy expression in LaTeX.
 
     `fn`, `shapes`, `at` and `domain` are as in `to_sympy`. A single short formula is written by itself; with `derivatives` (1 for the
-    gradient, 2 for the Hessian, too), for several results and for long formulas there are equations, `aligned`, in which what is long has a
-    name of its own. `name` is what the function is called in them.
+    gradient, 2 for the Hessian, too), for several results and for long formulas there are `aligned` equations, in which long parts have
+    names. `name` is the name of the function in them.
 
-    Raises what `to_sympy` does, and ValueError for derivatives of what is no single number.
+    Raises what `to_sympy` raises, and ValueError for derivatives of a value that is no single number.
 
     >>> print(to_latex(lambda x: (x / 2).tanh()))
     \tanh{\left(\frac{x}{2} \right)}
@@ -45,7 +45,7 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
 
 
 def _whole(result: Result) -> Any:
-    """A result as one object of SymPy."""
+    """A result as one SymPy object."""
     if not result.shape:
         return result.elements[0]
     array = sympy.ImmutableDenseNDimArray(result.elements, result.shape)
@@ -53,7 +53,7 @@ def _whole(result: Result) -> Any:
 
 
 def _labels(found: Lines, title: str, derivatives: int) -> list[str]:
-    """What stands on the left of each result."""
+    """The left side of each result."""
     if not derivatives:
         return [title] if len(found.results) == 1 else [f"{title}_{{{i}}}" for i, _ in zip(count(1), found.results)]
     by = [sympy.latex(sympy.Symbol(p.name)) for p in found.parameters]

@@ -1,7 +1,7 @@
 """Source code of functions: `to_python`, `to_torch`, `to_jax` and `to_c`.
 
-A formula becomes a program of ops, in which every subexpression is computed once; what is used more than once, or is long, gets a line of
-its own. Nothing of the source is text that somebody gave: names are made into identifiers.
+A formula becomes a program of ops, in which every subexpression is computed once; a value that is used more than once, or is long, gets a
+line of its own. No text of a user becomes part of the source: names are made into identifiers.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from symgrad.symbolic.programs import Place, Program, Step, Writer
 
 __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
 
-WIDE = 70  # characters up to which an expression stays within another
+WIDE = 70  # characters up to which an expression is written inside another
 RESERVED = frozenset("np jnp jax torch math double float int long short char void const static struct union enum signed unsigned auto register "
                      "volatile extern typedef sizeof goto switch case default do inline restrict main".split())
 OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that a C function writes to
-FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # of C's header, which share their names with variables
+FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # names of C's header that would collide with variables
 
 
 class _Text(str):
-    """An expression as text, which is put in parentheses where it binds less than the format says."""
+    """An expression as text, which is put in parentheses if it binds less tightly than the format requires."""
 
     precedence: int
     depth: int
@@ -47,7 +47,7 @@ class _Text(str):
 
 
 class _Printer:
-    """Writes one program in one language."""
+    """A writer of one program in one language."""
 
     def __init__(self, target: Target, program: Program, names: Sequence[str], shapes: Sequence[tuple[int, ...]]):
         self.target, self.program, self.names, self.shapes = target, program, names, shapes
@@ -108,7 +108,7 @@ class _Printer:
         return _Text.of(f"{name}[{', '.join(map(str, place.at))}]")
 
     def constant(self, constant: Any) -> _Text:
-        """A number: as an integer or a fraction where it is one, else with all its digits."""
+        """A number: an integer or a fraction if it is one, else with all its digits."""
         known = self.target.constants
         if str(constant) in known:
             return _Text.of(known[str(constant)])
@@ -129,7 +129,7 @@ class _Printer:
         return _Text.of(text, 6 if text.startswith("-") else 9)
 
     def _tensor(self, text: _Text, step: Step | None) -> _Text:
-        """A number as a tensor, for functions that take nothing else."""
+        """A number as a tensor, for functions that take only tensors."""
         if step is not None and step.what != "constant":
             return text
         first = next((name for name in self.names), None)
@@ -147,9 +147,9 @@ class _Printer:
 
 
 def _written(found: Lines, target: Target, derivatives: int) -> tuple[Program, list[tuple[Result, list[int]]]]:
-    """The program of equations, and where each result is in it.
+    """The program of equations, and the places of the results in it.
 
-    Derivatives stay as they were computed: put into each other, SymPy would bring them into forms that overflow.
+    Derivatives are kept as they were computed: merged into one expression, SymPy would rewrite them into forms that overflow.
     """
     flat = None if derivatives else found.flat
     inputs = {cell: Place(k, index) for k, p in enumerate(found.parameters) for index, cell in p.cells.items()}
@@ -163,7 +163,7 @@ def _written(found: Lines, target: Target, derivatives: int) -> tuple[Program, l
 
 
 def _names(found: Lines) -> list[str]:
-    """The parameters' names, none of which means something in a language."""
+    """The parameters' names, changed where they are reserved in a language."""
     taken = RESERVED | FUNCTIONS | OUTPUTS
     return sanitised([p.name + "_" if p.name in taken or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
@@ -178,7 +178,7 @@ def _title(name: str | None, found: Lines) -> str:
 
 
 def _literal(tree: Any) -> str:
-    """A tree of texts as the text of a tree."""
+    """The text of a tree of texts."""
     if isinstance(tree, _Text):
         return str(tree)
     if tree is None:
@@ -210,13 +210,13 @@ def _python(target: Target, found: Lines, name: str | None, derivatives: int) ->
 
 
 def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
-    """The source of a NumPy function that computes what a function, or a SymPy formula, does.
+    """The source of a NumPy function that computes a function or a SymPy formula.
 
     `fn`, `shapes`, `at` and `domain` are as in `to_sympy`; `symbols` are the arguments for a formula, as in `from_sympy`. With `derivatives`
     1 the source gives the value and the gradient, with 2 the Hessian, too: tuples by argument. Common subexpressions are assigned once, and
-    forms that keep their digits are used. Names are made into identifiers; no text that was given is in the source.
+    stable forms are used. Names are made into identifiers; the source contains no text of the user.
 
-    Raises what `to_sympy` and `from_sympy` do, and ValueError for derivatives of what is no single number.
+    Raises what `to_sympy` and `from_sympy` raise, and ValueError for derivatives of a value that is no single number.
 
     >>> import sympy
     >>> x, y = sympy.symbols("x y")

@@ -1,6 +1,6 @@
-"""Targets: how each op is written in a language, with the helpers that keep digits where the language has no function that does.
+"""Target languages: the source of each op, with helpers where the language has no stable function.
 
-An op is one entry, "precedence text": the text has places for the operands, `{0:5}` for one that is put in parentheses where it binds less than 5.
+An op is one entry, "precedence text": `{0:5}` in the text is an operand that is put in parentheses if it binds less tightly than 5.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["C", "JAX", "NUMPY", "TORCH", "Target"]
 
-# Precedences: 1 choice, 2 comparison, 4 sum, 5 product, 6 sign, 7 power, 9 call or name
+# Precedences: 1 selection, 2 comparison, 4 sum, 5 product, 6 sign, 7 power, 9 call or name
 PYTHON = {
     "add": "4 {0:4} + {1:5}", "sub": "4 {0:4} - {1:5}", "mul": "5 {0:5} * {1:6}", "div": "5 {0:5} / {1:6}", "neg": "6 -{0:7}",
     "pow": "7 {0:8}**{1:7}", "square": "7 {0:8}**2",
@@ -21,7 +21,7 @@ PYTHON = {
 
 @dataclass(frozen=True)
 class Target:
-    """A language: its ops, the helpers some of them call, how it writes numbers, and what stands before a function."""
+    """A language: its ops, the helpers some of them call, its numbers, and the text before a function."""
 
     name: str
     ops: dict[str, str]
@@ -35,7 +35,7 @@ class Target:
 
 
 def _calls(module: str, names: str, **others: str) -> dict[str, str]:
-    """Ops as calls of functions of one argument, in the order of the names; `others` are called otherwise, with as many arguments as they say."""
+    """Ops as calls of functions of one argument, in the order of the names; `others` have their own names and numbers of arguments."""
     return {name: f"9 {module}{name}({{0}})" for name in names.split()} | {name: "9 " + text for name, text in others.items()}
 
 
@@ -64,7 +64,7 @@ def _array(shape, *elements):
 
 
 def _sinc(n: int) -> tuple[str, str, str]:
-    """The derivative of sin(πx)/(πx) of order n as what holds next to 0, what holds elsewhere, and when it is next to 0.
+    """The derivative of sin(πx)/(πx) of order n as three texts: the series near 0, the formula elsewhere, and the condition to be near 0.
 
     They are written with u = πx, s = sin(u), c = cos(u). With S = s/u,
     u S⁽ⁿ⁾ + n S⁽ⁿ⁻¹⁾ = sin⁽ⁿ⁾(u); the power series has the coefficients (-1)ᵏ / ((2k + 1) (2k - n)!) of u²ᵏ⁻ⁿ.

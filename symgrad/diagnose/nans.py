@@ -25,14 +25,14 @@ from symgrad.reports.verdicts import Verdict
 __all__ = ["NanCause", "NanReport", "explain_nan"]
 
 FINITE, NOT_FINITE = "finite", "not finite"
-SHOWN = 8  # steps of the way that are shown
+SHOWN = 8  # steps that are shown
 
 
 @dataclass(frozen=True)
 class NanCause:
-    """One first cause: an operation that made a number that is not finite from numbers that are.
+    """A first cause: an operation whose result is not finite although its operands are.
 
-    `where` is "forward" or "backward". `expression` is what was computed there, over the operands in `operands`: the operation itself, or its
+    `where` is "forward" or "backward". `expression` is the local formula over the names in `operands`: the operation itself, or its
     derivative, whose value is `slope`, times the incoming gradient `incoming`. `line` is the user's line, and `within` the lines of
     the backward passes that the operation is a part of, innermost first.
     """
@@ -107,25 +107,19 @@ class NanReport(Verdict, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
-        def cause(c: NanCause | None) -> Any:
-            return None if c is None else {
-                "where": c.where, "kind": c.kind, "op": c.op, "element": list(c.element), "value": plain(c.value), "expression": c.expression,
-                "operands": plain(c.operands), "line": c.line, "within": list(c.within), "slope": plain(c.slope), "incoming": plain(c.incoming),
-                "text": c.text}
-
         return {"schema": 1, "function": self.function, "verdict": self.verdict, "reason": self.reason, "order": self.order,
-                "value": plain(self.value), "forward": cause(self.forward), "backward": cause(self.backward),
-                "steps": [[op, plain(v)] for op, v in self.steps], "remedies": list(self.remedies), "notes": list(self.notes)}
+                "value": plain(self.value), "forward": plain(self.forward), "backward": plain(self.backward),
+                "steps": plain(self.steps), "remedies": list(self.remedies), "notes": list(self.notes)}
 
 
 def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
-    """Say where NaN or an infinity comes from: the first cause in the forward pass, and the first in the backward pass.
+    """Find where NaN or an infinity comes from: the first cause in the forward pass, and the first in the backward pass.
 
     `loss` is the result of a recorded computation, with `inputs` the leaves to differentiate by (all of them by default), whose lines
-    are known if anomaly mode was on; or a function, which is called once more at its `inputs` with its lines noted. Where value and
-    gradient are finite, derivatives up to `order` are looked at, the gradient's elements weighted by 1, 2, 3, ... and summed.
+    are known if anomaly mode was on; or a function, which is called once more at its `inputs` in anomaly mode. Where value and
+    gradient are finite, derivatives up to `order` are examined, the gradient's elements weighted by 1, 2, 3, ... and summed.
 
-    A number that is not finite but was not chosen by `where`, `maximum` and the like does no harm, and is not reported.
+    A number that is not finite but was not chosen by `where`, `maximum` and the like does not reach the result, and is not reported.
 
     Raises TypeError for something that is neither, or inputs the function does not take, ValueError for an order below 1, RuntimeError
     for a graph that was freed.
@@ -160,7 +154,7 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
 
     name = getattr(loss, "__name__", type(loss).__name__)
     problem = Problem(loss, as_inputs(inputs) or examples_of(loss) or ())
-    with silence(), set_detect_anomaly(True, check_nan=False):  # which notes the lines, and those of backward passes that the function runs
+    with silence(), set_detect_anomaly(True, check_nan=False):  # records the lines, and those of backward passes inside the function
         try:
             run = problem.run(problem.point, named=True)
         except NotCheckable as error:
@@ -217,7 +211,7 @@ def _pulled(run: Any, result: Any, create: bool) -> tuple[Any, list[Any]]:
 
 
 def _line(record: Any, here: tuple[CodeType, int]) -> tuple[str | None, tuple[str, ...]]:
-    """The user's line of an operation, and the backward passes it is a part of; those that were run for the report have no line of their own."""
+    """The user's line of an operation, and the backward passes it is a part of; backward passes of the report itself have no line."""
     line: str | None = None
     within = []
     while record is not None:
@@ -346,7 +340,7 @@ def _logarithm(x: float, op: str) -> str:
 
 
 def _rule(name: str) -> str:
-    """The op that a node's name stands for."""
+    """The op of a node, by the node's name."""
     return name.partition("Backward")[0].lower() if "Backward" in name else name
 
 

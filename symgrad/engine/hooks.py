@@ -162,15 +162,18 @@ def hooks_of(node: Node) -> Hooks | None:
 
 def attach(node: Node) -> Hooks:
     """The hooks of a node, made if there are none."""
-    with _attaching:
-        found = hooks_of(node)
-        if found is None:
-            found = node.hooks = Hooks()
-            node.flags |= HOOKED
-            all_threads.hooked = True
-            if node.outlet is not None:
-                attach(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
-        return found
+    with _attaching: return _attached(node)  # noqa: E701  on one line: no interrupt comes between its end and the release of the lock
+
+
+def _attached(node: Node) -> Hooks:
+    found = hooks_of(node)
+    if found is None:
+        found = node.hooks = Hooks()
+        node.flags |= HOOKED
+        all_threads.hooked = True
+        if node.outlet is not None:
+            attach(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
+    return found
 
 
 def unhooked(node: Node) -> Node:
@@ -306,15 +309,24 @@ def accumulate(t: Tensor, g: Any) -> None:
     The first one becomes `.grad`, so its memory must be nobody else's. Threads take turns. A signal handler or a finalizer that runs a backward
     while its own thread is in here leaves its cotangent to that, so that no sum is lost and nobody waits for himself.
     """
+    with _accumulating: _add_in_turn(t, g)  # noqa: E701  on one line: as in `attach`
+
+
+def _add_in_turn(t: Tensor, g: Any) -> None:
     global _adding
-    with _accumulating:
+    if _adding:
         _waiting.append((t, g))
-        while _waiting and not _adding:
-            try:
-                _adding = True
+        return
+    try:
+        try:
+            _adding = True
+            _add(t, g)
+            while _waiting:
                 _add(*_waiting.popleft())
-            finally:
-                _adding = False
+        finally:
+            _adding = False
+    finally:  # again, for an interrupt before the first one
+        _adding = False
 
 
 def _add(t: Tensor, g: Any) -> None:

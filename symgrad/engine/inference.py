@@ -24,10 +24,13 @@ _leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that 
 
 def recorded(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
     """The node of an operation in a thread with modes, or on inference tensors, after the observers have seen it; None if it has none."""
+    modes = thread.modes
+    if not (modes.grad or modes.inference or op.view) and modes.recorder is DEFAULT:
+        return None
     parents = tuple([p.current() if p is not None and p.flags is BARRED else p for p in parents])
-    if thread.modes.inference or INFERENCE in parents:
+    if modes.inference or INFERENCE in parents:
         return _with_inference(op, args, parents, value)
-    return observed(thread.modes.recorder.record(op, args, parents, value))
+    return observed(modes.recorder.record(op, args, parents, value))
 
 
 def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
@@ -59,5 +62,5 @@ def made_in_inference(tensor: Tensor) -> Tensor:
 
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was made in inference mode (integers and booleans are never told apart)."""
-    node = self._place
+    node = self._node_slot
     return node is INFERENCE or isinstance(node, Leaf) and node in _leaves

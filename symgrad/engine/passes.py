@@ -46,8 +46,7 @@ float64, FLOAT64 = np.float64, np.dtype(np.float64)
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]
 Heap = list[tuple[float, Node]]
-_mark = Node()
-_mark.flags, _mark.parents = MARKED, ()
+_mark = Node((), (), None, MARKED)
 MARK = -math.inf, _mark  # an entry of a heap that comes before every node
 
 

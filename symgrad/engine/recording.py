@@ -81,15 +81,15 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             return into(out, op.name, function, input, other)
         try:
             if isinstance(input, Tensor) and isinstance(other, Tensor):
-                x, z, p, q = input._value, other._value, input._place, other._place
+                x, z, p, q = input._value, other._value, input._node_slot, other._node_slot
                 if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
                     x, p, z, q = _settle(op, input, other)
                     alike = False
             elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.kind in "fc":
-                p, z, q = input._place, other, None
+                p, z, q = input._node_slot, other, None
                 alike = True
             elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.kind in "fc":
-                x, p, q = input, None, other._place
+                x, p, q = input, None, other._node_slot
                 alike = True
             else:
                 x, p, z, q = _settle(op, input, other)
@@ -114,18 +114,18 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
         if flags and (not special or thread.modes.plain):
             if alike or (alike is None and x.shape == z.shape):
-                out._place = node = make()
+                out._node_slot = node = make()
             else:
-                out._place = node = make_broadcast()
-            node.args = x, z
+                out._node_slot = node = make_broadcast()
+            node.args = x, z  # the constructor written out: a call of it costs 5% of a chain of small operations
             node.parents = p, q
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
         elif special or flags is BARRED:
-            out._place = recorded(op, (x, z), (p, q), y)
+            out._node_slot = recorded(op, (x, z), (p, q), y)
         else:
-            out._place = None
+            out._node_slot = None
         return out
 
     return function
@@ -141,7 +141,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         if out is not None:
             return into(out, op.name, function, input)
         if isinstance(input, Tensor):
-            x, p = input._value, input._place
+            x, p = input._value, input._node_slot
             if p is None and not keeps and x.dtype.kind in "biu":
                 x = numeric.astype(x, get_default_dtype().numpy)
         else:
@@ -153,16 +153,16 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         except TypeError as error:
             raise explain(op, error, [x]) from None
         if p is not None and (flags := p.flags & mask) and (not special or thread.modes.plain):
-            out._place = node = make()
+            out._node_slot = node = make()
             node.args = (x,)
             node.parents = (p,)
             node.value = y
             node.flags = flags
             node.sequence_nr = next_sequence()
         elif special or p is not None and p.flags is BARRED:
-            out._place = recorded(op, (x,), (p,), y)
+            out._node_slot = recorded(op, (x,), (p,), y)
         else:
-            out._place = None
+            out._node_slot = None
         return out
 
     return function
@@ -207,18 +207,17 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
 def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
     """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
     plain = _unary(op, call)
-    make = functools.partial(new, _node_with_residual(op, slope, bend))
+    make = _node_with_residual(op, slope, bend)
 
     def function(input: Any, out: Any = None) -> Tensor:
-        if not isinstance(input, Tensor) or input._place is None or out is not None:
+        if not isinstance(input, Tensor) or input._node_slot is None or out is not None:
             return plain(input, out)
-        x, p = input._value, input._place
+        x, p = input._value, input._node_slot
         if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
             return plain(input)
         y, residual = pair(x)
-        node = make()
-        node.args, node.parents, node.value, node.flags, node.sequence_nr, node.residual = (
-            (x,), (p,), y, p.flags & TRACKED, next_sequence(), residual)
+        node = make((x,), (p,), y, p.flags & TRACKED)
+        node.residual = residual  # type: ignore[attr-defined]
         return wrap(y, node)
 
     return function
@@ -238,19 +237,19 @@ FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # the pa
 
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
     mask = TRACKED if op.differentiable else NAMED
     forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
         forward = _with_parameters(op.forward)
-        make = functools.partial(new, node_class(narrowed(op)))
+        make = node_class(narrowed(op))
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
         if not alike(given):
             given = settle(given)
         values = tuple([x._value if isinstance(x, Tensor) else x for x in given])
-        parents = tuple([x._place if isinstance(x, Tensor) else None for x in given])
+        parents = tuple([x._node_slot if isinstance(x, Tensor) else None for x in given])
         try:
             y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
@@ -258,17 +257,16 @@ def _general(op: Op) -> Lifted:
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, values)
         out = make_tensor()
-        out._value, out._place, out._view = y, None, None
+        out._value, out._node_slot, out._view = y, None, None
         flags = 0
         for p in parents:
             if p is not None:
                 flags |= p.flags
         flags &= mask
         if flags and (not special or thread.modes.plain):
-            out._place = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = values + rest, parents, y, flags, next_sequence()
+            out._node_slot = make(values + rest, parents, y, flags)
         elif special or flags is BARRED:
-            out._place = recorded(op, values + rest, parents, y)
+            out._node_slot = recorded(op, values + rest, parents, y)
         return out
 
     def alike(given: Sequence[Any]) -> bool:
@@ -294,13 +292,13 @@ def _general(op: Op) -> Lifted:
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
     general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
     mask = TRACKED if op.differentiable else NAMED
 
     def function(input: Any, *rest: Any) -> Tensor:
         if not isinstance(input, Tensor) or special:
             return general(input, *rest)
-        x, p = input._value, input._place
+        x, p = input._value, input._node_slot
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
@@ -310,12 +308,11 @@ def _one(op: Op) -> Lifted:
         out = make_tensor()
         out._value, out._view = y, None
         if p is None:
-            out._place = None
+            out._node_slot = None
         elif flags := p.flags & mask:
-            out._place = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+            out._node_slot = make((x, *rest), (p,), y, flags)
         else:
-            out._place = recorded(op, (x, *rest), (p,), y) if flags is BARRED else None
+            out._node_slot = recorded(op, (x, *rest), (p,), y) if flags is BARRED else None
         return out
 
     return function
@@ -324,12 +321,12 @@ def _one(op: Op) -> Lifted:
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
     general, forward = _general(op), op.forward
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor) or special:
             return general(input, other)
-        x, z, p, q = input._value, other._value, input._place, other._place
+        x, z, p, q = input._value, other._value, input._node_slot, other._node_slot
         if x.dtype is not z.dtype:
             return general(input, other)
         try:
@@ -340,10 +337,9 @@ def _product(op: Op) -> Lifted:
         out._value, out._view = y, None
         flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
         if flags & TRACKED:
-            out._place = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, z), (p, q), y, flags & TRACKED, next_sequence()
+            out._node_slot = make((x, z), (p, q), y, flags & TRACKED)
         else:
-            out._place = recorded(op, (x, z), (p, q), y) if flags is BARRED else None
+            out._node_slot = recorded(op, (x, z), (p, q), y) if flags is BARRED else None
         return out
 
     return function
@@ -351,7 +347,7 @@ def _product(op: Op) -> Lifted:
 
 def _view(op: Op) -> Lifted:
     """The function of an op whose value shows the memory of its one argument."""
-    make = functools.partial(new, node_class(op))
+    make = node_class(op)
     forward, made = op.forward, MANY if op.view == MANY else ""
 
     def function(input: Any, *rest: Any) -> Tensor:
@@ -360,7 +356,7 @@ def _view(op: Op) -> Lifted:
         x = input._value
         if type(x) is not np.ndarray:
             x = input._array()
-        p = input._place
+        p = input._node_slot
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
@@ -368,12 +364,11 @@ def _view(op: Op) -> Lifted:
         out = make_tensor()
         out._value, out._view = y, None
         if p is not None and (flags := p.flags & TRACKED) and (not special or thread.modes.plain):
-            out._place = node = make()
-            node.args, node.parents, node.value, node.flags, node.sequence_nr = (x, *rest), (p,), y, flags, next_sequence()
+            out._node_slot = make((x, *rest), (p,), y, flags)
         elif special or p is not None and p.flags is BARRED:
-            out._place = recorded(op, (x, *rest), (p,), y)
+            out._node_slot = recorded(op, (x, *rest), (p,), y)
         else:
-            out._place = None
+            out._node_slot = None
         base = y.base
         return adopt(out, input, made) if base is not None and (base is x or base is x.base) else out
 

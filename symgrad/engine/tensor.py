@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.engine.branches import branched
-from symgrad.engine.storage.versions import PACKAGE, Alias, carry_over, promote
+from symgrad.engine.storage.versions import Alias, carry_over, promote
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, Leaf, Node
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
@@ -50,21 +48,21 @@ class Tensor:
     for one; where a leaf has a symbol, `expr` is the formula.
     """
 
-    __slots__ = ("_value", "_place", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")
+    __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")
     _value: Any
-    _place: Node | None  # the node; where the base of a view was written, what stands in its place until someone asks
+    _node_slot: Node | None  # the node; where the base of a view was written, a `Stale` node until the current one is asked for
     _view: Any  # the metadata of a view, or of a tensor that has views
-    _former_leaf: weakref.ref[Leaf]  # the node of a leaf that stopped to require grad, which it gets again
+    _former_leaf: Any  # a weak reference to the node of a leaf that stopped to require grad, which it gets again
 
     @property
     def _node(self) -> Node | None:
-        """The tensor's place in the graph; that of a stale view is made now."""
-        node = self._place
+        """The node in the graph; that of a stale view is made now."""
+        node = self._node_slot
         return node if node is None or node.flags is not BARRED else node.current()
 
     @_node.setter
     def _node(self, node: Node | None) -> None:
-        self._place = node
+        self._node_slot = node
 
     # What a tensor is
 
@@ -84,7 +82,7 @@ class Tensor:
     @property
     def value(self) -> Any:
         """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
-        if special and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):  # whose own rules only ask where elements stand
+        if special:
             self._escape(shared=True)
         return self._value
 
@@ -106,7 +104,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
-        node = self._place
+        node = self._node_slot
         return node is not None and node.requires_grad
 
     @requires_grad.setter
@@ -116,19 +114,19 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was made by the user, or is outside every graph."""
-        node = None if self._place is None else self._place.current(True)
+        node = None if self._node_slot is None else self._node_slot.current(True)
         return node is None or isinstance(node, Leaf) or not node.requires_grad
 
     @property
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf."""
-        node = None if self._place is None else self._place.current(True)
+        node = None if self._node_slot is None else self._node_slot.current(True)
         return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
 
     @property
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
-        return 0 if self._place is None else self._place.output_nr
+        return 0 if self._node_slot is None else self._node_slot.output_nr
 
     @property
     def grad(self) -> Tensor | None:
@@ -292,7 +290,7 @@ class Tensor:
 def wrap(value: Any, node: Node | None = None) -> Tensor:
     """A Tensor of a NumPy value, at a node or outside every graph."""
     out = new(Tensor)
-    out._value, out._place, out._view = value, node, None
+    out._value, out._node_slot, out._view = value, node, None
     return out
 
 

@@ -28,12 +28,12 @@ class Size(tuple[int, ...]):
 
 class Tensor:
     _value: Any
-    _place: Node | None
+    _node_slot: Node | None
     _view: Any
     _grad: Any
     _formula: Any
     _retained: Any
-    _former_leaf: weakref.ref[Leaf]
+    _former_leaf: Any
     @property
     def _node(self) -> Node | None: ...
     @_node.setter

@@ -47,6 +47,11 @@ class Traced:
         return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # so that its formula keeps the condition
 
     @staticmethod
+    def numbers(x: Tensor) -> Any:
+        """The value outside every graph, for what has no derivative: the order of the elements, and batches."""
+        return x._value
+
+    @staticmethod
     def copy(x: Tensor, order: Any = "K") -> Tensor:
         return _clone(x, order)
 

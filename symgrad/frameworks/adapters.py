@@ -1,4 +1,4 @@
-"""Asking a function for its value and its derivatives in the words of torch, JAX, HIPS autograd and symgrad."""
+"""Adapters that compute the value and the derivatives of a function by torch, JAX, HIPS autograd and symgrad."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.asking import Adapter, Levels, coarser, missing, no_complex, parts_of
+from symgrad.frameworks.adapter import Adapter, Levels, coarser, missing, no_complex, parts_of
 from symgrad.frameworks.calling import Call
 from symgrad.frameworks.given import GivenAdapter
 from symgrad.frameworks.problem import Problem
@@ -62,7 +62,7 @@ class TorchAdapter(Adapter):
         size = sum(leaf.numel() for leaf in leaves)
         if not result.requires_grad:
             return torch.zeros(size, dtype=leaves[0].dtype)
-        # A seed that is differentiated, too, makes what refuses a second derivative say so.
+        # A seed that requires grad makes a function without a second derivative raise.
         seed = torch.ones_like(result, requires_grad=more)
         found = torch.autograd.grad(result, leaves, seed, create_graph=more, retain_graph=True, allow_unused=True)
         if None in found and _refuses(result):
@@ -79,7 +79,7 @@ def _powers(u: np.ndarray, size: int) -> np.ndarray:
 
 
 def _refuses(result: Any) -> bool:
-    """Whether a backward below refuses to be differentiated, which `torch.autograd.grad` passes over."""
+    """Whether a backward in the graph cannot be differentiated, which `torch.autograd.grad` does not report."""
     stack, seen = [result.grad_fn], set()
     while stack:
         node = stack.pop()
@@ -146,7 +146,7 @@ class _Transformed(Adapter):
 
 
 class JaxAdapter(_Transformed):
-    """JAX in 64 bits, by `jax.grad`, nested; compiled where the function can be, and always as it is for the last word (`plainly`)."""
+    """JAX in 64 bits, by `jax.grad`, nested; compiled where the function can be; the final comparison runs it uncompiled (`plainly`)."""
 
     name = "jax"
     subnormals = False  # XLA takes them for zero
@@ -193,7 +193,7 @@ class JaxAdapter(_Transformed):
         except Exception:
             if self.plainly:
                 raise
-            self.plainly = True  # it looks at the numbers, which only works uncompiled
+            self.plainly = True  # it branches on values, which works uncompiled only
             return np.asarray(self._functions()[k](vector), dtype=np.float64)
 
 
@@ -259,7 +259,7 @@ ADAPTERS = {"torch": TorchAdapter, "jax": JaxAdapter, "autograd": AutogradAdapte
 
 def adapter_for(framework: str, call: Call, order: int, full: int, direction: np.ndarray, given: Sequence[Callable[..., Any]] = (),
                 returned: bool = False, room: Callable[[np.ndarray], np.ndarray] | None = None) -> Adapter:
-    """The adapter of a framework; for functions that bring a gradient, the one that asks them for it."""
+    """The adapter of a framework; for functions with a gradient of their own, the one that calls it."""
     if given or returned or framework == "numpy":
         return GivenAdapter(call, order, full, direction, given, returned, framework, room)
     return ADAPTERS[framework](call, order, full, direction)

@@ -115,8 +115,8 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
         p = by_name[n]
         has_default = p.default is not p.empty
         value = given.get(n, p.default if has_default else None)
-        whole = p.annotation in (int, "int", bool, "bool") or type(p.default) in (int, bool)
-        array = None if value is None or whole and not isinstance(value, float) else _real_array(value, n in given)
+        integral = p.annotation in (int, "int", bool, "bool") or type(p.default) in (int, bool)
+        array = None if value is None or integral and not isinstance(value, float) else _real_array(value, n in given)
         if wrt is not None and n not in wrt or (value is not None and array is None) or (
                 n not in given and has_default and (array is None or formula_names is None or n not in formula_names)):
             if n in given or has_default and n in (formula_names or ()):

@@ -1,4 +1,4 @@
-"""Derivatives by finite differences, with a bound of their error: for what comes without a derivative."""
+"""Derivatives by finite differences, with a bound of their error: for functions without a derivative."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
-    """Say, as a decorator, with which inputs `check` and the command line should check a function.
+    """Declare, as a decorator, the inputs with which `check` and the command line check a function.
 
     Raises TypeError for inputs that the function does not take.
 
@@ -51,7 +51,7 @@ def examples_of(function: Any) -> dict[str, Any] | None:
 
 
 def as_inputs(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:
-    """The inputs of a function as a sequence or by name; one number, array or list of numbers stands by itself."""
+    """The inputs of a function as a sequence or by name; a single number, array or list of numbers is one input."""
     if inputs is None:
         return ()
     return inputs if isinstance(inputs, (tuple, Mapping)) or isinstance(inputs, list) and any(not isinstance(x, (int, float)) for x in inputs) \

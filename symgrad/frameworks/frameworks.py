@@ -1,4 +1,4 @@
-"""Which framework a function belongs to, found without importing any: from what it is, and from what the names in its code stand for."""
+"""Which framework a function belongs to. It is found without importing any: from its type, and from what the names in its code refer to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FOREIGN", "FRAMEWORKS", "framework_of", "named_framework"]
 FRAMEWORKS = ("torch", "jax", "autograd", "numpy", "symgrad")
 FOREIGN = ("torch", "jax", "autograd")  # what symgrad cannot run
 PACKAGES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "autograd": "autograd", "symgrad": "symgrad", "numpy": "numpy", "scipy": "numpy"}
-DEPTH = 4  # functions that call functions that ... are looked into so deep
+DEPTH = 4  # depth of calls that is searched
 
 
 def named_framework(name: str) -> str:
@@ -59,7 +59,7 @@ def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
     modules = [getattr(thing, "__module__", None), *(getattr(c, "__module__", None) for c in classes)]
     if isinstance(owner, ModuleType):
         modules.append(owner.__name__)
-    own = isinstance(thing, FunctionType)  # whose code says more: what is defined in symgrad need not use it
+    own = isinstance(thing, FunctionType)  # its code decides: what is defined in symgrad need not use it
     if not own and "symgrad" in map(_package, modules):  # the nodes of Functions say that they are torch's, as people know them
         yield "symgrad"
         return
@@ -80,7 +80,7 @@ def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
 
 
 def _in_code(function: FunctionType, depth: int, seen: set[int]) -> Iterator[str]:
-    """What the names in a function's code stand for: globals, imports inside it, and what it closes over."""
+    """What the names in a function's code refer to: globals, imports inside it, and its closure."""
     stack: list[CodeType] = [function.__code__]
     while stack:
         code = stack.pop()

@@ -1,4 +1,4 @@
-"""Functions that bring their derivatives along, or bring none."""
+"""Functions that have derivatives of their own, or none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.asking import Adapter, Levels, coarser, missing, no_complex
+from symgrad.frameworks.adapter import Adapter, Levels, coarser, missing, no_complex
 from symgrad.frameworks.calling import Call
 from symgrad.frameworks.differences import differences
 from symgrad.frameworks.problem import NotCheckable

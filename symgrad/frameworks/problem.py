@@ -1,4 +1,4 @@
-"""What is checked: a function, which of its arguments are differentiated, and one run of it at a point."""
+"""The subject of a check: a function, the arguments by which it is differentiated, and one run of it at a point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Point = Sequence[np.ndarray]
 
 
 class NotCheckable(Exception):
-    """Why there is no derivative to check."""
+    """Raised where there is no derivative to check, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Input:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Keep what a repeated run of the user's function prints, and what it warns of, from being told again."""
+    """Suppress the output and the warnings of a repeated run of the user's function."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
-def _whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -99,7 +99,7 @@ class Problem:
     def _inputs(self, explicit: set[str]) -> Iterator[Input]:
         for name, value in self.bound.arguments.items():
             parameter = self.signature.parameters[name]
-            whole = parameter.annotation in (int, "int") or _whole(parameter.default)
+            integral = parameter.annotation in (int, "int") or _is_integer(parameter.default)
             if parameter.kind is parameter.VAR_POSITIONAL:
                 parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
             elif parameter.kind is parameter.VAR_KEYWORD:
@@ -107,7 +107,7 @@ class Problem:
             else:
                 parts = [(name, None, value)]
             for label, key, v in parts:
-                array = _real_value(v, name in explicit and not whole)
+                array = _real_value(v, name in explicit and not integral)
                 if array is not None:
                     yield Input(label, name, key, array)
 
@@ -144,11 +144,11 @@ class Problem:
 
 
 def _signature(function: Callable[..., Any], count: int) -> inspect.Signature:
-    """How the function is called; of one that does not say, that it takes x1, x2, ..."""
+    """The signature of the function; where it has none, parameters x1, x2, ..."""
     if not callable(function):
         raise TypeError(f"check needs a function, not {type(function).__name__}")
     try:
-        if isinstance(function, np.ufunc):  # which has options that must not be given together
+        if isinstance(function, np.ufunc):  # a ufunc: its options exclude each other
             raise ValueError
         return inspect.signature(function)
     except ValueError:

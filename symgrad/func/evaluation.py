@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import operator
 import sys
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
@@ -41,8 +40,7 @@ class Input(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None):
-        self.args, self.parents, self.value, self.sequence_nr = (value,), (source,) if source is not None else (), value, next_sequence()
-        self.flags = GRADIENT if source is None else GRADIENT | source.flags & TRACKED
+        super().__init__((value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
         self.open = True
 
     def release(self) -> None:
@@ -50,15 +48,6 @@ class Input(Node):
 
 
 Input.__name__ = Input.__qualname__ = "ViewBackward0"
-
-
-class _Following(threading.local):
-    """Whether somebody differentiates by the inputs of transforms whose functions have returned: while a pass calls functions again."""
-
-    again = False
-
-
-following = _Following()
 
 
 @dataclasses.dataclass(slots=True)
@@ -272,7 +261,7 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
         for node in nodes:
             node.open = False
     for i, (t, node) in enumerate(zip(inputs, nodes)):
-        if t._place is not node:
+        if t._node_slot is not node:
             raise _mutation(func, [words()[i]], asking)
     aux = None
     if has_aux:
@@ -322,7 +311,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     for node in found:
         parents = node.parents
         if not parents:
-            foreign = foreign or type(node) is not Input or node.open or following.again
+            foreign = foreign or type(node) is not Input or node.open or thread.modes.following
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)

@@ -28,7 +28,7 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
-from symgrad.func.evaluation import Input, _repeated, following, recording
+from symgrad.func.evaluation import Input, _repeated, recording
 from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import NAMED, SHADOW, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
@@ -227,11 +227,8 @@ def _plain(xp: Any) -> Any:
 
 def _asked(*args: Any) -> list[Any]:
     """What a rule answers, in a carrier."""
-    before, following.again = following.again, True
-    try:
+    with in_mode(following=True):
         return _answer(*args)
-    finally:
-        following.again = before
 
 
 def _answer(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:

@@ -7,6 +7,7 @@ where every thread simply records, and a thread that ends inside a mode leaves n
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from typing import Any
@@ -80,6 +81,7 @@ class Modes:
     level: Any  # of forward mode
     saving: Any  # the innermost pair of hooks for saved tensors
     saving_refused: str | None  # why there may be none
+    following: bool  # whether a pass calls the functions of transforms again
     pullback: Any  # the one that runs, where there are hooks
     checks: Any  # those of anomaly mode in the pullback that runs
     reading: Any  # the node of the Function whose formula is read
@@ -89,68 +91,62 @@ class Modes:
 
     def __init__(self, **fields: Any):
         self.__dict__.update(fields)
-        if self.inference:
-            self.grad = False
-        if not self.grad or self.recorder is not DEFAULT or self.observers:
-            self.plain = False
-            turn_hot_path_off(self)
 
     def changed(self, **fields: Any) -> Modes:
         """The same modes but for some."""
-        fields = {**self.__dict__, **fields}
-        fields.pop("plain", None)
-        return Modes(**fields)
+        own = self.__dict__
+        for name, value in fields.items():
+            if own[name] is not value:
+                break
+        else:
+            return self
+        out = object.__new__(Modes)
+        out.__dict__.update(own, plain=True, **fields)
+        if out.inference:
+            out.grad = False
+        if out.grad and out.recorder is DEFAULT and not out.observers:
+            del out.plain
+        else:
+            out.plain = False
+            turn_hot_path_off(out)
+        return out
 
 
 class _Thread(threading.local):
     """What a thread has of its own."""
 
     modes = Modes(grad=True, inference=False, complete=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
-                  saving_refused=None, pullback=None, checks=None, reading=None, pushing=None)
+                  saving_refused=None, following=False, pullback=None, checks=None, reading=None, pushing=None)
 
 
 thread = _Thread()
 
 
 class Scope:
-    """The base of `with` blocks that change a state: it is restored whatever line is interrupted.
+    """The base of `with` blocks that change the modes at a place: they are restored whatever line is interrupted.
 
-    Python can be interrupted after the last line of a block and before `__exit__`; then the end of the scope object itself restores the state.
+    Python can be interrupted after the last line of a block and before `__exit__`; then the end of the scope object itself restores the modes.
     """
 
     __slots__ = ("fields", "_entered", "__weakref__")
     fields: dict[str, Any]  # what changes
-    # the states before and after, what restores them if this object ends, and the entry around this one
+    place: Any = thread  # whose attribute `modes` changes
+    # the modes before and after, what restores them if this object ends, and the entry around this one
     _entered: tuple[Any, Any, Any, Any] | None
 
     def __init__(self, **fields: Any):
         self.fields, self._entered = fields, None
 
-    def _read(self) -> Any:
-        """The state."""
-        raise NotImplementedError
-
-    def _write(self, state: Any, entered: Any) -> None:
-        """Set the state and `_entered`, on one line: no interrupt comes between."""
-        raise NotImplementedError
-
-    def _changed(self, state: Any) -> Any:
-        """The state inside, from the one before."""
-        raise NotImplementedError
-
-    def _restored(self, state: Any, before: Any) -> Any:
-        """The state afterwards, from the one at the end of the block and the one before."""
-        return before
+    def _changed(self, modes: Any) -> Any:
+        """The modes inside, from those before."""
+        return modes.changed(**self.fields)
 
     def __enter__(self) -> Any:
-        before = self._read()
+        place = self.place
+        before = place.modes
         after = self._changed(before)
-        self._write(after, (before, after, self._guard(before, after), self._entered))
-
-    def _guard(self, before: Any, after: Any) -> Any:
-        twin = object.__new__(type(self))
-        twin.fields, twin._entered = self.fields, (before, after, threading.get_ident(), None)
-        return weakref.ref(self, twin._end)
+        guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
+        place.modes, self._entered = after, (before, after, guard, self._entered)  # on one line: no interrupt comes between
 
     def __exit__(self, *exception: Any) -> None:
         try: self._leave()  # noqa: E701  an interrupt at the first line of a function is inside its `try` only where they are one line
@@ -161,24 +157,30 @@ class Scope:
     def _leave(self) -> None:
         if self._entered is not None:
             before, after, _, outer = self._entered
-            state = self._read()
-            self._write(before if state is after else self._restored(state, before), outer)
+            place = self.place
+            if place.modes is not after:  # others were changed inside, and stay
+                before = place.modes.changed(**{name: getattr(before, name) for name in self.fields})
+            place.modes, self._entered = before, outer
 
-    def _end(self, _: Any) -> None:
-        """The object that was entered ended inside its block."""
-        if self._entered is not None and self._entered[2] == threading.get_ident():
-            self._leave()
+
+def _abandoned(kind: type[Scope], fields: dict[str, Any], before: Any, after: Any, _: Any) -> None:
+    """Leave a scope whose object ended inside the block: this thread is still in the modes that it set."""
+    if kind.place.modes is after:
+        scope = object.__new__(kind)
+        scope.fields, scope._entered = fields, (before, after, None, None)
+        scope._leave()
 
 
 class SetAtOnce(Scope):
-    """The base of scopes whose state is set when they are made, so that they can be called as functions, too."""
+    """The base of scopes whose modes are set when they are made, so that they can be called as functions, too."""
 
     __slots__ = ()
 
     def __init__(self, **fields: Any):
         super().__init__(**fields)
-        before = self._read()
-        self._write(after := self._changed(before), (before, after, None, None))
+        before = self.place.modes
+        after = self._changed(before)
+        self.place.modes, self._entered = after, (before, after, None, None)
 
     def __enter__(self) -> None:
         try: self._hold()  # noqa: E701  as in `__exit__`
@@ -187,29 +189,16 @@ class SetAtOnce(Scope):
             raise
 
     def _hold(self) -> None:
+        """Enter the block: from the modes before this object was made, if it has not been entered yet."""
         if self._entered is not None and self._entered[2] is None:
-            before, after, _, outer = self._entered
-            self._entered = before, after, self._guard(before, after), outer
-        else:  # entered again
-            super().__enter__()
+            self._leave()
+        super().__enter__()
 
 
 class in_mode(Scope):
     """Some modes of this thread for a `with` block, by the names of `Modes`."""
 
     __slots__ = ()
-
-    def _read(self) -> Modes:
-        return thread.modes
-
-    def _write(self, state: Modes, entered: Any) -> None:
-        thread.modes, self._entered = state, entered
-
-    def _changed(self, state: Modes) -> Modes:
-        return state.changed(**self.fields)
-
-    def _restored(self, state: Modes, before: Modes) -> Modes:
-        return state.changed(**{name: getattr(before, name) for name in self.fields})
 
 
 def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:

@@ -39,9 +39,7 @@ all_threads = _AllThreads()
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
     """A node, off the hot path."""
-    node = object.__new__(node_class(op))
-    node.args, node.parents, node.value, node.flags, node.sequence_nr = args, parents, value, flags, next_sequence()
-    return node
+    return node_class(op)(args, parents, value, flags)
 
 
 class _Freed:
@@ -112,6 +110,13 @@ class Node:
     sequence_nr: int
     flags: int
     hooks: Any
+
+    def __init__(self, args: tuple | None, parents: tuple[Node | None, ...], value: Any, flags: int):
+        self.args = args
+        self.parents = parents
+        self.value = value
+        self.flags = flags
+        self.sequence_nr = next_sequence()
 
     @property
     def requires_grad(self) -> bool:
@@ -196,8 +201,7 @@ class Leaf(Node):
     conditions: list[Any]
 
     def __init__(self, tensor: Any, value: Any, requires_grad: bool, symbol: Any = None):
-        self.args, self.parents, self.value, self.sequence_nr = (), (), value, next_sequence()
-        self.flags = GRADIENT * requires_grad | NAMED * (symbol is not None)
+        super().__init__((), (), value, GRADIENT * requires_grad | NAMED * (symbol is not None))
         self.reference, self.symbol, self.conditions = weakref.ref(tensor), symbol, []
 
     @property
@@ -227,8 +231,7 @@ class _Barred(int):
 
 
 BARRED = _Barred()
-INFERENCE: Node = object.__new__(Node)  # in place of the node of a tensor that was made in inference mode
-INFERENCE.args, INFERENCE.parents, INFERENCE.value, INFERENCE.flags, INFERENCE.sequence_nr = (), (), None, BARRED, 0
+INFERENCE = Node((), (), None, BARRED)  # in place of the node of a tensor that was made in inference mode
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
 
@@ -242,8 +245,7 @@ class Link(Node):
     __slots__ = ()
 
     def __init__(self, value: Any, source: Node | None, inputs: Sequence[Node]):
-        self.args, self.parents, self.value, self.sequence_nr = (), (source, *inputs), value, next_sequence()
-        self.flags = GRADIENT
+        super().__init__((), (source, *inputs), value, GRADIENT)
         for p in self.parents:
             self.flags |= 0 if p is None else p.flags & (NAMED | TANGENT)
 

@@ -1,4 +1,4 @@
-"""The carrier of matrix calculus: the names that rules call, which give sums of generic products."""
+"""The carrier of matrix calculus: a namespace whose functions return sums of generic products."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _log(x: Any) -> Labelled:
 
 
 class _Carrier:
-    """The names that rules call. One that is not here has no compact form."""
+    """The names that rules call. Other names have no compact form."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -106,14 +106,14 @@ class _Carrier:
         self.pow, self.getitem = raised, indexed
 
     def _sech_square(self, x: Any) -> Labelled:
-        """1 / cosh(x)², which is 4 σ(2x) (1 - σ(2x)): a sum that is half of another was made by a sigmoid."""
+        """1 / cosh(x)², which is 4 σ(2x) (1 - σ(2x)): the half of a sum came from a sigmoid."""
         if any(t.coefficient.is_Rational and t.coefficient.q != 1 for t in x.total.terms):
             slope = self.sigmoid(x * 2)
             return slope * (1 - slope) * 4
         return power_of(self.cosh(x), -2)
 
     def logical_and(self, a: Any, b: Any) -> Any:
-        """Only of conditions that hold nowhere but on a kink."""
+        """Supported only for conditions that hold nowhere but on a kink."""
         if isinstance(a, Condition) and isinstance(b, Condition) and "eq" in (a.kind, b.kind) and not (a.negated or b.negated):
             return a if a.kind == "eq" else b
         raise NoCompactForm("matrix_expr: a choice by several conditions has no compact form; ask for .expr")
@@ -124,7 +124,7 @@ class _Carrier:
         return self.where(condition, one, one * 0)
 
     def where(self, condition: Any, a: Any, b: Any) -> Labelled:
-        """A choice by the sign of a difference; what is chosen only where it is exactly 0 has no weight."""
+        """A selection by the sign of a difference; a value selected only where it is exactly 0 is ignored."""
         if not isinstance(condition, Condition):
             raise NoCompactForm("matrix_expr: where by a given condition has no compact form; ask for .expr")
         a, b = lift(a), lift(b)
@@ -157,7 +157,7 @@ class _Carrier:
         return moved(x, tuple(x.axes[d] for d in dims))
 
     def reshape(self, x: Labelled, shape: Sequence[int]) -> Labelled:
-        """Axes of one element put in or out."""
+        """Axes of size one inserted or removed."""
         if -1 in shape:
             known = -int(np.prod(shape))
             shape = tuple(int(np.prod(x.shape)) // known if n == -1 else n for n in shape)
@@ -169,7 +169,7 @@ class _Carrier:
         return moved(x, tuple(None if n == 1 else next(rest) for n in shape))
 
     def broadcast_to(self, x: Labelled, size: Sequence[int]) -> Labelled:
-        """New axes, along which nothing changes."""
+        """Broadcasting along new axes."""
         extra = len(size) - x.ndim
         axes = tuple((x.axes[n - extra] if n >= extra and x.axes[n - extra] is not None else None if m == 1 else Index(Dimension(m)))
                      for n, m in enumerate(size))
@@ -193,7 +193,7 @@ class _Carrier:
     # Products
 
     def einsum(self, equation: str, xs: Sequence[Labelled]) -> Labelled:
-        """The generic product, by letters."""
+        """The generic product, with letters for indices."""
         left, _, right = equation.partition("->")
         letters: dict[str, Index] = {}
         parts = []
@@ -221,7 +221,7 @@ class _Carrier:
         return self.einsum("ii->", [x])
 
     def diag(self, x: Labelled, diagonal: int = 0) -> Labelled:
-        """A matrix's diagonal, or the matrix of a diagonal."""
+        """The diagonal of a matrix, or the diagonal matrix of a vector."""
         if diagonal:
             raise NoCompactForm("matrix_expr: a diagonal beside the main one has no compact form; ask for .expr")
         if x.ndim == 2:
@@ -259,7 +259,7 @@ class _Carrier:
         return x - self.logsumexp(x, dim, True)
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Labelled:
-        """0: beside a formula no digits are lost."""
+        """0: a compensation for lost digits is not needed in a formula."""
         return lift(0)
 
     def inverse(self, x: Labelled) -> Labelled:

@@ -1,8 +1,8 @@
-"""Confirmation: a compact form is only given out where its numbers are those of the elementwise truth, in fifty digits.
+"""Confirmation: a compact form is returned only if its numbers agree with the elementwise reference to fifty digits.
 
-The truth of a value is the recorded graph itself, run again in many digits; that of a derivative is a quotient of differences of such values in
-250 digits along random directions, which knows no rule of differentiation and has more than fifty right digits. A graph of large arrays cannot be
-run at other sizes, so its normal form is compared with the recorded numbers, and then stands for it at small sizes.
+The reference of a value is the recorded graph, replayed with many digits; that of a derivative is a difference quotient of such values with
+250 digits along random directions, which uses no rule of differentiation and has more than fifty right digits. A graph of large arrays cannot be
+replayed at other sizes, so its normal form is compared with the recorded numbers and then serves as the reference at small sizes.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Values = Mapping[str, Any]
 
 
 class Disagreement(AssertionError):
-    """A compact form that is not the elementwise truth: an error of symgrad's own, never of the caller's."""
+    """A compact form that disagrees with the elementwise reference: an error of symgrad, never of the caller."""
 
 
 def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimension], int]:
-    """The length of every dimension, from the arrays at hand."""
+    """The length of every dimension, from the recorded arrays."""
     known = {d.root(): n for name, symbol in symbols.items() for d, n in zip(symbol.dimensions, values[name].shape)}
     return lambda d: known.get(d.root(), d.size)
 
 
 def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
-    """Compare a compact form, and the notation it is printed in, with the truth; returns at how many points. Raises Disagreement, ValueError."""
+    """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
     before = precise.set_digits(WORKING)
     try:
         points, generator = 0, random.Random(len(text))
@@ -59,7 +59,7 @@ def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | N
 
 
 def _flat(array: Any, total: Sum) -> Any:
-    """An array in the shape that notation has: columns for vectors, and columns stacked for the rows and columns of a matrix of derivatives."""
+    """An array in the shape of the notation: columns for vectors, and stacked columns for the rows and columns of a matrix of derivatives."""
     if array.ndim == 4:
         i, j, k, l = array.shape
         return array.transpose(1, 0, 3, 2).reshape(i * j, k * l)
@@ -67,7 +67,7 @@ def _flat(array: Any, total: Sum) -> Any:
 
 
 def _same(found: Any, wanted: Any, text: str) -> None:
-    """Raise Disagreement unless two arrays agree in their digits, relative to the largest element."""
+    """Raise Disagreement unless two arrays agree to the digits required, relative to the largest element."""
     found, wanted = np.asarray(found), np.asarray(wanted)
     if found.ndim == wanted.ndim:
         found, wanted = np.broadcast_arrays(found, wanted)
@@ -116,7 +116,7 @@ def _recorded(problem: Problem) -> None:
 
 
 def _points(problem: Problem, generator: random.Random) -> Iterator[tuple[Values, Any]]:
-    """Arrays of random numbers: near those of the leaves where they are small, else of small sizes that keep their order."""
+    """Arrays of random numbers: near those of the leaves if they are small, else of small sizes in the same order."""
     mp = precise.context
     small = _is_small(problem)
     lengths = sorted({d.size for s in problem.symbols.values() for d in s.dimensions})

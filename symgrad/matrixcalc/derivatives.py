@@ -31,7 +31,7 @@ __all__ = ["derivative"]
 def derivative(total: Sum, symbol: Symbol) -> Sum:
     """The derivative of every element by every element of a symbol, whose axes come last: ∂y[i…] / ∂x[k…] at [i…, k…].
 
-    The elements of a symbol vary independently, those of a symmetric matrix too.
+    The elements of a symbol vary independently, also those of a symmetric matrix.
     """
     by = tuple(Index(d) for d in symbol.dimensions)
     return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False)

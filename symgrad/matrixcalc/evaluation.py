@@ -1,4 +1,4 @@
-"""The numbers of a normal form and of matrix notation: in floats, in many digits, or as SymPy expressions."""
+"""The numbers of a normal form and of matrix notation: as floats, with many digits, or as SymPy expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sizes = Callable[[Dimension], int]
 
 
 class Field:
-    """How a kind of numbers is computed with: `functions` is a namespace of elementwise functions, `number` makes one of a SymPy number."""
+    """A kind of numbers: `functions` is a namespace of elementwise functions, `number` converts a SymPy number."""
 
     def __init__(self, functions: Any, number: Callable[[Any], Any], exact: bool):
         self.functions, self.number, self.exact = functions, number, exact
@@ -118,7 +118,7 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
 
 
 def _distinct(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
-    """An array at indices that are all different: diagonals are taken where one stands twice."""
+    """An array at distinct indices: the diagonal is taken where an index is repeated."""
     found = list(indices)
     for n in range(len(found) - 1, 0, -1):
         first = found.index(found[n])
@@ -129,13 +129,13 @@ def _distinct(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
 
 
 def _laid(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
-    """An array with its axes in the order of the letters, and one of length one for each letter that it has not."""
+    """An array with its axes in the order of the letters, and an axis of size one for each letter it lacks."""
     order = sorted(range(len(indices)), key=lambda n: letters.index(indices[n]))
     return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
 
 
 def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
-    """The same in floats, by matrix products."""
+    """The elements of a sum in floats, by matrix products."""
     out = np.zeros(tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
         numbers: dict[Index, int] = {}

@@ -31,10 +31,10 @@ DECLARATION = re.compile(r"\s*(?:[^\W\d]\w*|\d+)?(?:\s+(?:[^\W\d]\w*|\d+))*\s*")
 
 
 class MatrixExpression:
-    """A formula in matrix notation, confirmed against the elementwise truth when it was made.
+    """A formula in matrix notation, confirmed against the elementwise reference.
 
-    `str` gives it as text, `latex()` as LaTeX and `numpy()` as source; `evaluate` computes it and `sympy` spells out its elements.
-    `is_compact` says whether there is matrix notation for it: what has none is written in index notation. `points` is the number of random points
+    `str` gives it as text, `latex()` as LaTeX and `numpy()` as source; `evaluate` computes it and `sympy` expands its elements.
+    `is_compact` says whether it is matrix notation; otherwise it is written in index notation. `points` is the number of random points
     at which it agreed to fifty digits.
     """
 
@@ -66,7 +66,7 @@ class MatrixExpression:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the value for the arrays at hand: that of the function's value followed by those of what it is differentiated by."""
+        """The shape of the value for the recorded arrays: that of the function's value followed by those of the arrays it is differentiated by."""
         return tuple(i.dimension.size for i in self._sum.out)
 
     def latex(self) -> str:
@@ -74,7 +74,7 @@ class MatrixExpression:
         return index_latex(self._sum) if self._form is None else Latex().show(pinned(self._form))
 
     def indices(self) -> str:
-        """The formula in index notation, whatever it is."""
+        """The formula in index notation."""
         return index_text(self._sum)
 
     def numpy(self) -> str:
@@ -92,7 +92,7 @@ class MatrixExpression:
         return index_numpy(self._sum, size) if self._form is None else NumPy(size).show(self._form)
 
     def evaluate(self, values: Mapping[str, Any] | None = None, **arrays: Any) -> np.ndarray:
-        """The value, in float64, for arrays given by name, of any sizes that fit; those that are not given are the leaves' own.
+        """The value, in float64, for arrays given by name, of any sizes that fit; arrays not given are those of the leaves.
 
         Raises ValueError for an unknown name or a wrong number of axes.
         """
@@ -114,9 +114,9 @@ class MatrixExpression:
         return of_sum(self._sum, found, FLOATS, sizes_of(self._problem.symbols, found))
 
     def sympy(self, sizes: Mapping[str, int] | None = None) -> Any:
-        """The elements as a SymPy Array (an expression for a scalar) of symbols A_0_0, A_0_1 and so on, for the sizes at hand.
+        """The elements as a SymPy Array (an expression for a scalar) of symbols A_0_0, A_0_1 and so on, for the recorded sizes.
 
-        `sizes` gives other ones by the names of the dimensions, where these were declared.
+        `sizes` gives other ones by the names of the dimensions, if these were declared.
         """
         given = dict(sizes or {})
         known = {d.name for s in self._problem.symbols.values() for d in s.dimensions if d.name}
@@ -140,7 +140,7 @@ class MatrixExpression:
     def gradient(self, wrt: Any) -> MatrixExpression:
         """The derivative by a named array: for a scalar the gradient, which has the shape of the array; else the array's axes come last.
 
-        Raises ValueError for a name that is not there, and for a third derivative.
+        Raises ValueError for an unknown name, and for a third derivative.
         """
         if len(self._by) == 2:
             raise ValueError("gradient: derivatives beyond the second are not made in matrix notation; differentiate with symgrad.func instead")
@@ -163,7 +163,7 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
             text = Text().show(pinned(form))
         except NoCompactForm:
             form, text = None, "x" * sum(len(t.factors) for t in way.terms)
-        partly = 1 < len(way.terms) < len(plain.terms)  # some terms with a common factor, others beside them, are hard to read
+        partly = 1 < len(way.terms) < len(plain.terms)  # a common factor of only some terms makes a formula harder to read
         cost = form is None, 0 if form is None else weight(form) + 3 * partly, len(text)
         if best is None or cost < best[0]:
             best = cost, way, form
@@ -172,7 +172,7 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
 
 
 def _symbol(problem: Problem, wrt: Any) -> Symbol:
-    """The symbol that a name or a leaf stands for."""
+    """The symbol for a name or a leaf."""
     if isinstance(wrt, Tensor):
         node = wrt._node
         name = node.symbol if isinstance(node, Leaf) else None
@@ -190,9 +190,9 @@ def _symbol(problem: Problem, wrt: Any) -> Symbol:
 def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
     """The compact formula of a tensor computed from named arrays, or of the gradient of one: y = Aᵀ(A x − b).
 
-    The gradient of a scalar has the shape of what it is taken by, and vectors are columns. `symmetric` names arrays that equal their transposes.
-    Every formula is compared with the elementwise truth in fifty digits before it is returned; what matrix notation cannot say is given in index
-    notation. Raises ValueError where no named leaf is upstream, and NoCompactForm (a ValueError) for an op, a constant or an index that has no
+    The gradient of a scalar has the shape of its array, and vectors are columns. `symmetric` names arrays that equal their transposes.
+    Every formula is compared with the elementwise reference to fifty digits before it is returned. A formula without matrix notation is in index
+    notation. Raises ValueError if no named leaf is upstream, and NoCompactForm (a ValueError) for an op, a constant or an index without a
     compact form.
 
     >>> import symgrad
@@ -223,7 +223,7 @@ def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
 
 
 def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], dict[str, tuple[Dimension, ...]], list[str]]:
-    """Tensors for the arguments of a function: as given, or of small sizes for dimensions that are named."""
+    """Tensors for the arguments of a function: as given, or of small sizes for named dimensions."""
     words = {}
     for name, given in arrays.items():
         if isinstance(given, str):

@@ -10,7 +10,7 @@ __all__ = ["Form", "transposed"]
 
 @dataclass(frozen=True)
 class Form:
-    """A node of matrix notation: what it is, what it is made of, and its rank: 0, 1 (a column), -1 (a row) or 2."""
+    """A node of matrix notation: its kind, its arguments, and its rank: 0, 1 (a column), -1 (a row) or 2."""
 
     kind: str
     args: tuple[Form, ...] = ()
@@ -20,7 +20,7 @@ class Form:
 
 
 def transposed(form: Form) -> Form:
-    """The transpose, with products turned round and nothing done to what is symmetric."""
+    """The transpose, with products reversed; a symmetric form is its own transpose."""
     if form.rank == 0 or form.symmetric and form.rank == 2:
         return form
     if form.kind == "transpose":

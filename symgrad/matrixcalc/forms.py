@@ -30,7 +30,7 @@ __all__ = ["form_of", "pinned", "weight"]
 
 
 def pinned(form: Form) -> Form:
-    """A form with the lengths that have no name as the numbers they are at hand."""
+    """A form with unnamed lengths replaced by the recorded numbers."""
     args = tuple(map(pinned, form.args))
     if form.kind == "size" and form.value.name is None:
         return Form("number", value=sympy.Integer(form.value.size), rank=0)
@@ -46,7 +46,7 @@ def pinned(form: Form) -> Form:
 
 
 def weight(form: Form) -> int:
-    """How much there is to read: the arrays and numbers, each as often as it is a factor."""
+    """The amount of text: the arrays and numbers, each as often as it is a factor."""
     if not form.args:
         return 1
     if form.kind in ("hadamard", "scale"):
@@ -85,9 +85,9 @@ def _hadamard(items: Sequence[tuple[Form, Any]], rank: int) -> Form:
 
 
 def form_of(total: Sum, loose: bool = False) -> Form:
-    """A sum in matrix notation. Raises NoCompactForm where there is none.
+    """A sum in matrix notation. Raises NoCompactForm if it has none.
 
-    `loose` says that a number stands for a vector or a matrix full of it, as beside others of that shape.
+    With `loose` a number may represent a vector or a matrix filled with it, next to other terms of that shape.
     """
     rank = len(total.out)
     if rank > 2 and rank != 4:
@@ -192,7 +192,7 @@ class _Network:
         self.items = [item for item in self.items if all(item is not other for other in items)]
 
     def contract(self) -> None:
-        """Sum over every index that the output has not. Raises NoCompactForm."""
+        """Sum over every index that is not in the output. Raises NoCompactForm."""
         while self.bound():
             if not (self._merge() or any(self._single(i) for i in self.bound()) or any(self._vector(i) for i in self.bound())
                     or any(self._matrices(i) for i in self.bound()) or self._diagonal()):
@@ -201,7 +201,7 @@ class _Network:
             pass
 
     def _merge(self) -> bool:
-        """Elementwise products of what has the same indices."""
+        """Merge items with the same indices into elementwise products."""
         for n, (form, indices) in enumerate(self.items):
             for other in self.items[n + 1:]:
                 if set(other[1]) != set(indices):
@@ -270,7 +270,7 @@ class _Network:
         return True
 
     def _diagonal(self) -> bool:
-        """A vector at an index that several matrices share becomes a diagonal matrix beside one of them."""
+        """A vector at an index of several matrices becomes a diagonal matrix next to one of them."""
         for vector in self.items:
             if len(vector[1]) == 1:
                 for matrix in self.items:
@@ -287,7 +287,7 @@ class _Network:
         self.take(vector)
 
     def form(self) -> Form | None:
-        """The form of an output of up to two axes; None for a scalar that is all in `scalars`."""
+        """The form of an output of up to two axes; None for a scalar that is completely in `scalars`."""
         if self.deltas and len(self.out) == 2:
             whole, self.out = self.out, self.out[:1]
             if any(whole[1] in indices for _, indices in self.items):
@@ -304,7 +304,7 @@ class _Network:
         return self.matrix(*self.out)
 
     def matrix(self, i: Index, k: Index) -> Form:
-        """What the items at two indices of the output are, with nothing else at these."""
+        """The form of the items at two indices of the output, if no other items are there."""
         found = next((item for item in self.items if set(item[1]) == {i, k}), None)
         vectors = [next((item for item in self.items if item[1] == (index,)), None) for index in (i, k)]
         if found is None:
@@ -318,7 +318,7 @@ class _Network:
 
 
 def _dot(a: Form, b: Form) -> Form:
-    """The inner product, from the side that transposes less."""
+    """The inner product, in the order with fewer transposes."""
     if a == b:
         return Form("square", (a,), rank=0)
     one, two = _product(transposed(a), b), _product(transposed(b), a)
@@ -326,7 +326,7 @@ def _dot(a: Form, b: Form) -> Form:
 
 
 def _trace(a: Form, b: Form) -> Form:
-    """The trace of a product, turned so that it transposes least."""
+    """The trace of a product, rotated so that it has the fewest transposes."""
     if transposed(a) == b and a.kind != "product":
         return Form("square", (b,), rank=0)
     whole = _product(a, b)

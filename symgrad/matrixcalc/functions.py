@@ -1,4 +1,4 @@
-"""The elementwise functions of matrix calculus: how each is written, computed and differentiated."""
+"""The elementwise functions of matrix calculus: their notation, values and derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Index notation, for what has no matrix notation: `Y[i,k] = Σ_j A[i,j] B[j,k]`, in text, LaTeX and NumPy source."""
+"""Index notation, for formulas without matrix notation: `Y[i,k] = Σ_j A[i,j] B[j,k]`, as text, LaTeX and NumPy source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
 
 class _Names(dict):
-    """Letters for indices, in order of their appearance, none of which is the name of an array."""
+    """Letters for indices, in order of their appearance, except the names of arrays."""
 
     def __init__(self, taken: Collection[str] = (), known: Mapping[Index, str] | None = None):
         super().__init__(known or {})

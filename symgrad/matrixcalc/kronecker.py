@@ -37,7 +37,7 @@ def kronecker(network: Any, out: Sequence[Index]) -> Form:
 
 
 def _separates(network: Any, first: tuple[Index, Index], second: tuple[Index, Index]) -> bool:
-    """Whether every item stands at one of two pairs of indices."""
+    """Whether every item is at one of two pairs of indices."""
     return all(set(indices) <= set(first) or set(indices) <= set(second) for _, indices in network.items)
 
 

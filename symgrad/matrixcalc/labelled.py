@@ -1,4 +1,4 @@
-"""Values of the carrier of matrix calculus: sums of generic products whose axes have indices in place of numbers."""
+"""Values of the carrier of matrix calculus: sums of generic products whose axes have indices instead of numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Labelled:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes at hand."""
+        """The recorded sizes."""
         return tuple(1 if i is None else i.dimension.size for i in self.axes)
 
     @property
@@ -104,7 +104,7 @@ class Condition:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes at hand."""
+        """The recorded sizes."""
         return self.difference.shape
 
 
@@ -208,7 +208,7 @@ def applied(name: str, x: Any) -> Labelled:
 
 
 def moved(x: Labelled, axes: Axes, order: Sequence[Index] | None = None) -> Labelled:
-    """The same elements with axes of one element put in or out, or all axes in another order."""
+    """The same elements with axes of size one inserted or removed, or with permuted axes."""
     return Labelled(axes, Sum(tuple(named(axes)) if order is None else tuple(order), x.total.terms))
 
 
@@ -218,7 +218,7 @@ def fresh(axes: Axes) -> Axes:
 
 
 def number_of(x: Any) -> Labelled:
-    """A number that SymPy knows exactly."""
+    """A number that SymPy represents exactly."""
     return Labelled((), constant(x))
 
 
@@ -248,7 +248,7 @@ def raised(a: Any, b: Any) -> Labelled:
 
 
 def indexed(x: Labelled, index: Any) -> Labelled:
-    """Whole axes, and new ones of one element."""
+    """Full slices, and new axes of size one."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(p is not None and p is not Ellipsis and not (isinstance(p, slice) and p == slice(None)) for p in parts):
         raise NoCompactForm("matrix_expr: indexing has no compact form; select elements by a product, as symgrad.dot(e, x) with a named vector e, or "

@@ -184,7 +184,7 @@ def _solve_jvp(xp: Any, tangents: Any, y: Any, args: Any) -> Any:
 
 
 def _op(name: str, forward: Callable, vjp: Callable, jvp: Callable, *arguments: str) -> Op:
-    """An op that is not in the registry: its rules are those of matrix calculus alone."""
+    """An op outside the registry, with the rules of matrix calculus only."""
     assert list(inspect.signature(forward).parameters)[1:] == list(arguments)
     return Op(name, "primitive", forward, vjp, jvp, len(arguments), arguments, (), f"Linalg{name.capitalize()}Backward0", public=False)
 

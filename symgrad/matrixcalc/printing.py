@@ -18,7 +18,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number_text(number: Any) -> str:
-    """A number as a person would write it: a fraction where that is short, else a decimal."""
+    """A readable number: a short fraction, else a decimal."""
     if number.is_Rational and (number.q == 1 or max(abs(number.p), number.q) < 10_000):
         return str(number)
     return repr(float(number)) if number.is_Rational else str(number)
@@ -34,7 +34,7 @@ def multiple(form: Form, number: Any) -> Form:
 
 
 def ordered(form: Form) -> list[tuple[Form, Any]]:
-    """The terms of a sum with their numbers, beginning with one that is not negative if there is one."""
+    """The terms of a sum with their numbers, starting with a nonnegative one if possible."""
     pairs = list(zip(form.args, form.value))
     first = next((n for n, (_, number) in enumerate(pairs) if not number < 0), 0)
     return [pairs[first], *pairs[:first], *pairs[first + 1:]]
@@ -47,10 +47,17 @@ def _fraction(number: Any) -> tuple[Any, Any]:
 class Text:
     """Unicode text."""
 
-    times, hadamard, divided, minus, open, close = " ", " ∘ ", " ⊘ ", "−", "(", ")"
+    times, hadamard, divided, tensor, minus, open, close = " ", " ∘ ", " ⊘ ", " ⊗ ", "−", "(", ")"
+    leaves = {"zero": "0", "ones": "𝟏", "eye": "I", "commutation": "K"}
+    functions = {"diag": "diag", "diagonal": "diag", "trace": "tr", "det": "det", "logdet": "log det", "sum": "sum", "softmax": "softmax",
+                 "vec": "vec"}
 
     def show(self, form: Form, level: int = 0) -> str:
         """A form, in brackets if it binds less tightly than `level`."""
+        if form.kind in self.leaves:
+            return self.leaves[form.kind]
+        if form.kind in self.functions:
+            return self.called(self.functions[form.kind], self.show(form.args[0]))
         text, own = getattr(self, f"_{form.kind}")(form)
         return text if own >= level else self.brackets(text)
 
@@ -63,7 +70,7 @@ class Text:
         return text + exponent.translate(SUPERSCRIPTS).replace("-T", "⁻ᵀ").replace("⁻T", "⁻ᵀ").replace("T", "ᵀ")
 
     def called(self, name: str, inner: str) -> str:
-        """A function of something."""
+        """A function applied to an argument."""
         return f"{name}({inner})"
 
     def name(self, name: str) -> str:
@@ -98,18 +105,6 @@ class Text:
     def _size(self, form: Form) -> tuple[str, int]:
         return form.value.name or str(form.value.size), ATOM
 
-    def _zero(self, form: Form) -> tuple[str, int]:
-        return "0", ATOM
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        return "𝟏", ATOM
-
-    def _eye(self, form: Form) -> tuple[str, int]:
-        return "I", ATOM
-
-    def _commutation(self, form: Form) -> tuple[str, int]:
-        return "K", ATOM
-
     # Trees
 
     def _transpose(self, form: Form) -> tuple[str, int]:
@@ -122,7 +117,7 @@ class Text:
         return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
 
     def _run(self, form: Form, count: int) -> str:
-        """The same matrix several times over."""
+        """A power of a matrix."""
         if count == 1 or abs(form.rank) == 1:
             return self.join([self.show(form, PRODUCT + 1)] * count)
         if form.kind == "transpose":
@@ -160,7 +155,7 @@ class Text:
         return text, ATOM if len(form.args) == 1 and not below else PRODUCT
 
     def _scalar(self, form: Form, power: Any) -> str:
-        """A power, which is positive, of a scalar."""
+        """A positive power of a scalar."""
         if form.kind == "square" and (2 * power).is_Integer:
             return self.norm(self.show(form.args[0]), int(2 * power), abs(form.args[0].rank))
         if power == sympy.Rational(1, 2):
@@ -170,11 +165,11 @@ class Text:
         return self.rational_power(self.show(form, ATOM), power)
 
     def rational_power(self, base: str, power: Any) -> str:
-        """A power that is no whole number."""
+        """A power with a fractional exponent."""
         return f"{base}^({power})"
 
     def parts(self, form: Form) -> tuple[Any, list[str], list[str]]:
-        """A sign, and what stands above and below the line."""
+        """The sign, numerator and denominator."""
         number, powers = form.value
         above = [self._scalar(f, p) for f, p in zip(form.args, powers) if p > 0]
         below = [self._scalar(f, -p) for f, p in zip(form.args, powers) if p < 0]
@@ -207,43 +202,21 @@ class Text:
                 text = part
         return text, SUM
 
-    def _diag(self, form: Form) -> tuple[str, int]:
-        return self.called("diag", self.show(form.args[0])), ATOM
-
-    _diagonal = _diag
-
     def _apply(self, form: Form) -> tuple[str, int]:
         return self.called(form.value.text, self.show(form.args[0])), ATOM
 
-    def _trace(self, form: Form) -> tuple[str, int]:
-        return self.called("tr", self.show(form.args[0])), ATOM
-
-    def _det(self, form: Form) -> tuple[str, int]:
-        return self.called("det", self.show(form.args[0])), ATOM
-
-    def _logdet(self, form: Form) -> tuple[str, int]:
-        return self.called("log det", self.show(form.args[0])), ATOM
-
-    def _sum(self, form: Form) -> tuple[str, int]:
-        return self.called("sum", self.show(form.args[0])), ATOM
+    def _kron(self, form: Form) -> tuple[str, int]:
+        return self.tensor.join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
     def _square(self, form: Form) -> tuple[str, int]:
         return self.norm(self.show(form.args[0]), 2, abs(form.args[0].rank)), ATOM
-
-    def _softmax(self, form: Form) -> tuple[str, int]:
-        return self.called("softmax", self.show(form.args[0])), ATOM
-
-    def _vec(self, form: Form) -> tuple[str, int]:
-        return self.called("vec", self.show(form.args[0])), ATOM
-
-    def _kron(self, form: Form) -> tuple[str, int]:
-        return " ⊗ ".join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
 
 class Latex(Text):
     """LaTeX."""
 
-    hadamard, divided, minus, open, close, times = r" \circ ", r" \oslash ", "-", r"\left(", r"\right)", r" \, "
+    times, hadamard, divided, tensor, minus, open, close = r" \, ", r" \circ ", r" \oslash ", r" \otimes ", "-", r"\left(", r"\right)"
+    leaves = Text.leaves | {"ones": r"\mathbf{1}"}
     NAMES = {name: "\\" + name for name in
              "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Lambda "
              "Sigma Phi Psi Omega".split()}
@@ -283,12 +256,6 @@ class Latex(Text):
     def _number(self, form: Form) -> tuple[str, int]:
         return sympy.latex(sympy.nsimplify(number_text(form.value))) if form.value.is_Rational else sympy.latex(form.value), \
             ATOM if form.value >= 0 else SUM
-
-    def _ones(self, form: Form) -> tuple[str, int]:
-        return r"\mathbf{1}", ATOM
-
-    def _kron(self, form: Form) -> tuple[str, int]:
-        return r" \otimes ".join(self.show(f, PRODUCT) for f in form.args), PRODUCT
 
     def _apply(self, form: Form) -> tuple[str, int]:
         return self.called(form.value.latex, self.show(form.args[0])), ATOM

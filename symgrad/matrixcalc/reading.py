@@ -15,7 +15,7 @@ __all__ = ["Problem"]
 
 
 class Problem:
-    """What a tensor was computed from: its leaves as symbols, and its value as a sum."""
+    """The graph of a tensor: its leaves as symbols, and its value as a sum."""
 
     def __init__(self, roots: list[tuple[Node, Any]], symmetric: Collection[str] = (), names: dict[str, tuple[Dimension, ...]] | None = None):
         self.roots, self.names = roots, names or {}
@@ -100,7 +100,7 @@ class Problem:
                 raise ValueError(f"matrix_expr: {name} is declared symmetric, but its shape is {list(shape)}")
             dimensions[0].join(dimensions[1])
         self.symbols[name] = self.leaves[leaf] = Symbol(name, dimensions, symmetric)
-        symbol = Symbol(name, dimensions)  # symmetry is used once all derivatives are taken, for the elements vary independently
+        symbol = Symbol(name, dimensions)  # symmetry is applied after all derivatives, since the elements vary independently
         indices = tuple(Index(d) for d in dimensions)
         return Labelled(indices, Sum(indices, (Term(ONE, (Factor(symbol, indices),)),)))
 

@@ -1,4 +1,4 @@
-"""Other ways to write a sum, of which the most compact is chosen: softmax by name, no minus before a difference, products of inverses."""
+"""Alternative ways to write a sum, of which the most compact is chosen: softmax by name, no minus before a difference, products of inverses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["reflected", "split", "with_softmax", "without_minus"]
 
 
 def reflected(total: Sum) -> Sum:
-    """A sum with 1 - σ(x) in place of every σ(-x)."""
+    """A sum with every σ(-x) replaced by 1 - σ(x)."""
     sigmoid, terms = FUNCTIONS["sigmoid"], []
     for term in total.terms:
         factors = []
@@ -38,7 +38,7 @@ def reflected(total: Sum) -> Sum:
 
 
 def without_minus(total: Sum) -> Sum:
-    """A product -1 times a difference as the opposite difference."""
+    """A product of -1 and a difference as the opposite difference."""
     terms = []
     for term in total.terms:
         brackets = [f for f in term.factors if isinstance(f.head, Applied) and f.head.function is None and f.power == 1]
@@ -106,7 +106,7 @@ def split(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
 
 
 def _chain(matrix: Sum) -> list[Sum] | None:
-    """The matrices whose product a matrix is, if all of them are square and there are several."""
+    """The factors of a matrix that is a product of several square matrices, None otherwise."""
     if len(matrix.terms) != 1 or matrix.terms[0].coefficient != 1 or len(matrix.terms[0].factors) < 2:
         return None
     rest, at, out = list(matrix.terms[0].factors), matrix.out[0], []

@@ -27,12 +27,12 @@ from symgrad.matrixcalc.terms import (
     term_key,
 )
 
-MANY = 12  # terms; beyond it, nobody looks for common factors by hand either
+MANY = 12  # the largest number of terms for a search of common factors
 __all__ = ["expanded", "factored", "simplified"]
 
 
 def simplified(total: Sum, flat: bool = True) -> Sum:
-    """A sum with every head simplified, every delta contracted and equal terms collected; `flat` dissolves brackets that stand alone."""
+    """A sum with every head simplified, every delta contracted and equal terms collected; `flat` removes brackets around single factors."""
     return Sum(total.out, _collected([found for term in total.terms for found in _cleaned(term, total.out, flat)], total.out))
 
 
@@ -47,7 +47,7 @@ def _collected(terms: Sequence[Term], out: Sequence[Index]) -> tuple[Term, ...]:
 
 
 def _cleaned(term: Term, out: Sequence[Index], flat: bool) -> list[Term]:
-    """One term simplified: usually one, several where it was a sum in brackets alone, none where it is zero."""
+    """One term simplified: usually one, several if it was a single bracketed sum, none if it is zero."""
     coefficient, factors = term.coefficient, list(term.factors)
     done: list[Factor] = []
     while factors:
@@ -78,7 +78,7 @@ def _cleaned(term: Term, out: Sequence[Index], flat: bool) -> list[Term]:
 
 
 def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
-    """A number and the factors that a factor is equal to; None if it is as simple as it gets."""
+    """A number and the simpler factors that a factor equals; None if it cannot be simplified."""
     head, indices, power = f
     if head.argument is None:
         return ONE, None
@@ -119,7 +119,7 @@ def _clean(out: Sequence[Index], terms: tuple[Term, ...]) -> Sum:
 
 
 def _same(old: Head, new: Factor) -> Factor:
-    """The symmetry of a head that was asked for before outlives its simplification."""
+    """Keep the cached symmetry of a head for its simplified form."""
     return new
 
 
@@ -128,7 +128,7 @@ def _inlined(total: Sum, indices: Sequence[Index], power: Any) -> list[Factor]:
 
 
 def _content(total: Sum, signed: bool) -> Any:
-    """The greatest number that can be taken out of a sum; negative where the first term is, if signed."""
+    """The greatest common coefficient of a sum; with `signed` it is negative if the first term is."""
     numbers = [t.coefficient for t in total.terms]
     if not numbers or not all(n.is_Rational for n in numbers):
         return ONE
@@ -137,7 +137,7 @@ def _content(total: Sum, signed: bool) -> Any:
 
 
 def _contracted(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
-    """The factors with every delta used up that can be."""
+    """The factors after contraction of all deltas that can be contracted."""
     factors = list(factors)
     n = 0
     while n < len(factors):
@@ -210,7 +210,7 @@ def _product_of(matrix: Sum) -> Sum:
 
 def _embedded(pattern: Sequence[Factor], mapping: dict[Index, Index], factors: Sequence[Factor],
               used: set[int]) -> Iterator[tuple[set[int], dict[Index, Index]]]:
-    """The ways to find all factors of a pattern among others, with the indices they are found at."""
+    """The matches of all factors of a pattern among other factors, with their indices."""
     if not pattern:
         yield used, mapping
         return
@@ -230,7 +230,7 @@ def _orders(f: Factor) -> list[tuple[Index, ...]]:
 
 
 def _consistent(mapping: Mapping[Index, Index], old: Sequence[Index], new: Sequence[Index]) -> dict[Index, Index] | None:
-    """The mapping with old indices going to new ones, one to one; None if that cannot be."""
+    """The mapping extended by old to new indices, one to one; None if that is a contradiction."""
     found = dict(mapping)
     for a, b in zip(old, new):
         if found.setdefault(a, b) is not b or any(v is b and k is not a for k, v in found.items()):
@@ -242,7 +242,7 @@ def _consistent(mapping: Mapping[Index, Index], old: Sequence[Index], new: Seque
 
 
 def factored(total: Sum, last: bool = False) -> Sum:
-    """A sum with common factors taken out, the most at a time; of equally many the first, or the `last`."""
+    """A sum with common factors taken out, the largest number at a time; of equal ones the first, or the `last`."""
     terms = list(total.terms)
     if len(terms) > MANY:
         return total
@@ -260,7 +260,7 @@ def factored(total: Sum, last: bool = False) -> Sum:
 
 
 def _common(one: Term, two: Term, out: Sequence[Index], last: bool) -> tuple[dict[int, int], dict[Index, Index]]:
-    """Which factors of the second term are which of the first, and its indices as those of the first."""
+    """The factors of the second term matched with those of the first, and the mapping of its indices."""
     best: tuple[dict[int, int], dict[Index, Index]] = {}, {}
     fixed = {i: i for i in out}
 
@@ -293,7 +293,7 @@ def _common(one: Term, two: Term, out: Sequence[Index], last: bool) -> tuple[dic
 
 
 def _whole(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
-    """Whether no scalar product among the factors is torn apart by taking some of them out."""
+    """Whether taking out some of the factors splits no scalar product."""
     left = set(range(len(term.factors)))
     while left:
         part, edge = set(), {left.pop()}
@@ -320,7 +320,7 @@ def _joined(one: Term, two: Term, pairs: Mapping[int, int], mapping: Mapping[Ind
 
 
 def expanded(total: Sum, axes: int = 0) -> Sum:
-    """A sum with every bracket of at least so many axes multiplied out, unless that makes too many terms to look at."""
+    """A sum with every bracket of at least so many axes expanded, unless that gives too many terms."""
     terms = []
     if len(total.terms) > MANY:
         return total

@@ -13,14 +13,20 @@ from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, multiple, ordered
 __all__ = ["NumPy"]
 
 
+FUNCTIONS = {"inverse": "np.linalg.inv({})", "diag": "np.diag({})", "diagonal": "np.diag({})", "trace": "np.trace({})", "sum": "np.sum({})",
+             "det": "np.linalg.det({})", "logdet": "np.linalg.slogdet({})[1]"}
+
+
 class NumPy:
-    """NumPy source; vectors are arrays of one axis. `size` says how the length of an axis is written."""
+    """NumPy source; vectors are arrays of one axis. `size` gives the source of the length of an axis."""
 
     def __init__(self, size: Callable[[Any], str]):
         self.size = size
 
     def show(self, form: Form, level: int = 0) -> str:
         """A form, in brackets if it binds less tightly than `level`."""
+        if form.kind in FUNCTIONS:
+            return FUNCTIONS[form.kind].format(self.show(form.args[0]))
         text, own = getattr(self, f"_{form.kind}")(form)
         return text if own >= level else f"({text})"
 
@@ -60,9 +66,6 @@ class NumPy:
         (inner,) = form.args
         return (self.show(inner, ATOM), ATOM) if abs(inner.rank) == 1 else (f"{self.show(inner, ATOM)}.T", ATOM)
 
-    def _inverse(self, form: Form) -> tuple[str, int]:
-        return f"np.linalg.inv({self.show(form.args[0])})", ATOM
-
     def _chain(self, chain: Sequence[Form]) -> str:
         return " @ ".join(self.show(f, PRODUCT + 1) for f in chain)
 
@@ -101,26 +104,9 @@ class NumPy:
             out += part if not out else f" - {part[1:]}" if part.startswith("-") else f" + {part}"
         return out, SUM
 
-    def _diag(self, form: Form) -> tuple[str, int]:
-        return f"np.diag({self.show(form.args[0])})", ATOM
-
-    _diagonal = _diag
-
     def _apply(self, form: Form) -> tuple[str, int]:
         text = form.value.numpy.format(self.show(form.args[0]))
         return text, ATOM if text.startswith("np.") else PRODUCT
-
-    def _trace(self, form: Form) -> tuple[str, int]:
-        return f"np.trace({self.show(form.args[0])})", ATOM
-
-    def _det(self, form: Form) -> tuple[str, int]:
-        return f"np.linalg.det({self.show(form.args[0])})", ATOM
-
-    def _logdet(self, form: Form) -> tuple[str, int]:
-        return f"np.linalg.slogdet({self.show(form.args[0])})[1]", ATOM
-
-    def _sum(self, form: Form) -> tuple[str, int]:
-        return f"np.sum({self.show(form.args[0])})", ATOM
 
     def _square(self, form: Form) -> tuple[str, int]:
         return f"np.sum({self.show(form.args[0], ATOM)}**2)", ATOM

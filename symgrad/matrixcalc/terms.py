@@ -1,10 +1,10 @@
 """The normal form of matrix calculus: sums of generic products of index-labelled factors.
 
-    Σ over the indices that the output has not of  coefficient · factor[i, j]^p · factor[j, k]^q · ...
+    Σ over the indices outside the output of  coefficient · factor[i, j]^p · factor[j, k]^q · ...
 
 A factor is a head with one index per axis: a symbol, a Kronecker delta, an elementwise function of another sum, an inverse, a (log-)determinant
-or the length of an axis. Powers are elementwise. An index stands for positions along an axis whose length is its `Dimension`; those of two axes
-become one as soon as the axes are multiplied or added elementwise.
+or the length of an axis. Powers are elementwise. An index is a position along an axis whose length is its `Dimension`; those of two axes
+are merged when the axes are multiplied or added elementwise.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ ONE, ZERO = sympy.S.One, sympy.S.Zero
 
 
 class NoCompactForm(ValueError):
-    """What was asked for has no compact form; the message says what stands in the way, and what to do."""
+    """There is no compact form; the message says why, and what to do."""
 
 
 class Dimension:
-    """The length of an axis. Two that turn out to be the same are joined, and speak with one voice from then on."""
+    """The length of an axis. Two that are found equal are merged (union-find)."""
 
     __slots__ = ("_size", "_name", "_parent")
 
@@ -37,7 +37,7 @@ class Dimension:
         self._size, self._name, self._parent = size, name, self
 
     def root(self) -> Dimension:
-        """The dimension that stands for all that this one was joined with."""
+        """The representative of all dimensions merged with this one."""
         found = self
         while found._parent is not found:
             found = found._parent
@@ -45,16 +45,16 @@ class Dimension:
 
     @property
     def size(self) -> int:
-        """How many elements there are along the axis."""
+        """The number of elements along the axis."""
         return self.root()._size
 
     @property
     def name(self) -> str | None:
-        """What the length is called, if anything."""
+        """The name of the length, if it has one."""
         return self.root()._name
 
     def join(self, other: Dimension) -> None:
-        """Say that two axes have the same length."""
+        """Merge the lengths of two axes."""
         a, b = self.root(), other.root()
         if a is b:
             return
@@ -64,7 +64,7 @@ class Dimension:
 
 
 class Index:
-    """A position along an axis; two indices are the same only if they are one object."""
+    """A position along an axis; indices are compared by identity."""
 
     __slots__ = ("_dimension",)
 
@@ -78,14 +78,14 @@ class Index:
 
 
 class Head:
-    """What a factor is, apart from its indices."""
+    """A factor without its indices."""
 
     dimensions: tuple[Dimension, ...] = ()
     argument: Any = None
 
     @cached_property
     def key(self) -> str:
-        """Equal for heads that are equal; a description in full."""
+        """A complete description, equal for equal heads."""
         return self.describe()
 
     def describe(self) -> str:
@@ -94,7 +94,7 @@ class Head:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether a head of two axes is the same with them exchanged."""
+        """Whether a head of two axes is symmetric in them."""
         argument = self.argument
         if len(self.dimensions) != 2 or argument is None or self.dimensions[0].root() is not self.dimensions[1].root():
             return False
@@ -146,7 +146,7 @@ class Applied(Head):
 
 
 class Softmax(Head):
-    """exp(x) / Σ exp(x) of a vector; it is made last, and never differentiated."""
+    """exp(x) / Σ exp(x) of a vector; it is introduced last and never differentiated."""
 
     def __init__(self, argument: Sum):
         self.argument = argument
@@ -209,7 +209,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """A sum of products with the indices `out` left over; every other index of a term is summed over within that term."""
+    """A sum of products with the free indices `out`; every other index of a term is summed over within that term."""
 
     out: tuple[Index, ...]
     terms: tuple[Term, ...]
@@ -221,7 +221,7 @@ class Sum:
         return " + ".join(sorted(f"{t.coefficient} {term_key(t, places)}" for t in self.terms))
 
     def rename(self, indices: Sequence[Index]) -> tuple[Term, ...]:
-        """The terms with other indices in place of the output's, and fresh ones for those that are summed over."""
+        """The terms with the output's indices replaced, and fresh summation indices."""
         outer = dict(zip(self.out, indices))
         return tuple(renamed(term, outer) for term in self.terms)
 
@@ -236,7 +236,7 @@ def renamed(term: Term, outer: Mapping[Index, Index]) -> Term:
 
 
 def term_key(term: Term, places: Mapping[Index, str]) -> str:
-    """A description of the factors of a term with its indices named in a way that does not depend on their order."""
+    """A description of the factors of a term with canonical names of indices, independent of their order."""
     colours = {i: places.get(i, "b") for f in term.factors for i in f.indices}
     for _ in range(len(colours) + 1):
         described = _described(term, colours)
@@ -250,7 +250,7 @@ def term_key(term: Term, places: Mapping[Index, str]) -> str:
         new = {i: f"b{ranks[text]}" for text, several in bound.items() for i in several}
         if len(set(new.values())) == len(new):
             return "*".join(sorted(text for _, text in _described(term, colours | new)))
-        if all(colours[i] == new[i] for i in new):  # a tie that no neighbour decides: single one out
+        if all(colours[i] == new[i] for i in new):  # a tie that no neighbour decides: name one of them
             tied = next(text for text in sorted(bound) if len(bound[text]) > 1)
             new[bound[tied][0]] += "'"
         colours |= new
@@ -301,14 +301,14 @@ def grouped(total: Sum, indices: Sequence[Index], power: Any = ONE) -> Factor:
 
 
 def as_factors(total: Sum, indices: Sequence[Index]) -> Term:
-    """A sum at some indices as a product: its only term, or the whole of it as one factor."""
+    """A sum at some indices as a product: its only term, or the sum as one factor."""
     if len(total.terms) == 1:
         return total.rename(indices)[0]
     return Term(ONE, (grouped(total, indices),)) if total.terms else Term(ZERO)
 
 
 def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], coefficient: Any = ONE) -> Sum:
-    """The generic product: sums at given indices multiplied, and summed over what the output has not."""
+    """The generic product: sums at given indices multiplied, and summed over the indices that are not in the output."""
     factors: list[Factor] = []
     several = None
     parts = list(parts)
@@ -329,13 +329,13 @@ def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], co
 
 
 def counted(term: Term, before: Iterable[Index], out: Sequence[Index]) -> Term:
-    """A term with the length of every index that it was summed over and no longer depends on."""
+    """A term times the length of every summation index that it no longer depends on."""
     lost = dict.fromkeys(i for i in before if i not in out and i not in term.indices())
     return Term(term.coefficient, term.factors + tuple(Factor(Size(i.dimension)) for i in lost)) if lost else term
 
 
 def with_sizes(out: Sequence[Index], terms: Iterable[Term], summed: set[Index]) -> Sum:
-    """A sum of terms over `summed` and whatever else is not in the output, where a term that does not depend on an index counts its length."""
+    """A sum of terms over `summed` and all indices outside the output; an index that a term does not depend on gives its length as a factor."""
     return Sum(tuple(out), tuple(counted(t, summed, out) for t in terms))
 
 

@@ -117,7 +117,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         if type(x) is not np.ndarray or x.base is not None or special or alpha is not None or rounding_mode is not None:
             words = {"alpha": alpha, "rounding_mode": rounding_mode}
             return general(self, other, **{word: given for word, given in words.items() if given is not None})
-        p = self._place
+        p = self._node_slot
         if isinstance(other, Tensor):
             z, q = other._value, other._node
             if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
@@ -145,7 +145,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         node.sequence_nr = next_sequence()
         try:
             call(x, z, x)
-            self._place = node
+            self._node_slot = node
         except BaseException:
             interrupt(self)
             raise
@@ -169,7 +169,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         x = self._value
         if type(x) is not np.ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
-        p = self._place
+        p = self._node_slot
         flags = 0 if p is None else p.flags & TRACKED
         if flags and (self._view is not None or type(p) is Leaf) or p is INFERENCE:
             return general(self)
@@ -187,7 +187,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         node.sequence_nr = next_sequence()
         try:
             call(x, x)
-            self._place = node
+            self._node_slot = node
         except BaseException:
             interrupt(self)
             raise

@@ -176,7 +176,7 @@ def text(t: Tensor, name: str | None = None) -> str:
     if type(t._value) is Batched:
         return _batch(t._value)
     head = f"{name or ('tensor' if type(t) is Tensor else type(t).__name__)}("
-    value = np.asarray(t.value)
+    value = np.asarray(t._value)
     notes = []
     if not _options.edgeitems if value.size else value.ndim != 1:
         notes.append(f"size={tuple(t.shape)}")

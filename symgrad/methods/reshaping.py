@@ -49,10 +49,10 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     if node is INFERENCE or isinstance(node, Leaf):
         node = None
     stamp(old, name)  # which makes views stale
-    place, base, moved = self._place, base_of(self), owner(value) is not owner(old)
+    place, base, moved = self._node_slot, base_of(self), owner(value) is not owner(old)
     if node is not None:
         thread.modes.recorder.rebase((self, place))
-    self._place = None if place is None and node is None else INTERRUPTED  # until value and node agree again
+    self._node_slot = None if place is None and node is None else INTERRUPTED  # until value and node agree again
     self._value = value
     if moved and base is not None:
         disown(self)
@@ -65,7 +65,7 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
         place.value = value
     elif node is None and base is None and place is not None and place.flags is not BARRED:
         node = _outgrown(place, old, value)
-    self._place = place if node is None else node
+    self._node_slot = place if node is None else node
     return self
 
 

@@ -1,4 +1,4 @@
-"""Networks, with torch's names: modules, their parameters, layers, losses, and the functions they are made of."""
+"""Neural networks, with torch's names: modules, parameters, layers, losses, and functions."""
 
 from symgrad.nn import functional, init, parallel, parameter, utils
 from symgrad.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential

@@ -1,4 +1,4 @@
-"""Calling a module: the hooks before and after its forward, and those that see the gradients on the way back."""
+"""Calls of a module: forward hooks, forward pre-hooks, and backward hooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Called"]
 
 
 class Entry(NamedTuple):
-    """A forward hook, and how it wants to be called."""
+    """A forward hook with its options."""
 
     hook: Callable[..., Any]
     with_kwargs: bool
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 
 class Called:
-    """The part of `Module` that is about being called."""
+    """The part of `Module` for calls and hooks."""
 
     _forward_pre_hooks: OrderedDict[int, Entry]
     _forward_hooks: OrderedDict[int, Entry]
@@ -32,7 +32,7 @@ class Called:
     _backward_hooks: OrderedDict[int, Callable[..., Any]]
 
     def forward(self, *input: Any) -> Any:
-        """What the module computes; every subclass has its own."""
+        """The computation of the module; every subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -71,7 +71,7 @@ class Called:
             raise
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
-        """Call hook(module, args) before each forward; what it returns, if anything, replaces the arguments.
+        """Call hook(module, args) before each forward; a result that is not None replaces the arguments.
 
         With `with_kwargs` it is called as hook(module, args, kwargs) and may return a pair of both; with `prepend` it comes first.
         """
@@ -79,7 +79,7 @@ class Called:
 
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
                               always_call: bool = False) -> RemovableHandle:
-        """Call hook(module, args, output) after each forward; what it returns, if anything, replaces the output.
+        """Call hook(module, args, output) after each forward; a result that is not None replaces the output.
 
         With `with_kwargs` it is called as hook(module, args, kwargs, output); with `prepend` it comes first; with `always_call` it is
         called, without an output, even if the forward raised.
@@ -87,14 +87,14 @@ class Called:
         return RemovableHandle(self._forward_hooks, Entry(hook, with_kwargs, always_call), prepend)  # type: ignore[arg-type]
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call hook(module, grad_output) before the pullback of each call; what it returns, if anything, replaces grad_output.
+        """Call hook(module, grad_output) before the pullback of each call; a result that is not None replaces grad_output.
 
         grad_output is a tuple with one gradient, or None, for each output. With `prepend` the hook comes first.
         """
         return RemovableHandle(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call hook(module, grad_input, grad_output) after the pullback of each call; what it returns, if anything, replaces grad_input.
+        """Call hook(module, grad_input, grad_output) after the pullback of each call; a result that is not None replaces grad_input.
 
         Both are tuples with one gradient, or None, for each positional argument and each output. With `prepend` the hook comes first.
         """

@@ -1,4 +1,4 @@
-"""Modules that hold others: in order, in a list, by name; and a list of parameters."""
+"""Modules that contain others: in order, in a list, by name; and a list of parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
 
 
 def _position(index: Any, length: int) -> int:
-    """An index from 0 on. Raises IndexError where there is nothing at it."""
+    """An index counted from 0. Raises IndexError if it is out of range."""
     at = operator.index(index)
     if not -length <= at < length:
         raise IndexError(f"index {at} is out of range")
@@ -28,13 +28,13 @@ def _iterable(container: Any, method: str, values: Any, what: str = "an iterable
 
 
 class _Ordered(Module):
-    """What `Sequential` and `ModuleList` share: modules in order, with their numbers for names unless they were given others."""
+    """The base of `Sequential` and `ModuleList`: modules in order, named by their numbers unless names are given."""
 
     def _names(self) -> list[str]:
         return list(self._modules)
 
     def _renamed(self, modules: Iterable[Any]) -> None:
-        """Hold these modules, under the numbers of their places."""
+        """Set the modules, named by their positions."""
         given = list(modules)
         self._modules.clear()
         for i, module in enumerate(given):
@@ -64,19 +64,30 @@ class _Ordered(Module):
         self._renamed(self._modules.values())
 
     def pop(self, index: Any) -> Any:
-        """Take a module out and return it."""
+        """Remove a module and return it."""
         module = self[index]
         del self[index]
         return module
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end. Raises TypeError for what is no module."""
+        """Add a module at the end. Raises TypeError for an object that is no module."""
         self.add_module(str(len(self)), module)
         return self
 
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end. Raises TypeError unless they are an iterable of modules."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def _insert(self, index: int, module: Module) -> None:
+        modules = list(self)
+        modules.insert(index, module)
+        self._renamed(modules)
+
 
 class Sequential(_Ordered):
-    """Modules one after another: each is called with what the one before it returned.
+    """Modules in sequence: each is called with the output of the one before it.
 
     Give them in order, or as an OrderedDict with names.
 
@@ -93,7 +104,7 @@ class Sequential(_Ordered):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """The input through all modules in order."""
+        """The output of the last module."""
         for module in self:
             input = module(input)
         return input
@@ -127,21 +138,13 @@ class Sequential(_Ordered):
     def __imul__(self, other: Any) -> Self:
         return self.extend(self._times(other)[len(self):])
 
-    def extend(self, sequential: Iterable[Module]) -> Self:
-        """Add modules at the end."""
-        for module in list(sequential):
-            self.append(module)
-        return self
-
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at an index. Raises IndexError for an index out of range."""
+        """Insert a module before the one at an index. Raises IndexError for an index out of range."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
-        modules = list(self)
-        modules.insert(index, module)
-        self._renamed(modules)
+        self._insert(index, module)
         return self
 
 
@@ -166,17 +169,12 @@ class ModuleList(_Ordered):
         return self.extend(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end. Raises TypeError for what is no iterable of modules."""
         _iterable(self, "extend", modules)
-        for module in list(modules):
-            self.append(module)
-        return self
+        return super().extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before the one at an index."""
-        modules = list(self)
-        modules.insert(index, module)
-        self._renamed(modules)
+        """Insert a module before the one at an index."""
+        self._insert(index, module)
 
     def _child_lines(self) -> list[str]:
         lines, start = [], 0
@@ -215,11 +213,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Remove all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Take a module out and return it. Raises KeyError where there is none of that name."""
+        """Remove a module and return it. Raises KeyError if there is none of that name."""
         return self._modules.pop(key)
 
     def keys(self) -> Any:
@@ -235,7 +233,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add modules by name, from a mapping or from pairs. Raises TypeError and ValueError for what is neither."""
+        """Add modules by name, from a mapping or from pairs. Raises TypeError and ValueError for other values."""
         _iterable(self, "update", modules, "an iterable of key/value pairs")
         if isinstance(modules, (Mapping, ModuleDict)):
             pairs: Iterable[Any] = modules.items()
@@ -281,7 +279,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add parameters at the end. Raises TypeError for what is no iterable of them."""
+        """Add parameters at the end. Raises TypeError unless they are an iterable of parameters."""
         _iterable(self, "extend", values)
         for value in list(values):
             self.append(value)

@@ -1,4 +1,4 @@
-"""The functions that the modules of `nn` are made of: linear maps, activations and losses, with torch's names."""
+"""The functions behind the modules of `nn`: linear maps, activations and losses, with torch's names."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def sigmoid(input: Tensor) -> Tensor:
 
 
 def _axis(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
-    """The axis to normalise over; torch's old choice, with its warning, where none is given."""
+    """The axis to normalise over; without one, torch's legacy choice with its warning."""
     if dim is not None:
         return dim
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning,
@@ -91,7 +91,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def _weighted(errors: Tensor, weight: Tensor, reduction: str) -> Tensor:
-    """Errors times weights; their mean is that of the weights too."""
+    """Errors times weights; the mean is divided by the sum of the weights."""
     if errors.shape != weight.shape:
         raise ValueError("Weights and input must have the same size.")
     each = errors * weight
@@ -133,7 +133,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                          reduce: bool | None = None, reduction: str = "mean") -> Tensor:
-    """The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)), logarithms no less than -100.
+    """The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)), with logarithms clamped to -100.
 
     Raises ValueError for sizes that differ and for an unknown reduction, RuntimeError for values outside [0, 1].
 
@@ -154,7 +154,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                                      reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
-    """binary_cross_entropy of sigmoid(input), without cancellation or overflow; `pos_weight` weighs the targets that are 1.
+    """binary_cross_entropy of sigmoid(input), without cancellation or overflow; `pos_weight` is the weight of the positive targets.
 
     Raises ValueError for sizes that differ and for an unknown reduction.
 

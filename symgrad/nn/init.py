@@ -1,4 +1,4 @@
-"""Ways to fill a tensor before it is learned, in place and outside every graph; each returns the tensor."""
+"""Initialization of tensors, in place and outside every graph; each function returns the tensor."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ def _filled(tensor: Tensor, values: Tensor) -> Tensor:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform numbers from [a, b)."""
+    """Fill with uniform numbers from [a, b)."""
     return _filled(tensor, a + (b - a) * rand(tensor.shape, generator=generator))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Numbers from the normal distribution of a mean and a standard deviation."""
+    """Fill with normal numbers of a mean and a standard deviation."""
     return _filled(tensor, mean + std * randn(tensor.shape, generator=generator))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One number everywhere."""
+    """Fill with one number."""
     return _filled(tensor, full(tensor.shape, val, dtype=tensor.dtype))
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix. Raises ValueError for what is no matrix."""
+    """Fill with the identity matrix. Raises ValueError for a tensor that is no matrix."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _filled(tensor, eye(*tensor.shape))
@@ -58,7 +58,7 @@ GAINS = {**dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "conv_transpos
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor by which weights are larger before a nonlinearity; `param` is the slope of a leaky relu below zero.
+    """The recommended gain for a nonlinearity; `param` is the slope of a leaky relu below zero.
 
     Raises ValueError for an unknown nonlinearity and for a slope that is no number.
 
@@ -75,7 +75,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs each output of a weight (out, in, ...) has, and how many outputs each input."""
+    """The fan in and the fan out of a weight (out, in, ...)."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -83,13 +83,13 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform numbers of variance gain² 2 / (fan in + fan out). Raises ValueError for a tensor of fewer than two dimensions."""
+    """Fill with uniform numbers of variance gain² 2 / (fan in + fan out). Raises ValueError for fewer than two dimensions."""
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal numbers of variance gain² 2 / (fan in + fan out). Raises ValueError for a tensor of fewer than two dimensions."""
+    """Fill with normal numbers of variance gain² 2 / (fan in + fan out). Raises ValueError for fewer than two dimensions."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
@@ -107,7 +107,7 @@ def _empty(tensor: Tensor) -> bool:
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
-    """Uniform numbers of variance gain² / fan, the fan that `mode` names; `a` is the slope of the leaky relu that follows.
+    """Fill with uniform numbers of variance gain² / fan, the fan that `mode` names; `a` is the slope of the leaky relu that follows.
 
     Raises ValueError for a tensor of fewer than two dimensions, an unknown mode or nonlinearity.
     """
@@ -118,7 +118,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
-    """Normal numbers of variance gain² / fan, the fan that `mode` names; `a` is the slope of the leaky relu that follows.
+    """Fill with normal numbers of variance gain² / fan, the fan that `mode` names; `a` is the slope of the leaky relu that follows.
 
     Raises ValueError for a tensor of fewer than two dimensions, an unknown mode or nonlinearity.
     """

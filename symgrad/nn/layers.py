@@ -1,4 +1,4 @@
-"""Modules with a linear map or an activation, and modules that only pass on or lay out anew."""
+"""Modules with a linear map or an activation, and modules that pass on or reshape their input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Flatten", "Identity", "Linear", "LogSigmoid", "LogSoftmax", "ReLU", 
 
 
 class Identity(Module):
-    """Returns its input; it may be built with any arguments, to stand in for another module."""
+    """The identity; it takes any arguments, so that it can replace another module."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -54,14 +54,14 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Initialize weight and bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input through the linear map."""
+        """The linear map of the input."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -70,14 +70,14 @@ class Linear(Module):
 
 
 class Flatten(Module):
-    """The axes from `start_dim` to `end_dim` merged into one: by default all but the first, which counts the examples of a batch."""
+    """The axes from `start_dim` to `end_dim` merged into one: by default all but the first, the batch axis."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with axes merged."""
+        """The input with merged axes."""
         return input.flatten(self.start_dim, self.end_dim)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:

@@ -21,10 +21,10 @@ _nll = {(name, weighted): core(REGISTRY["weighted_" * weighted + name]) for name
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
              reduce: bool | None = None, reduction: str = "mean") -> Tensor:
-    """-Σ weight[target] input[target] / Σ weight[target]: what a classifier with log-probabilities `input` loses.
+    """The negative log likelihood -Σ weight[target] input[target] / Σ weight[target] of log-probabilities `input`.
 
-    The input has classes in its second axis, (N, C) or (N, C, d1, ...), or is a vector (C,); the target holds their numbers, (N,) or
-    (N, d1, ...). Targets that are `ignore_index` do not count. The reduction may also be "sum" or "none".
+    The input has classes in its second axis, (N, C) or (N, C, d1, ...), or is a vector (C,); the target holds class indices, (N,) or
+    (N, d1, ...). Targets equal to `ignore_index` do not count. The reduction may also be "sum" or "none".
 
     Raises IndexError for a target that is no class, ValueError and RuntimeError for shapes and dtypes that do not fit.
 
@@ -46,7 +46,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 
 def _of_members(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
-    """The loss where the true classes, or the weights, differ between the members of a batch."""
+    """The loss in a vmap whose targets, or weights, are batched."""
     axis = _class_axis(input)
     target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)  # type: ignore[attr-defined]
     at, weights = _counted(target, weight, ignore_index)
@@ -61,14 +61,14 @@ def _of_members(input: Tensor, target: Tensor, weight: Tensor | None, ignore_ind
 
 
 def _counted(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
-    """The true classes, any for those that do not count, and the weight of each, which is 0 for these."""
+    """The target classes, with a valid one for ignored targets, and the weight of each, which is 0 for ignored ones."""
     counts = traced.ne(target, ignore_index)
     at = traced.where(counts, target, traced.zeros_like(target))
     return at, counts if weight is None else traced.where(counts, weight.detach()[at], 0.0)  # type: ignore[index]
 
 
 def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
-    """Where in the input the true classes stand, where in the target, and which they are."""
+    """The indices of the target classes in the input, their indices in the target, and the classes."""
     counted = truth != ignore_index
     every = truth.ndim == 1 and counted.all()
     chosen = np.asarray(truth if every else truth[counted]).astype(np.int64, copy=False)
@@ -82,12 +82,12 @@ def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple
 
 
 def _kind(t: Tensor) -> str:
-    """The dtype in the word torch's errors have for it, such as Long."""
+    """The name of a dtype in torch's errors, such as Long."""
     return t.type()[len("torch."):-len("Tensor")]  # type: ignore[attr-defined, no-any-return]
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Raise, as torch does, where the shapes and dtypes of a classifier's output and of the true classes do not fit."""
+    """Raise torch's errors if the shapes and dtypes of a classifier's output and of the targets do not fit."""
     x, t = input.value, target.value
     if weight is None and x.ndim == 2 and t.shape == x.shape[:1] and t.dtype == np.int64:
         return
@@ -126,10 +126,10 @@ def _class_axis(input: Tensor) -> int:
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
                   reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """The mean (or sum, or each) of -Σ target log(softmax(input)) over the classes, which stand in the second axis (or the only one).
+    """The mean (or sum, or each) of -Σ target log(softmax(input)) over the classes, which are in the second axis (or the only one).
 
-    The target holds the numbers of the true classes, or, in the shape of the input, their probabilities. `weight` has one number for
-    each class; classes that are `ignore_index` do not count; `label_smoothing` mixes so much of the uniform distribution into the target.
+    The target holds class indices, or, in the shape of the input, probabilities. `weight` has one number for
+    each class; targets equal to `ignore_index` do not count; `label_smoothing` is the share of the uniform distribution in the target.
 
     Raises IndexError for a target that is no class, ValueError and RuntimeError for shapes, dtypes and numbers that do not fit.
 
@@ -158,7 +158,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
 
 
 def _laid_out(weight: Tensor | None, logs: Tensor) -> Tensor | None:
-    """One number for each class, in the axis the classes have."""
+    """One number for each class, along the class axis."""
     return weight if weight is None or logs.ndim == 1 else weight.reshape(-1, *[1] * (logs.ndim - 2))
 
 
@@ -175,7 +175,7 @@ def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis:
 
 def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,
               smoothing: float) -> Tensor:
-    """The loss with a part of what the uniform distribution over the classes loses."""
+    """The loss with label smoothing: a share of it is the loss for the uniform distribution over the classes."""
     weights = _laid_out(weight, logs)
     spread = -(logs if weights is None else logs * weights).sum(axis)
     ignored = target == ignore_index

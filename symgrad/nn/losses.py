@@ -1,4 +1,4 @@
-"""Modules that compute a loss."""
+"""Loss modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELos
 
 
 class _Loss(Module):
-    """A loss, and how its terms become one number: "mean", "sum" or "none"."""
+    """A loss, and its reduction: "mean", "sum" or "none"."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
@@ -60,16 +60,14 @@ class BCELoss(_WeightedLoss):
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_WeightedLoss):
     """`BCELoss` of sigmoid(input), without cancellation or overflow; `pos_weight` weighs the targets that are 1."""
 
-    weight: Tensor | None
     pos_weight: Tensor | None
 
     def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
                  pos_weight: Tensor | None = None):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

@@ -91,7 +91,7 @@ class Module(Called, Stateful):
         super().__setattr__(name, value)
 
     def _forget(self, name: str, keep: str) -> None:
-        """Take a name out of everywhere but one table."""
+        """Remove a name from all tables but one."""
         self.__dict__.pop(name, None)
         for kind in Module.kinds:
             if kind.table != keep:
@@ -112,7 +112,7 @@ class Module(Called, Stateful):
         return sorted(name for name in names if not name[0].isdigit())
 
     def _checked(self, what: str, name: Any, table: dict[str, Any]) -> None:
-        """Raise where a name cannot stand in a table."""
+        """Raise if a name is not valid for a table."""
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {typename(name)}")
         if "." in name:
@@ -123,9 +123,9 @@ class Module(Called, Stateful):
             raise KeyError(f"attribute '{name}' already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under a name; None keeps the name for later.
+        """Add a parameter under a name; None reserves the name.
 
-        Raises TypeError for what is no Parameter, KeyError for a name that is taken or no name of one attribute.
+        Raises TypeError for an object that is no Parameter, KeyError for a name that is taken or contains a dot.
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -138,9 +138,9 @@ class Module(Called, Stateful):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is not learned under a name; part of the `state_dict` if `persistent`.
+        """Add a tensor that is not trained under a name; part of the `state_dict` if `persistent`.
 
-        Raises TypeError for what is no Tensor, KeyError for a name that is taken or no name of one attribute.
+        Raises TypeError for an object that is no Tensor, KeyError for a name that is taken or contains a dot.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -151,9 +151,9 @@ class Module(Called, Stateful):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a module under a name; None keeps the name for later.
+        """Add a module under a name; None reserves the name.
 
-        Raises TypeError for what is no Module, KeyError for a name that is taken or no name of one attribute.
+        Raises TypeError for an object that is no Module, KeyError for a name that is taken or contains a dot.
         """
         if not isinstance(module, (Module, type(None))):
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -161,13 +161,13 @@ class Module(Called, Stateful):
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """As `add_module`."""
+        """The same as `add_module`."""
         self.add_module(name, module)
 
     # Members by name
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name; of the empty name this one. Raises AttributeError where there is none."""
+        """The module of a dotted name; of the empty name this one. Raises AttributeError if there is none."""
         module: Any = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -178,9 +178,9 @@ class Module(Called, Stateful):
         return module  # type: ignore[no-any-return]
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module under a dotted name; with `strict` only in place of one that is there.
+        """Set a module under a dotted name; with `strict` only if one exists there.
 
-        Raises ValueError for an empty name and for what is no module, AttributeError where the module above it is not there.
+        Raises ValueError for an empty name and for an object that is no module, AttributeError if the parent module does not exist.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -202,14 +202,14 @@ class Module(Called, Stateful):
         return module, name, getattr(module, name)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name. Raises AttributeError where there is none."""
+        """The parameter of a dotted name. Raises AttributeError if there is none."""
         _, name, found = self._get(target)
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return found
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name. Raises AttributeError where there is none."""
+        """The buffer of a dotted name. Raises AttributeError if there is none."""
         module, name, found = self._get(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
@@ -252,15 +252,15 @@ class Module(Called, Stateful):
                     yield f"{path}.{name}" if path else name, member
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters of this module and, with `recurse`, of those inside it, by dotted name; one that is shared once."""
+        """The parameters of this module and, with `recurse`, of those inside it, by dotted name; shared ones once."""
         return self._members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module and, with `recurse`, of those inside it: what an optimizer is given."""
+        """The parameters of this module and, with `recurse`, of those inside it, as an optimizer takes them."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The buffers of this module and, with `recurse`, of those inside it, by dotted name; one that is shared once."""
+        """The buffers of this module and, with `recurse`, of those inside it, by dotted name; shared ones once."""
         return self._members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -296,7 +296,7 @@ class Module(Called, Stateful):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Every floating-point parameter and buffer in another dtype (or on the device "cpu"), in place; returns this module.
 
-        It is called as `Tensor.to` is. Raises TypeError for a dtype of integers, RuntimeError for a device that is not there.
+        It is called like `Tensor.to`. Raises TypeError for an integer dtype, RuntimeError for a device that does not exist.
         """
         target = tensor(0.0).to(*args, **kwargs)
         if not (target.is_floating_point() or target.is_complex()):
@@ -304,7 +304,7 @@ class Module(Called, Stateful):
         return self._apply(lambda t: t.to(*args, **kwargs) if t.is_floating_point() or t.is_complex() else t)
 
     def cpu(self) -> Self:
-        """This module, whose tensors are on the CPU."""
+        """This module; its tensors are on the CPU already."""
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:
@@ -335,7 +335,7 @@ class Module(Called, Stateful):
         return self._apply(lambda t: t.to(DTYPES[name]) if t.is_floating_point() else t)
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` here and in every module inside; returns this module. Raises ValueError for what is no boolean."""
+        """Set `training` here and in every module inside; returns this module. Raises ValueError for a mode that is no boolean."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -344,27 +344,27 @@ class Module(Called, Stateful):
         return self
 
     def eval(self) -> Self:
-        """As `train(False)`."""
+        """The same as `train(False)`."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Ask (or stop asking) for the gradient of every parameter; returns this module."""
+        """Set `requires_grad` of every parameter; returns this module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradient of every parameter, or make it zero, in place and outside its graph, if not `set_to_none`."""
+        """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
         for parameter in self.parameters():
             clear(parameter, set_to_none)
 
-    # How it prints
+    # Printing
 
     def _get_name(self) -> str:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What the module prints of itself between its parentheses; a subclass has its own."""
+        """The text between the parentheses of the repr; a subclass may define it."""
         return ""
 
     def _child_lines(self) -> list[str]:
@@ -379,7 +379,7 @@ class Module(Called, Stateful):
 
 
 def clear(parameter: Tensor, set_to_none: bool) -> None:
-    """Forget the gradient of a tensor, or make it zero in place, outside its graph."""
+    """Set the gradient of a tensor to None, or to zero in place and detached."""
     gradient = parameter.grad
     if gradient is None or set_to_none:
         parameter.grad = None

@@ -1,4 +1,4 @@
-"""`DataParallel`: a batch split over threads that share one module."""
+"""`DataParallel`: a module called for parts of a batch in several threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _cores() -> int:
 
 
 def scatter(inputs: Any, parts: int, dim: int = 0) -> list[Any]:
-    """Nested arguments in as many parts as there are pieces of their tensors along `dim`; what is no tensor goes into each.
+    """Nested arguments split into parts along `dim` of their tensors; other values are in every part.
 
     >>> import symgrad
     >>> scatter((symgrad.arange(3), "same"), 2)
@@ -42,7 +42,7 @@ def _zipped(values: Sequence[Any], parts: int, dim: int) -> list[tuple[Any, ...]
 
 
 def gather(outputs: Sequence[Any], dim: int = 0) -> Any:
-    """Nested results of the parts as one: tensors joined along `dim`, numbers (tensors of no dimensions) as a vector.
+    """Nested results of the parts joined: tensors along `dim`, 0-d tensors as a vector.
 
     >>> import symgrad
     >>> gather([(symgrad.ones(1), symgrad.tensor(2.0)), (symgrad.zeros(2), symgrad.tensor(3.0))])
@@ -68,7 +68,7 @@ class DataParallel(Module):
     `device_ids` is a number of threads, or a list with one "cpu" for each; without it there is one thread for each core. The threads
     share the module and its parameters. On one device the module itself is called.
 
-    Raises ValueError for no devices at all and for a device that is not the CPU. An exception of a thread reaches the caller.
+    Raises ValueError for an empty list of devices and for a device that is not the CPU. Exceptions of threads are raised in the caller.
 
     >>> import symgrad
     >>> from symgrad import nn
@@ -89,7 +89,7 @@ class DataParallel(Module):
         self.output_device = "cpu" if output_device is None else output_device
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module returns for the inputs, computed in parts."""
+        """The output of the module for the inputs, computed in parts."""
         parts = scatter((inputs, kwargs), len(self.device_ids), self.dim) if len(self.device_ids) > 1 else []
         if len(parts) < 2:
             return self.module(*inputs, **kwargs)

@@ -1,4 +1,4 @@
-"""`Parameter` and `Buffer`: tensors that a module notices when they are assigned to it."""
+"""`Parameter` and `Buffer`: tensors that a module registers when they are assigned to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Buffer", "Parameter"]
 
 
 def _sharing(cls: type, data: Any, requires_grad: bool) -> Any:
-    """A tensor of a class with the memory, and the symbol, of another."""
+    """A tensor of a class that shares the memory, and the symbol, of another."""
     if data is None:
         data = empty(0)
     out = new(cls)
@@ -31,11 +31,11 @@ def _rebuilt(cls: type, *given: Any) -> Any:
 
 
 class Parameter(Tensor):
-    """A tensor that a module learns: assigned to a module, it is among its `parameters()`.
+    """A trainable tensor: assigned to a module, it is among its `parameters()`.
 
-    It shares memory with `data` and requires a gradient unless told otherwise. What is computed from it is a plain Tensor.
+    It shares memory with `data` and requires grad by default. Results computed from it are plain Tensors.
 
-    Raises RuntimeError for integers that should require gradients.
+    Raises RuntimeError for integers with `requires_grad`.
 
     >>> import symgrad
     >>> from symgrad import nn
@@ -62,7 +62,7 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that belongs to a module but is not learned: assigned to a module, it is among its `buffers()`.
+    """A tensor of a module that is not trained: assigned to a module, it is among its `buffers()`.
 
     `persistent` says whether it is part of the module's `state_dict`.
     """

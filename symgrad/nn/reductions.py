@@ -1,4 +1,4 @@
-"""What all losses share: how their terms become one number."""
+"""Reductions, shared by all losses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["legacy", "reduced", "same_size", "valid"]
 
 
 def valid(reduction: str) -> str:
-    """The reduction itself. Raises ValueError for one that is not there."""
+    """The reduction itself. Raises ValueError for an unknown one."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
 
 def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that torch's two old arguments stand for, with its warning; without them the one given."""
+    """The reduction for torch's two legacy arguments, with its warning; without them the one given."""
     if size_average is None and reduce is None:
         return reduction
     meant = "none" if reduce is False else "sum" if size_average is False else "mean"
@@ -26,7 +26,7 @@ def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> st
 
 
 def same_size(input: Tensor, target: Tensor) -> None:
-    """Warn where two tensors that should have one size will broadcast."""
+    """Warn if two tensors that should have one size will broadcast."""
     if input.shape != target.shape:
         warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
                       f"incorrect results due to broadcasting. Please ensure they have the same size.", UserWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""The state of a module as a dictionary of tensors: saving it, and loading it with every disagreement said by name."""
+"""The state of a module as a dictionary of tensors: saving and loading, with errors that name every disagreement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """The names that were expected and not found, and those that were found and not expected."""
+    """The names that are missing, and those that are unexpected."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -31,7 +31,7 @@ IncompatibleKeys = _IncompatibleKeys
 
 
 class Stateful:
-    """The part of `Module` that is about its state."""
+    """The part of `Module` for its state."""
 
     _version = 1
     _parameters: dict[str, Parameter | None]
@@ -40,21 +40,21 @@ class Stateful:
     _non_persistent_buffers_set: set[str]
 
     def get_extra_state(self) -> Any:
-        """What a subclass wants in the `state_dict` beside its tensors."""
+        """Further state of a subclass for the `state_dict`."""
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what `get_extra_state` gave."""
+        """Load the value of `get_extra_state`."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def _persistent(self) -> Iterator[tuple[str, Tensor]]:
-        """The tensors of this module alone that are part of its state."""
+        """The tensors of this module only that are part of its state."""
         for name, tensor in (*self._parameters.items(), *self._buffers.items()):
             if tensor is not None and name not in self._non_persistent_buffers_set:
                 yield name, tensor
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Write the state of this module alone."""
+        """Write the state of this module only."""
         for name, tensor in self._persistent():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
@@ -63,8 +63,8 @@ class Stateful:
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Every parameter and persistent buffer by its name, sharing memory with the module.
 
-        They are detached from the graph unless `keep_vars`. The names begin with `prefix`. The dictionary's `_metadata` says which
-        version of each module wrote it.
+        They are detached unless `keep_vars`. The names begin with `prefix`. The dictionary's `_metadata` holds the
+        version of each module.
 
         >>> from symgrad import nn
         >>> list(nn.Linear(2, 3).state_dict())
@@ -83,7 +83,7 @@ class Stateful:
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, local_metadata: Mapping[str, Any], strict: bool,
                               missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        """Read the state of this module alone; what is wrong is added to the lists."""
+        """Load the state of this module only; errors are added to the lists."""
         mine = dict(self._persistent())
         for name, tensor in mine.items():
             key = prefix + name
@@ -126,12 +126,12 @@ class Stateful:
             setattr(self, name, given)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
-        """Copy the tensors of a `state_dict` into this module and those in it; returns what was missing or not expected.
+        """Copy the tensors of a `state_dict` into this module and those in it; return the missing and the unexpected names.
 
-        With `strict` the names must agree exactly. With `assign` the tensors themselves are taken, not their values.
+        With `strict` the names must agree exactly. With `assign` the tensors themselves become parameters and buffers, not their values.
 
-        Raises RuntimeError that names every tensor of a wrong shape and, if `strict`, every name that does not fit; TypeError for
-        what is no mapping.
+        Raises RuntimeError that names every tensor of a wrong shape and, if `strict`, every missing or unexpected name; TypeError for
+        a state that is no mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

@@ -53,7 +53,7 @@ def clip_grads_with_norm_(parameters: Parameters, max_norm: float, total_norm: T
 
 def clip_grad_norm_(parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                     foreach: bool | None = None) -> Tensor:
-    """Scale the gradients, in place, so that their norm as one vector is at most `max_norm`; returns what it was.
+    """Scale the gradients, in place, so that their norm as one vector is at most `max_norm`; return the norm before.
 
     Raises RuntimeError for a norm that is not finite, if `error_if_nonfinite`.
 
@@ -89,7 +89,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Give the parameters the values of one vector, whose memory they share from then on. Raises TypeError for what is no Tensor."""
+    """Set the parameters to the values of one vector, whose memory they share afterwards. Raises TypeError for a vector that is no Tensor."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
     start: Any = 0

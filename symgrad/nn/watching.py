@@ -1,4 +1,4 @@
-"""Backward hooks of a module: two identities in the graph, around its inputs and around its outputs, that see the gradients pass."""
+"""Backward hooks of a module: two identity nodes in the graph, around its inputs and its outputs, through which the gradients pass."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        """What `passed` makes of the cotangents."""
+        """The cotangents after `passed`."""
         return None, *ctx.passed(gradients)
 
 
 def _through(passed: Callable[[Gradients], Gradients], values: tuple) -> tuple[tuple, list[int] | None]:
-    """The values, their tensors through the identity, and where those stand; None if no gradient can pass."""
+    """The values with their tensors passed through the identity, and the positions of those tensors; None if no gradient can pass."""
     at = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
     if not is_grad_enabled() or not any(values[i].requires_grad for i in at):
         return values, None
@@ -45,7 +45,7 @@ def _through(passed: Callable[[Gradients], Gradients], values: tuple) -> tuple[t
 
 
 def _spread(gradients: Sequence[Tensor | None], at: list[int], count: int) -> Gradients:
-    """Gradients in their places among as many values, None in the others."""
+    """Gradients at their positions among all values, None at the others."""
     out: list[Tensor | None] = [None] * count
     for i, g in zip(at, gradients):
         out[i] = g
@@ -53,7 +53,7 @@ def _spread(gradients: Sequence[Tensor | None], at: list[int], count: int) -> Gr
 
 
 def _replaced(old: Gradients, found: Any, what: str) -> Gradients:
-    """What a hook returned in place of gradients, if anything."""
+    """The gradients that a hook returned, or the given ones for None."""
     if found is None:
         return old
     new = found if isinstance(found, (tuple, list)) else (found,)
@@ -72,7 +72,7 @@ class Watch:
         self.count = 0
 
     def enter(self, args: tuple) -> tuple:
-        """The arguments of the module; when their gradients are known, the hooks are called."""
+        """The arguments of the module; the hooks are called when their gradients are known."""
         self.count = len(args)
         out, self.inputs = _through(self._leave, args)
         return out
@@ -87,7 +87,7 @@ class Watch:
         return tuple(given[i] for i in self.inputs)
 
     def exit(self, result: Any) -> Any:
-        """The result of the module; when its gradient is known, the hooks before the pullback are called."""
+        """The result of the module; the pre-hooks are called when its gradient is known."""
         single = isinstance(result, Tensor)
         if not single and not isinstance(result, tuple):
             warnings.warn(f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received {type(result)}",

@@ -111,7 +111,7 @@ for _name in ("median", "nanmedian"):
 
 def _pair(xp, kind, pick, input, dim, index, keepdim=True):
     """The elements at an index with all dimensions, and the index, as a pair of a kind."""
-    index = laid_out(index, (input.value,)) if kind is return_types.sort else rows(index)
+    index = laid_out(index, (xp.numbers(input),)) if kind is return_types.sort else rows(index)
     values = pick(*_elements(xp, input, dim, index, keepdim))
     return kind((values, input.new_tensor(index if keepdim or not input.ndim else index.squeeze(dim), dtype=int)))
 
@@ -121,7 +121,7 @@ def sort(xp, input, dim=-1, descending=False, *, stable=None):
     """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
     dim = axis(dim, input.ndim)
     pick = xp.sort_elements if stable is None else xp.stable_sort_elements
-    return _pair(xp, return_types.sort, pick, input, dim, order(input.value, dim, bool(descending)))
+    return _pair(xp, return_types.sort, pick, input, dim, order(xp.numbers(input), dim, bool(descending)))
 
 
 @composite("msort", usage="symgrad.msort(a)")
@@ -133,7 +133,7 @@ def msort(xp, input):
 @composite("argsort", usage="symgrad.argsort(a)")
 def argsort(xp, input, dim=-1, descending=False, *, stable=False):
     """The indices that sort the input along `dim`; equal elements stay in order."""
-    return input.new_tensor(laid_out(order(input.value, axis(dim, input.ndim), bool(descending)), (input.value,)), dtype=int)
+    return input.new_tensor(laid_out(order(xp.numbers(input), axis(dim, input.ndim), bool(descending)), (xp.numbers(input),)), dtype=int)
 
 
 @composite("topk", usage="symgrad.topk(a, 2).values")
@@ -142,7 +142,7 @@ def topk(xp, input, k, dim=-1, largest=True, sorted=True):
     dim = axis(dim, input.ndim)
     if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"selected index k out of range: {k} of {input.shape[dim] if input.ndim else 1}")
-    by = order(input.value, dim, bool(largest))
+    by = order(xp.numbers(input), dim, bool(largest))
     return _pair(xp, return_types.topk, xp.topk_elements, input, dim, by[slices(slice(0, k), dim)] if input.ndim else by)
 
 
@@ -152,7 +152,7 @@ def kthvalue(xp, input, k, dim=-1, keepdim=False):
     dim = axis(dim, input.ndim)
     if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    by = order(input.value, dim)
+    by = order(xp.numbers(input), dim)
     return _pair(xp, return_types.kthvalue, xp.kthvalue_elements, input, dim, by[slices(slice(k - 1, k), dim)] if input.ndim else by, keepdim)
 
 
@@ -161,12 +161,12 @@ def _middle(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
     if dim is None:
         if not input.numel():
             return input.new_tensor(math.nan)
-        at = _median_places(input.value.reshape(-1), 0, missing)
+        at = _median_places(xp.numbers(input).reshape(-1), 0, missing)
         return pick_of_all(input, single(positions(at, tuple(input.shape) or (1,)))[:input.ndim])
     dim = axis(dim, input.ndim)
     if input.ndim and not input.shape[dim]:
         raise IndexError(f"{kind.__name__}(): Expected reduction dim {dim} to have non-zero size.")
-    return _pair(xp, kind, pick, input, dim, _median_places(input.value, dim, missing), keepdim)
+    return _pair(xp, kind, pick, input, dim, _median_places(xp.numbers(input), dim, missing), keepdim)
 
 
 def _median_places(value, dim, missing):
@@ -196,7 +196,7 @@ def nanmedian(xp, input, dim=None, keepdim=False):
 def mode(xp, input, dim=-1, keepdim=False):
     """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
     dim = axis(dim, input.ndim)
-    at = most_frequent(input.value, dim)
+    at = most_frequent(xp.numbers(input), dim)
     at = at.reshape((*at.shape[:dim], 1, *at.shape[dim:])) if input.ndim else at
     return _pair(xp, return_types.mode, xp.mode_elements, input, dim, at, keepdim)
 
@@ -205,11 +205,11 @@ def mode(xp, input, dim=-1, keepdim=False):
 def cummax(xp, input, dim):
     """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
     dim = axis(dim, input.ndim)
-    return _pair(xp, return_types.cummax, xp.cummax_elements, input, dim, running(input.value, dim, True))
+    return _pair(xp, return_types.cummax, xp.cummax_elements, input, dim, running(xp.numbers(input), dim, True))
 
 
 @composite("cummin", usage="symgrad.cummin(a, dim=1).values")
 def cummin(xp, input, dim):
     """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
     dim = axis(dim, input.ndim)
-    return _pair(xp, return_types.cummin, xp.cummin_elements, input, dim, running(input.value, dim, False))
+    return _pair(xp, return_types.cummin, xp.cummin_elements, input, dim, running(xp.numbers(input), dim, False))

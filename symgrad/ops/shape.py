@@ -334,7 +334,7 @@ linear("batch", lambda xp, input, dim, level: xp.batch(input, dim, level),
 
 def _members(xp, input, dim, level, count):
     """The arguments of `unbatch`, or the input repeated where all members share it."""
-    if level in getattr(input.value.shape, "levels", ()):
+    if level in getattr(xp.numbers(input).shape, "levels", ()):
         return input, dim, level, count
     return xp.expand(xp.unsqueeze(input, dim), (*input.shape[:dim], count, *input.shape[dim:]))
 

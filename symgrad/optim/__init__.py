@@ -1,4 +1,4 @@
-"""Optimizers, with torch's names, options and numbers: they change parameters in place, by their gradients."""
+"""Optimizers, with torch's names, options and results: they change parameters in place, by their gradients."""
 
 from symgrad.optim.adam import Adam, AdamW
 from symgrad.optim.optimizer import Optimizer

@@ -14,14 +14,14 @@ __all__ = ["Adam", "AdamW"]
 
 
 class Adam(Optimizer):
-    """p ← p - lr m̂ / (√v̂ + eps), with running means m of the gradient and v of its square, m̂ and v̂ freed of their start at zero.
+    """p ← p - lr m̂ / (√v̂ + eps), with running means m of the gradient and v of its square; m̂ and v̂ are bias-corrected.
 
     m ← m + (1 - β₁)(g - m), v ← β₂ v + (1 - β₂) g², m̂ = m / (1 - β₁ⁿ), v̂ = v / (1 - β₂ⁿ) in step n. `weight_decay` adds weight_decay p to
     the gradient; with `decoupled_weight_decay` p shrinks by the factor 1 - lr weight_decay instead. With `amsgrad` the largest v so far is
-    taken; with `maximize` the step goes uphill. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`,
-    `max_exp_avg_sq`. `foreach`, `fused` and `capturable` change nothing here.
+    used; with `maximize` the step goes uphill. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`,
+    `max_exp_avg_sq`. `foreach`, `fused` and `capturable` have no effect.
 
-    Raises ValueError for numbers that are negative, and for means whose factor is not in [0, 1).
+    Raises ValueError for negative numbers, and for betas outside [0, 1).
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, requires_grad=True)
@@ -72,7 +72,7 @@ class Adam(Optimizer):
             v = xp.maximum(largest, v)
             if isinstance(largest, np.ndarray):
                 largest[...] = v
-            else:  # the graph has the old one
+            else:  # the graph holds the old one
                 state["max_exp_avg_sq"] = v
         p += -rate * m / (xp.sqrt(v) / (1 - beta2**n) ** 0.5 + group["eps"])
 
@@ -81,7 +81,7 @@ class Adam(Optimizer):
 
 
 def _move(start: Any, end: Any, weight: float) -> None:
-    """Move a point towards another, in place, so that weights near 0 and near 1 are exact."""
+    """Interpolate from one array to another, in place, exact for weights near 0 and near 1."""
     if weight < 0.5:
         start += weight * (end - start)
     else:

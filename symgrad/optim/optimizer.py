@@ -1,7 +1,7 @@
-"""`Optimizer`: groups of parameters with options, a state for each parameter, and the step that a subclass makes of them.
+"""`Optimizer`: parameter groups with options, a state for each parameter, and the step of a subclass.
 
-A step's rule is written once, with in-place arithmetic that NumPy arrays and Tensors share. It is read with arrays, without a graph; with
-`differentiable` it is read with Tensors, so that the step itself can be differentiated.
+A step's rule is written once, with in-place arithmetic that NumPy arrays and Tensors share. It runs with arrays, without a graph; with
+`differentiable` it runs with Tensors, so that the step itself can be differentiated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Group = dict[str, Any]
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A `step` with the hooks around the outermost call; like torch's, they are given the optimizer among the arguments too."""
+    """A `step` with the hooks around the outermost call; as in torch, the optimizer is also among their arguments."""
     @functools.wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self: Optimizer = args[0]
@@ -55,11 +55,11 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Optimizer:
-    """The base of every optimizer: give it parameters, or groups of them with options of their own, and what the options default to.
+    """The base of every optimizer: it takes parameters, or groups of them with their own options, and the default options.
 
-    A subclass has a rule `_update(xp, p, g, state, group)` that changes p in place, or a `step` of its own.
+    A subclass has a rule `_update(xp, p, g, state, group)` that changes p in place, or its own `step`.
 
-    Raises TypeError for what is no iterable of Tensors, ValueError for none at all, for one that was computed, and for one given twice.
+    Raises TypeError unless the parameters are an iterable of Tensors, ValueError if there are none, for a tensor that is no leaf, and for duplicates.
     """
 
     defaults: Group
@@ -102,9 +102,9 @@ class Optimizer:
         return f"{type(self).__name__} (" + "".join(groups) + ")"
 
     def add_param_group(self, param_group: Group) -> None:
-        """Add parameters with options of their own; options that are left out have their defaults.
+        """Add parameters with their own options; other options have their defaults.
 
-        Raises TypeError and ValueError as the constructor does.
+        Raises TypeError and ValueError like the constructor.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -139,7 +139,7 @@ class Optimizer:
         self.param_groups.append(param_group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradient of every parameter, or make it zero, in place and outside its graph, if not `set_to_none`."""
+        """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None or set_to_none:
@@ -152,7 +152,7 @@ class Optimizer:
                 p.grad.zero_()
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        """Change a parameter by its gradient, in place; arrays of the parameter's shape in `state` are changed in place too."""
+        """Change a parameter by its gradient, in place; arrays of the parameter's shape in `state` are changed in place, too."""
         raise NotImplementedError
 
     @_with_hooks
@@ -167,7 +167,7 @@ class Optimizer:
             if group.get("differentiable"):
                 with enable_grad():
                     for p in moving:
-                        # The graph of the steps before has the state as it was: this step gets one of its own.
+                        # The graph of earlier steps holds their state: this step gets a copy.
                         self.state[p] = {name: t.clone() if isinstance(t, Tensor) else t for name, t in self.state[p].items()}
                         self._update(traced, p, p.grad, self.state[p], group)
             else:
@@ -177,7 +177,7 @@ class Optimizer:
         return loss
 
     def _update_arrays(self, p: Tensor, group: Group) -> None:
-        """Make the step of one parameter with arrays; complex numbers are pairs of real ones."""
+        """Step one parameter with arrays; complex numbers are pairs of real ones."""
         kept = self.state.get(p, {})
         array, split = p._array(), _pairs if p.is_complex() else np.asarray
         state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in kept.items()}
@@ -189,7 +189,7 @@ class Optimizer:
             stamp(array, f"{type(self).__name__}.step")
 
     def _writes(self, group: Group) -> int:
-        """How many versions of a parameter a step makes."""
+        """By how much a step increases a parameter's version."""
         return 1
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -201,7 +201,7 @@ class Optimizer:
         return RemovableHandle(self._step_post_hooks, hook)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, by the number of each parameter, and the options of the groups; the tensors are the optimizer's own."""
+        """The state, by the number of each parameter, and the options of the groups; the tensors are not copied."""
         numbers: dict[int, int] = {}
         for group in self.param_groups:
             for p in group["params"]:
@@ -211,9 +211,9 @@ class Optimizer:
         return {"state": {numbers[id(p)] if isinstance(p, Tensor) else p: value for p, value in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a copy of a state that `state_dict` gave.
+        """Load a copy of a state returned by `state_dict`.
 
-        Raises ValueError where the groups have other numbers of parameters.
+        Raises ValueError if the groups have other numbers of parameters.
         """
         groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved):
@@ -237,7 +237,7 @@ class Optimizer:
 
 
 def _fitted(name: str, value: Any, p: Tensor) -> Any:
-    """A copy of a saved value, in the dtype of the parameter it belongs to."""
+    """A copy of a saved value, in the dtype of its parameter."""
     if not isinstance(value, Tensor):
         return deepcopy(value)
     value = value.detach().clone()  # type: ignore[attr-defined]
@@ -250,7 +250,7 @@ def _pairs(x: Any) -> Any:
 
 
 def ways(foreach: Any, fused: Any, differentiable: Any) -> None:
-    """Raise for ways of computing a step that exclude each other in torch; here one way gives the numbers of all."""
+    """Raise for options that exclude each other in torch; symgrad has one implementation for all of them."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:

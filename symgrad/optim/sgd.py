@@ -14,9 +14,9 @@ class SGD(Optimizer):
     """p ← p - lr b, with b ← momentum b + (1 - dampening) g and g the gradient plus weight_decay p.
 
     With `nesterov` the step is along g + momentum b; with `maximize` it goes uphill. The state of a parameter is its `momentum_buffer`,
-    which the first step sets to g. `foreach` and `fused` change nothing here.
+    which the first step sets to g. `foreach` and `fused` have no effect.
 
-    Raises ValueError for numbers that are negative, and for Nesterov's step without momentum or with dampening.
+    Raises ValueError for negative numbers, and for Nesterov momentum without momentum or with dampening.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, requires_grad=True)

@@ -1,7 +1,7 @@
-"""What is proved of one op: its arguments as symbols, what its rules say the derivatives are, and what SymPy says.
+"""One case of a proof: an op with symbols for arguments, its derivatives by its rules, and by SymPy.
 
 An op on single numbers has its partial derivatives by each sequence of arguments; one on arrays has the chain of directional derivatives
-φ = Σ g y, ψ = Σ t ∂φ/∂x, χ = Σ u ∂ψ/∂x + Σ v ∂ψ/∂g, in which every direction is a symbol of its own, so that nothing can hide.
+φ = Σ g y, ψ = Σ t ∂φ/∂x, χ = Σ u ∂ψ/∂x + Σ v ∂ψ/∂g, in which every direction is a symbol of its own, so that no term vanishes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def domain_of(op: Op, i: int) -> Domain:
 
 @dataclass
 class Case:
-    """One op with one tuple of parameters, on arguments of some shapes; of complex numbers where it says so."""
+    """One op with one tuple of parameters, on arguments of some shapes; possibly complex."""
 
     op: Op
     parameters: tuple[Any, ...]
@@ -81,7 +81,7 @@ class Case:
             self.symbols[name] = named(name, shape, {"real": True})
         return self.symbols[name]
 
-    # What the rules say
+    # The derivatives by the rules
 
     def claims(self, recorder: Recorder, supply: Supply, order: int) -> Claims:
         """The derivatives up to an order by the op's rules, read and recorded in a carrier where `supply` gives the values of the names."""
@@ -169,7 +169,7 @@ class Case:
         for name, c in zip(names, through):
             yield Key(2, f"vjp of jvp by {name}"), elements(c)
 
-    # What SymPy says
+    # The derivatives by SymPy
 
     def forward(self) -> list[Any]:
         """The elements of the op's value, by its forward rule."""

@@ -17,7 +17,7 @@ from symgrad.types.domains import COMPLEX
 __all__ = ["cases"]
 
 SHAPES = ((2, 3), (3, 4))  # of arguments for which an op names none: the first that its examples go with
-PAIRS = (3, 2)  # numbers whose parts stand side by side
+PAIRS = (3, 2)  # complex numbers as pairs of real ones
 PAIR = (2,)  # the shape of the arguments of an op that takes several of one shape, if any shape will do
 
 

@@ -1,4 +1,4 @@
-"""Complex numbers: which ops take them, which of these are analytic, and the others by their real and imaginary parts.
+"""Complex cases: ops that take complex numbers are proved on the plane where they are analytic, else by their real and imaginary parts.
 
 The gradient is the conjugate cotangent: for L = Re Σ conj(g) y it is ∂L/∂a + i ∂L/∂b at z = a + i b. Of an analytic op that is
 g conj(dy/dz), which the pullback computes by reading the rule with conjugated arguments, so that the rule itself must be g dy/dz on the plane.
@@ -55,9 +55,9 @@ class Parts(Case):
         """The expressions of an argument or of a direction, a complex one where the argument is."""
         if name not in self.symbols:
             of = name.removeprefix("t_")
-            whole = self.complex_value if name == "g" else self.parts[of][1] is not None
-            real, imag = named(f"re_{name}" if whole else name, shape, {"real": True}), named(f"im_{name}", shape, {"real": True})
-            self.symbols[name] = real + imag * sympy.I if whole else real
+            two_parts = self.complex_value if name == "g" else self.parts[of][1] is not None
+            real, imag = named(f"re_{name}" if two_parts else name, shape, {"real": True}), named(f"im_{name}", shape, {"real": True})
+            self.symbols[name] = real + imag * sympy.I if two_parts else real
         return self.symbols[name]
 
     def claims(self, recorder: Recorder, supply: Callable[[str, tuple[int, ...]], Any], order: int) -> Claims:
@@ -146,7 +146,7 @@ def _is_analytic(op: Op, parameters: tuple[Any, ...], xs: list[Any]) -> bool:
 
 
 def _readable(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> list[str]:
-    """The rules that the exact carriers read as numbers do: value first, without which there is none."""
+    """The rules that the exact carriers can read; the value comes first, since the others need it."""
     sample = _sample(op, parameters, shapes)
     if sample is None or op.vjp is None or op.jvp is None:
         return []

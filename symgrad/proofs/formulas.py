@@ -35,7 +35,7 @@ def flat_size(oracle: Oracle) -> float:
 
 
 def show(report: Report, base: Run, order: int) -> None:
-    """Put the formulas of a named run into the report: written out where that is short, as assignments where it is not."""
+    """Add the formulas of a named run to the report: written out where that is short, as assignments where it is not."""
     size = flat_size(Oracle(base.root, base.nodes))
     report.conditions = base.result.conditions
     if size > SHORT:
@@ -70,7 +70,7 @@ def tidy(e: Any, end: float) -> Any:
 
 
 def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
-    """Try to prove every derivative up to an order: None for success, else what stood in the way."""
+    """Try to prove every derivative up to an order: None for success, else the reason why not."""
     size = flat_size(Oracle(base.root, base.nodes))
     if size * len(names) ** order > LARGEST:
         return f"written out, the formula has {size:,.0f} operations and {len(names)} variables, too many for a proof"

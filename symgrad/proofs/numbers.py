@@ -1,4 +1,4 @@
-"""What the rules say in many digits against the numbers of SymPy's formulas, which know how wrong they may be."""
+"""The values of the rules in many digits, compared with those of SymPy's formulas, which have error bounds."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _digits(e: Any, complex: bool) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A many-digit number of the precise carrier for everyone, None where it is not finite."""
+    """A number of the precise carrier as mpmath's, None where it is not finite."""
     x = precise.context.convert(int(x) if isinstance(x, bool) else x)
     if not precise.context.isfinite(x):
         return None

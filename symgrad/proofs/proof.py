@@ -1,4 +1,4 @@
-"""Proving a derivative: the rules' formula minus `sympy.diff` of the formula, reduced to a literal 0, and no silent one."""
+"""Proving a derivative: the rules' formula minus `sympy.diff` of the formula is reduced to a literal 0, and the numbers agree."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _one(box: Any, position: int) -> np.ndarray:
 
 
 def size_of(e: Any) -> int:
-    """How many nodes an expression has when it is written out; counted in time linear in what it shares, not in what it has."""
+    """How many nodes an expression has when it is written out; in time linear in the number of distinct nodes."""
     sizes: dict[Any, int] = {}
     stack = [e]
     while stack:
@@ -136,7 +136,7 @@ def _numerator(e: Any) -> Any:
 
 
 def _zero_somewhere(difference: Any) -> bool:
-    """Whether the expression vanishes where it is tried, so that a wrong rule is not simplified in vain."""
+    """Whether the expression vanishes at a test point; one that does not need not be simplified."""
     symbols = sorted(difference.free_symbols, key=str)
     with mpmath.workdps(80):
         try:

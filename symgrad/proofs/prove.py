@@ -49,9 +49,9 @@ def _nothing_to_prove(op: Op) -> str:
 def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: float = 60.0, points: int = 20, progress: Any = None) -> Proof:
     """Prove the rules of an op: that its pullback and pushforward, and the derivatives of these up to an order, are what SymPy says they are.
 
-    `op` is a public function (symgrad.tanh), a name, or an `Op`. Its rules are read with SymPy's expressions, for single numbers or for small
+    `op` is a public function (symgrad.tanh), a name, or an `Op`. Its rules are read in the symbolic carrier, for single numbers or for small
     arrays of symbols, with every cotangent and tangent a symbol of its own, and compared with `sympy.diff` of its forward rule. Functions
-    with kinks are proved region by region between them. Each statement is also compared at `points` points to fifty digits, with the
+    with kinks are proved in each region between them. Each statement is also compared at `points` points to fifty digits, with the
     rules read in the precise carrier.
 
     - "proved": the difference is literally 0 by `symgrad.identical`, and the numbers agree;

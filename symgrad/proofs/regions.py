@@ -46,15 +46,15 @@ class Region:
 
 def regions(case: Case, forward: Sequence[Any]) -> list[Region]:
     """The regions of one case, from the elements of its value as expressions; together they are the domain, but for the borders."""
-    whole = Region(_everywhere(case), {}, {}, case.domains)
+    full = Region(_everywhere(case), {}, {}, case.domains)
     if case.complex or not any(e.has(*KINKS) for e in forward):
-        return [whole]
+        return [full]
     if case.single and len(case.active) == 1:
         return list(_pieces(case))
     for found in (_choices(case, forward), _signs(case, forward)):
         if 0 < len(found) <= MOST:
             return found
-    return [whole]
+    return [full]
 
 
 def _everywhere(case: Case) -> str:
@@ -119,7 +119,7 @@ def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:
 
 
 def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
-    """The signs of the arguments inside absolute values, signs and whole parts."""
+    """The signs of the arguments inside absolute values, signs and integer parts."""
     inside = set().union(*(e.atoms(*KINKS) for e in forward))
     variables = [x for x in case.variables if any(e.has(x) for e in inside)]
     if not variables or len(variables) > 3 or any(case.domains[x].intervals[0].low != -inf for x in variables):

@@ -47,7 +47,7 @@ class Accuracy:
 
 
 def ulps(value: float, truth: Any, dtype: Any = np.float64, scale: Any = 0) -> float:
-    """The distance of a float from the truth in units of the truth's last place; infinite for NaN, 0 for an honest overflow.
+    """The distance of a float from the truth in units of the truth's last place; infinite for NaN, 0 for an overflow of both.
 
     A truth that is 0 has no last place: there `scale` is taken, the largest number it was computed beside.
 
@@ -98,5 +98,5 @@ def measured(run: Run, exact: Exact, entries: Sequence[Entry], values: dict[int,
 
 
 def worse(a: Accuracy, b: Accuracy) -> bool:
-    """Whether the first says more: one beyond its bound before one within, then the larger error."""
+    """Whether the first is the worse: one beyond its bound before one within, then the larger error."""
     return (not a.within, a.ulp) > (not b.within, b.ulp)

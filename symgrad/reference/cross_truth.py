@@ -1,4 +1,4 @@
-"""What a function should be: a formula, its derivatives by SymPy head by head, to as many digits as it takes to be certain of them."""
+"""The true values of a formula and its derivatives, by SymPy head by head, with as many digits as certainty takes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["DifferenceTruth", "ExpressionTruth", "RecordedTruth", "TrueNumber", 
 LADDER = (DIGITS, 400, 1600, 3000)  # working digits that are tried; nothing between 1e-300 and 1e300 hides from the second
 MOVES = 2  # of the inputs, to find a condition number
 CERTAIN = 30  # how many digits of two of them must agree
-NOTHING = mpmath.mpf("1e-390")  # below every float by far
+NOTHING = mpmath.mpf("1e-390")  # far below every float
 Index = tuple[int, ...]
 
 
@@ -38,7 +38,7 @@ class TrueNumber:
 
 
 class Truth(Protocol):
-    """Something that says what is true at a point."""
+    """The interface of a source of true values at a point."""
 
     expressions: list[sympy.Expr]
 
@@ -60,7 +60,7 @@ class _Formula:
 
 
 class _Placed(Oracle):
-    """Equations that are known already, at other values of their leaves: floats, or SymPy numbers."""
+    """Known equations at other values of their leaves: floats, or SymPy numbers."""
 
     def __init__(self, other: Oracle, values: Sequence[Any]):
         self.steps = [Step(v, ()) for v in values] + other.steps[other.count:]
@@ -106,7 +106,7 @@ class RecordedTruth(_Formula):
 
 
 class _Numbers(Exact):
-    """The oracle's half of a comparison."""
+    """The oracle's side of a comparison."""
 
     def __init__(self, oracle: Oracle, order: int, full: int, direction: np.ndarray):
         self.oracle, self.order, self.full, self.direction = oracle, order, full, direction

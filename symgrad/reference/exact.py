@@ -1,4 +1,4 @@
-"""One point, twice to many digits: by the oracle (SymPy's derivatives) and by the library's rules in the precise carrier."""
+"""The derivatives at one point in many digits, by the oracle (SymPy's derivatives) and by the library's rules in the precise carrier."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["AGREED", "DIGITS", "Entry", "Exact", "agreement", "shifted"]
 
 DIGITS = 65  # the working precision: fifty digits and a guard
 AGREED = 45  # how many equal digits two of the three ways must have
-MOST = 3000  # digits that are tried to tell two numbers apart
+MOST = 3000  # digits that are tried to distinguish two numbers
 FULL = 8  # up to this many inputs every second derivative is compared at every point
 
 
@@ -99,7 +99,7 @@ class Exact:
             yield (i, j), square[i] if i == j else mixed[i, j]
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
-        """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) a hair beside it."""
+        """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) at a tiny distance."""
         highest = self.order if order is None else order
         before = precise.set_digits(digits)
         try:

@@ -1,7 +1,7 @@
-"""Elementary functions whose derivatives are SymPy's: the links of the chain that the oracle multiplies.
+"""Elementary functions whose derivatives are SymPy's: the factors of the oracle's chain rule.
 
 A `Head` is one function of a few placeholders, such as p0*p1 or exp(p0). Its partial derivatives are heads again, made by `sympy.diff`
-and by nothing else; its values are mpmath's. Nothing here knows a rule of this library.
+and by nothing else; its values are mpmath's. No rule of this library is used here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Undefined(ArithmeticError):
 
 
 class Undecided(Undefined):
-    """Two numbers so close to each other, or so small beside what they are left over from, that too many digits would tell them apart."""
+    """Raised for numbers that only too many digits would distinguish: from each other, or from 0 after cancellation."""
 
 
 class _Edge:
-    """Whether a kink was met since somebody last asked."""
+    """Whether a kink was met since the flag was last read."""
 
     met = False
 
@@ -195,7 +195,7 @@ def _real(x: Any, e: Any) -> Any:
 
 
 def edge_met() -> bool:
-    """Whether a kink was met since this was last asked."""
+    """Whether a kink was met since the last call."""
     met, _Edge.met = _Edge.met, False
     return met
 

@@ -9,14 +9,14 @@ import mpmath
 import numpy as np
 from ml_dtypes import finfo
 
-from symgrad.frameworks.asking import Levels
+from symgrad.frameworks.adapter import Levels
 from symgrad.reference.cross_truth import Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 
 __all__ = ["Measure", "worse"]
 
-MARGIN = 100  # times the error bound of a finite difference, which is an estimate
+MARGIN = 100  # factor on the error bound of a finite difference, which is an estimate
 VAGUE = 1e-3  # a finite difference with a larger relative error bound than this decides nothing
 
 

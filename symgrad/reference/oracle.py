@@ -1,4 +1,4 @@
-"""The oracle: derivatives of a recorded computation that rest on `sympy.diff` and the chain rule, and on no rule of this library.
+"""The oracle: derivatives of a recorded computation by `sympy.diff` and the chain rule, without any rule of this library.
 
 Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into heads, whose derivatives
 SymPy knows. The gradient along a line, ∇f(x + t u) = ∇f + t H u + ..., then comes from one sweep forward and one back with
@@ -85,7 +85,7 @@ class Oracle:
 class Evaluation:
     """The oracle at its point, to a number of digits.
 
-    `edge` says whether a kink or the border of a branch lies here, where a derivative is a convention or the formula's own says nothing.
+    `edge` is true at a kink or at the border of a branch, where a derivative is a convention.
     """
 
     def __init__(self, oracle: Oracle, digits: int):
@@ -126,7 +126,7 @@ class Evaluation:
             a, b = self.values[sides[2 * i]], self.values[sides[2 * i + 1]]
             if a is None or b is None:
                 raise Undefined("a comparison")
-            # On the border of a branch its own derivative says nothing of the other side.
+            # On the border of a branch the derivative of one side does not hold for the other.
             self.edge |= bool(a == b) and (self.oracle.active[sides[2 * i]] or self.oracle.active[sides[2 * i + 1]])
             truths[truth] = sympy.true if COMPARE[relation](a, b) else sympy.false
         for condition, branch in zip(choice.conditions, inputs):
@@ -144,7 +144,7 @@ class Evaluation:
 
     @property
     def scale(self) -> Any:
-        """A size that no term of the computation exceeds: what is smaller by all working digits may have been rounded away."""
+        """A size that no term of the computation exceeds: a number smaller than that by all working digits may be rounding."""
         with mpmath.workdps(self.digits):
             cotangents = self._back([[v] for v in self.values], 1)
             numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]

@@ -1,4 +1,4 @@
-"""The rules of the library read in an exact carrier, and recorded there, so that they can be read again for the next order.
+"""The rules of the library, evaluated in an exact carrier and recorded there, so that the record can be differentiated again.
 
 `Recorder(precise)` is to many-digit floats what the traced carrier is to NumPy: the pullback computes the gradient to fifty digits and
 records itself, so its pullback gives the Hessian. `Recorder(symbolic)` gives the formulas in the same way. Constants are lifted before any
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.engine.passes import pullback
-from symgrad.graph.node import GRADIENT, Leaf, Link, Node, next_sequence, node_class, upstream
+from symgrad.graph.node import GRADIENT, Leaf, Link, Node, make_node, upstream
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Box", "Recorder"]
@@ -21,7 +21,7 @@ Seeds = Sequence[tuple["Box", Any]]
 
 
 class Box:
-    """A value of the carrier and its place in the graph: what a rule sees as a tensor."""
+    """A value of the carrier and its node in the graph; a rule gets it as a tensor."""
 
     def __init__(self, recorder: Recorder, value: Any, node: Node | None = None):
         self.recorder, self.value, self.node = recorder, value, node
@@ -67,7 +67,7 @@ class Box:
 
 
 class Number(float):
-    """A Python number among a rule's arguments: still a float to whoever asks, but its arithmetic is the carrier's."""
+    """A Python number among a rule's arguments: it is a float, but its arithmetic is the carrier's."""
 
     recorder: Recorder
 
@@ -93,7 +93,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 class Recorder:
     """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays.
 
-    `complex` is what rules are told that ask whether numbers are complex.
+    `complex` is the answer of `is_complex` for its boxes.
     """
 
     def __init__(self, base: Any, lift: Callable[[Any], Any], complex: bool = False):
@@ -120,7 +120,7 @@ class Recorder:
                 bound = signature.bind(self, *args, **kwargs)
                 if op.prepare is not None:
                     args = op.prepare(*bound.args, **bound.kwargs)
-                    if isinstance(args, Box):  # another op gave the answer
+                    if isinstance(args, Box):  # another op computed the result
                         return args
                 else:
                     bound.apply_defaults()
@@ -137,10 +137,8 @@ class Recorder:
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
         if not op.differentiable or all(p is None for p in parents):
             return Box(self, y)
-        node = object.__new__(node_class(op))
-        node.args = (*(t if isinstance(t, Number) else v for t, v in zip(tensors, values)), *parameters)
-        node.parents, node.value, node.flags, node.sequence_nr = parents, y, GRADIENT, next_sequence()
-        return Box(self, y, node)
+        args = (*(t if isinstance(t, Number) else v for t, v in zip(tensors, values)), *parameters)
+        return Box(self, y, make_node(op, args, parents, y, GRADIENT))
 
     def cells(self, x: Any) -> Any:
         """The value of a box, or a number or array as one."""

@@ -1,4 +1,4 @@
-"""Rigorous enclosures: the library's rules read in ball arithmetic, with as much precision as it takes for the intervals to be narrow."""
+"""Rigorous enclosures: the library's rules read in ball arithmetic, with enough precision to make the intervals narrow."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import numpy as np
 from symgrad.frameworks.problem import Run
 from symgrad.reference.recorder import Recorder
 from symgrad.reports.labels import label
-from symgrad.reports.report import plain
 
 __all__ = ["Enclosure", "enclosures"]
 
 FIRST, MOST = 128, 8192  # bits that are tried
-NARROW = 90  # bits of a number that a narrow enclosure leaves no doubt about: more than any float has
+NARROW = 90  # certain bits of a narrow enclosure: more than any float has
 NOTHING = -1130  # the exponent below which every float is 0
 
 
@@ -44,12 +43,6 @@ class Enclosure:
     bits: int
     narrow: bool
     reason: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The enclosure as plain data that JSON can hold."""
-        return {"order": self.order, "where": self.where, "interval": self.interval, "lower": plain(self.lower), "upper": plain(self.upper),
-                "value": plain(self.value), "inside": self.inside, "ulp": plain(self.ulp), "bits": self.bits, "narrow": self.narrow,
-                "reason": self.reason}
 
 
 def carrier() -> Any:

@@ -19,7 +19,7 @@ SCHEMA = 1
 
 @dataclass
 class Finding:
-    """One number at one point: which (`where`, such as d2f/dx dy), what the function gives, and what is true.
+    """One number at one point: which (`where`, such as d2f/dx dy), the value of the function, and the true one.
 
     `ulp` is the distance in units in the last place of the truth, `bound` how large it may be, and `condition` by how many relative
     errors of the inputs the true number moves. `kind` is "agrees", "differs", "not finite" or "raises", with the `message` of what was raised.
@@ -38,18 +38,13 @@ class Finding:
 
     @property
     def agrees(self) -> bool:
-        """Whether the number is as right as floats can be expected to be."""
+        """Whether the error is within its bound."""
         return self.kind == "agrees"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as plain data."""
-        return {"order": self.order, "where": self.where, "point": plain(self.point), "value": plain(self.value), "truth": plain(self.truth),
-                "ulp": plain(self.ulp), "bound": plain(self.bound), "condition": plain(self.condition), "kind": self.kind, "message": self.message}
 
 
 @dataclass
 class Agreement:
-    """How well one order agrees: how it was had, at how many points it was compared and at how many it is wrong, and the worst of them.
+    """How well one order agrees: how it was computed, at how many points it was compared and at how many it is wrong, and the worst of them.
 
     `region` says where it is wrong, in terms of the arguments or of a part of the formula, where that can be said; `hint` what kind of
     mistake it looks like.
@@ -68,12 +63,6 @@ class Agreement:
     def agrees(self) -> bool:
         """Whether nothing of this order is wrong."""
         return not self.wrong
-
-    def to_dict(self) -> dict[str, Any]:
-        """The agreement as plain data."""
-        return {"order": self.order, "method": self.method, "compared": self.compared, "wrong": self.wrong, "agrees": self.agrees,
-                "worst": None if self.worst is None else self.worst.to_dict(), "first": None if self.first is None else self.first.to_dict(),
-                "region": self.region, "hint": self.hint}
 
 
 @dataclass
@@ -114,10 +103,9 @@ class CrossReport(Verdict, Shown):
             "formula": text(self.formula),
             "domains": dict(self.domains),
             "names": list(self.names),
-            "agreements": [a.to_dict() for a in self.agreements],
-            "points": {"random": self.points.random, "special": self.points.special, "outside": self.points.outside,
-                       "singular": self.points.singular, "kinks": self.points.kinks},
-            "counterexample": None if self.counterexample is None else self.counterexample.to_dict(),
+            "agreements": [plain(a) | {"agrees": a.agrees} for a in self.agreements],
+            "points": {name: count for name, count in plain(self.points).items() if name != "digits"},
+            "counterexample": plain(self.counterexample),
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
         }

@@ -1,4 +1,4 @@
-"""Telling people how far a check is."""
+"""The progress of a check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Progress = Callable[[str, int, int], None]
 
 @contextlib.contextmanager
 def progress_bar(wanted: Any, name: str) -> Iterator[Progress]:
-    """A function to tell progress to: the user's own, a bar on standard error (True, or None on a terminal), or one that is silent."""
+    """A function that reports progress: the user's own, a bar on standard error (True, or None on a terminal), or one that does nothing."""
     if callable(wanted):
         yield wanted
     elif wanted or wanted is None and sys.stderr.isatty():

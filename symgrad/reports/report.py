@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ MATRIX = 6  # inputs up to which the Hessian is shown as a matrix
 
 @dataclass
 class Points:
-    """Where the check looked: how many random and special points were compared, and to how many digits all of them agree.
+    """The points of a check: how many random and special points were compared, and to how many digits all of them agree.
 
     `outside` counts the points where the function has no finite value or does not run, `singular` those where it has no
     derivative, `kinks` those where the derivative is a convention; none of these is compared.
@@ -114,14 +114,11 @@ class Report(Verdict, Shown):
             "third": plain(self.third),
             "errors": [{"order": e.order, "where": e.where, "ulp": plain(e.ulp), "condition": plain(e.condition), "bound": plain(e.bound),
                         "within": e.within, "value": plain(e.value), "truth": plain(e.truth)} for e in self.errors],
-            "points": {"random": self.points.random, "special": self.points.special, "outside": self.points.outside,
-                       "singular": self.points.singular, "kinks": self.points.kinks, "digits": round(self.points.digits, 1)},
-            "counterexample": None if found is None else {
-                "point": plain(found.point), "where": found.where, "rule": plain(found.rule), "truth": plain(found.truth), "op": found.op,
-                "difference": text(found.difference)},
+            "points": plain(self.points) | {"digits": round(self.points.digits, 1)},
+            "counterexample": None if found is None else plain(found) | {"difference": text(found.difference)},
             "notes": list(self.notes),
             "seconds": round(self.seconds, 3),
-        } | ({"enclosures": [e.to_dict() for e in self.enclosures]} if self.enclosures else {})
+        } | ({"enclosures": plain(self.enclosures)} if self.enclosures else {})
 
     def _texts(self, order: int) -> dict[str, str | None]:
         return {" ".join(self.names[i] for i in index): text(e) for index, e in self.formulas.items() if len(index) == order}
@@ -140,11 +137,13 @@ def text(e: Any) -> str | None:
 
 
 def plain(x: Any) -> Any:
-    """Numbers, arrays and containers of them as JSON has them.
+    """Numbers, arrays, dataclasses and containers of them as JSON has them.
 
     >>> plain({"x": np.array([1.0, np.nan])})
     {'x': [1.0, 'nan']}
     """
+    if is_dataclass(x) and not isinstance(x, type):
+        return {f.name: plain(getattr(x, f.name)) for f in fields(x)}
     if isinstance(x, Mapping):
         return {str(k): plain(v) for k, v in x.items()}
     if isinstance(x, (np.ndarray, np.generic)):

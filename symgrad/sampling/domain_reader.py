@@ -1,4 +1,4 @@
-"""Where the arguments of a checked function may lie, as users write it: a Domain, a pair, a SymPy set, a name, or text such as "-1..1"."""
+"""Domains of arguments in the forms that users write: a Domain, a pair, a SymPy set, a name, or text such as "-1..1"."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _from_text(text: str, name: str) -> Domain:
     return _interval(_end(low, text, name), _end(high, text, name), bracketed and inner[0] == "(", bracketed and inner[-1] == ")")
 
 
-def _end(text: str, whole: str, name: str) -> float:
+def _end(text: str, domain: str, name: str) -> float:
     """A number in a domain: a constant formula, or inf; parsed, never evaluated."""
     if text.strip().lower().lstrip("+-") in ("inf", "infinity", "oo"):
         return -math.inf if text.strip().startswith("-") else math.inf
@@ -109,7 +109,7 @@ def _end(text: str, whole: str, name: str) -> float:
             return float(formula())
     except ParseError:
         pass
-    raise TypeError(f"check: {text.strip()!r} in the domain {whole!r} of {name} is not a number; expected {EXPECTED}")
+    raise TypeError(f"check: {text.strip()!r} in the domain {domain!r} of {name} is not a number; expected {EXPECTED}")
 
 
 def _from_sympy(given: Any, name: str) -> Domain:

@@ -1,4 +1,4 @@
-"""Points to compare at: special ones, made from the domains and the formula, and random ones, which hypothesis draws. All lie in the domains."""
+"""Points of comparison: special ones, made from the domains and the formula, and random ones, drawn by hypothesis. All lie in the domains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NORMAL = 2.2250738585072014e-308
 
 
 def _ends(domain: Domain) -> Iterator[float]:
-    """The ends of a domain, and what is next to them and to the points left out."""
+    """The ends of a domain, and the numbers next to them and to the excluded points."""
     for i in domain.intervals:
         for end, inward in ((i.low, math.inf), (i.high, -math.inf)):
             if math.isfinite(end):
@@ -39,7 +39,7 @@ def _ends(domain: Domain) -> Iterator[float]:
 
 
 def special(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[int, float]], limit: int, subnormals: bool) -> list[np.ndarray]:
-    """Points where functions go wrong: the base, ends, ±0, tails, subnormals, the zeros `found` in the formula, and ties.
+    """Points at which functions often fail: the base, ends, ±0, tails, subnormals, the zeros `found` in the formula, and ties.
 
     Each coordinate takes its special numbers with the others as in the base, and all take the same one.
     """
@@ -76,7 +76,7 @@ def loci(expressions: Sequence[sympy.Expr], names: Sequence[str], base: np.ndarr
     """Where the parts of a formula have kinks, poles and ends: coordinates with the numbers at, next to and near such a place.
 
     Those are zeros of the arguments of abs, sign, log, roots and denominators, and where the two sides of a comparison, a Max or a Min
-    meet; each is looked for in one coordinate with the others as in the base, where it is a polynomial of a degree up to two.
+    meet; each is sought in one coordinate with the others as in the base, where it is a polynomial of a degree up to two.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> loci([sympy.log(x - 3)], ["x"], np.array([5.0]))[0]
@@ -161,7 +161,7 @@ def _numbers(domain: Domain, kind: Any) -> Any:
 def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
     """So many different random points, the same ones for the same seed; fewer where the domains do not have so many.
 
-    Two thirds of them are of a readable size. They are made inside the domains; none is thrown away for being outside.
+    Two thirds of them are of a readable size. They are constructed inside the domains; none is rejected.
     Raises ImportError where hypothesis is not installed.
     """
     try:
@@ -186,7 +186,7 @@ def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
 
         collect()
 
-    if hypothesis.currently_in_test_context():  # a user's: hypothesis refuses one test inside another in the same thread
+    if hypothesis.currently_in_test_context():  # hypothesis refuses a test that runs inside another one in the same thread
         thread = threading.Thread(target=draw)
         thread.start()
         thread.join()

@@ -1,6 +1,6 @@
-"""The floats of a type in a row: every one has a whole number, neighbours have neighbouring ones, and 0 has 0.
+"""The rank of floats: each has an integer, neighbouring floats have neighbouring integers, and 0 has 0.
 
-Drawing these numbers uniformly is drawing floats uniformly in their representation: each power of two gets as many as every other one.
+Ranks drawn uniformly give floats that are uniform in their representation: each binade gets as many as every other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["Floats"]
 
-WHOLE: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
+INTEGERS: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
 class Floats:
@@ -29,19 +29,19 @@ class Floats:
             raise TypeError(f"accuracy: the dtype must be float16, float32 or float64, not {self.dtype}")
         self.kind = self.dtype.type
         self.info = np.finfo(self.dtype)
-        self.whole = WHOLE[self.dtype.itemsize]
+        self.integers = INTEGERS[self.dtype.itemsize]
         self.mask = 2 ** (8 * self.dtype.itemsize - 1) - 1
 
     def rank(self, x: Any) -> np.ndarray:
-        """The whole numbers of floats, in their order; both zeros have 0."""
-        bits = np.asarray(x, self.dtype).view(self.whole).astype(np.int64)
+        """The ranks of floats, in their order; both zeros have 0."""
+        bits = np.asarray(x, self.dtype).view(self.integers).astype(np.int64)
         return np.where(bits < 0, -(bits & self.mask), bits)
 
     def at(self, rank: Any) -> np.ndarray:
-        """The floats of whole numbers; beyond the largest float it stays there."""
+        """The floats of ranks; beyond the largest float it is that one."""
         top = int(self.rank(self.info.max))
         rank = np.clip(np.asarray(rank, np.int64), -top, top)
-        out = np.abs(rank).astype(self.whole).view(self.dtype)
+        out = np.abs(rank).astype(self.integers).view(self.dtype)
         return np.where(rank < 0, -out, out).astype(self.dtype)
 
     def between(self, low: float, high: float, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -71,7 +71,7 @@ class Floats:
             return np.abs(values - nearest) <= ulps * self._spacing(nearest)
 
     def ulps(self, values: np.ndarray, truth: Any) -> np.ndarray:
-        """How far floats are from true values, in units of the last place of these: infinite for NaN, 0 for an honest overflow.
+        """How far floats are from true values, in units of the last place of these: infinite for NaN, 0 for an overflow of both.
 
         A true value below all floats has the smallest of them for its unit; where subnormal numbers are taken for zero, one below all others
         has the smallest normal number.

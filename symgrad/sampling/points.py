@@ -1,4 +1,4 @@
-"""Points to check at: near the given ones, far from them, and special ones, constructed and never filtered from noise."""
+"""Points of a check: near the given one, far from it, and special ones. They are constructed and never filtered."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def flat(point: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def random_points(point: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    """Endless points by turns: near the given one, with its signs and other sizes, and anywhere among readable numbers.
+    """An endless sequence of points, alternately near the given one, with its signs and other magnitudes, and anywhere among short numbers.
 
-    A readable number is a multiple of 1/8 up to 9. Near points keep the function in its domain; the others reach its other branches.
-    Where a coordinate is 0, there is no size to go by, and 1 is taken.
+    A short number is a multiple of 1/8 up to 9. Near points keep the function in its domain; the others reach its other branches.
+    Where a coordinate is 0, its magnitude counts as 1.
     """
     base = flat(point)
     size = np.where(base == 0, 1.0, np.abs(base))
@@ -80,5 +80,5 @@ def _special_inputs(run: Run) -> Iterator[tuple[slice, float]]:
 
 
 def direction(size: int, rng: np.random.Generator) -> np.ndarray:
-    """A direction of small whole numbers without zeros, so that nothing hides and nothing is rounded; for one input, 1."""
+    """A direction of small nonzero integers, so that no term vanishes and nothing is rounded; for one input, 1."""
     return np.ones(1) if size == 1 else rng.integers(1, 4, size) * rng.choice([-1.0, 1.0], size)

@@ -1,4 +1,4 @@
-"""Where a function is wrong, in few words: beyond which number of an argument, or of a part of the formula; and what that looks like."""
+"""A description of where a function is wrong: a threshold of an argument or of a part of the formula, and the kind of mistake."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from symgrad.reports.cross import Agreement, Finding
 
 __all__ = ["Features", "hint"]
 
-PARTS, LONG = 10, 6  # parts of a formula that are looked at, and operations in one
+PARTS, LONG = 10, 6  # parts of a formula that are considered, and operations in one
 ORDINARY = 0.01, 10.0  # sizes of numbers at which a function should be right
 MOST = 0.9  # of the ordinary points: wrong at so many is wrong everywhere
 GROSS = 1e-3  # a relative error that is no loss of digits,
 ROUNDING = 1e-10  # unless it is so small beside the same number at other points
-EXAMPLES = 3  # points that are needed to speak of a region
+EXAMPLES = 3  # points that a region needs
 
 
 class Features:
-    """Numbers that tell points apart: the arguments, and parts of the formula."""
+    """Numbers that distinguish points: the arguments, and parts of the formula."""
 
     def __init__(self, names: Sequence[str], expressions: Sequence[sympy.Expr]):
         self.names = list(names)[:8]
@@ -69,7 +69,7 @@ class Features:
 
 
 def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree: bool, region: str, framework: str) -> str:
-    """What the mistake in an order looks like: a wrong derivative, a loss of digits, an overflow, or an error that is raised."""
+    """The kind of mistake in an order: a wrong derivative, a loss of digits, an overflow, or an exception."""
     wrong = [(v, f) for v, f in found if not f.agrees]
     if not wrong:
         return ""
@@ -99,7 +99,7 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
 
 
 def _cause(framework: str) -> str:
-    """What makes the derivative of a right derivative wrong."""
+    """Why the derivative of a right derivative is wrong."""
     if framework == "torch":
         return "the backward takes something for a constant, such as a result of forward that is kept on ctx, .data or .detach()"
     if framework in ("jax", "autograd"):

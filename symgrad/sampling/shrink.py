@@ -1,4 +1,4 @@
-"""Making a refuting point simple: few digits, small whole numbers, zeros where nothing depends on them."""
+"""Simplifying a refuting point: few digits, small integers, zeros where nothing depends on a coordinate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["shrunk", "simplicity"]
 
 
 def simplicity(x: float) -> tuple[int, float, bool]:
-    """How simple a number is, simplest first: 0, then small whole numbers, then few digits; positive before negative.
+    """A sort key, simplest first: 0, then small integers, then few digits; positive before negative.
 
     >>> sorted([0.3, -1.0, 2.0, 0.0, 1.0, 0.25], key=simplicity)
     [0.0, 1.0, -1.0, 2.0, 0.3, 0.25]
@@ -22,12 +22,12 @@ def simplicity(x: float) -> tuple[int, float, bool]:
 
 def _simpler(x: float) -> Iterator[float]:
     """Candidates in place of a number, simplest first."""
-    whole = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 5.0, -5.0, 10.0, -10.0]
+    integers = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 5.0, -5.0, 10.0, -10.0]
     near = [float(math.trunc(x)), float(math.floor(x)), float(math.ceil(x))] if abs(x) < 1e15 else []
     rounded = [float(f"{x:.{k}g}") for k in (1, 2, 3)]
     halves = [float(math.trunc(x / 2)), x / 2] if abs(x) > 1 else []
     seen = set()
-    for candidate in sorted([*whole, *near, *rounded, *halves, 0.5, -0.5, 0.1, -0.1], key=simplicity):
+    for candidate in sorted([*integers, *near, *rounded, *halves, 0.5, -0.5, 0.1, -0.1], key=simplicity):
         if simplicity(candidate) < simplicity(x) and candidate not in seen:
             seen.add(candidate)
             yield candidate
@@ -39,21 +39,21 @@ def _weight(vector: np.ndarray) -> tuple[float, ...]:
 
 
 def shrunk(vector: np.ndarray, refutes: Callable[[np.ndarray], bool], limit: int = 300) -> np.ndarray:
-    """The simplest point found that still refutes: all coordinates at once, then each by itself, until none gives way.
+    """The simplest point found that still refutes: all coordinates at once, then each alone, until none can be simplified.
 
-    `refutes` is asked at most `limit` times, so that the search ends.
+    `refutes` is called at most `limit` times.
 
     >>> shrunk(np.array([3.7, -8.125]), lambda v: v[1] < -1)
     array([ 0., -2.])
     """
     best, tries = vector.copy(), 0
-    asked: set[bytes] = {best.tobytes()}
+    tried: set[bytes] = {best.tobytes()}
 
     def accepted(candidate: np.ndarray) -> bool:
         nonlocal tries, best
-        if candidate.tobytes() in asked or tries >= limit or _weight(candidate) >= _weight(best):
+        if candidate.tobytes() in tried or tries >= limit or _weight(candidate) >= _weight(best):
             return False
-        asked.add(candidate.tobytes())
+        tried.add(candidate.tobytes())
         tries += 1
         if not refutes(candidate):
             return False

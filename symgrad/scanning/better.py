@@ -126,12 +126,12 @@ def with_assumptions(e: Any, names: Sequence[str], domains: Sequence[Domain], co
 
 
 def _candidates(e: Any) -> Iterator[tuple[Any, Any, str, Any]]:
-    """What is found, what is better, its name, and the whole form; for all suggestions together where one by one they are not to be had."""
+    """What is found, what is better, its name, and the form with it; all suggestions together where single ones are not separable."""
     found = suggestions(e)
     yield from ((s.found, s.better, s.name, e.xreplace({s.found: s.better})) for s in found if e.has(s.found))
-    whole = rewritten(e)
+    combined = rewritten(e)
     if found and not (len(found) == 1 and e.has(found[0].found)):
-        yield e, whole, " and ".join(dict.fromkeys(s.name for s in found)), whole
+        yield e, combined, " and ".join(dict.fromkeys(s.name for s in found)), combined
 
 
 def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequence[Domain], columns: Sequence[Mapping[str, Any]],
@@ -157,9 +157,9 @@ def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequen
             out.append(Better(found, better, name, form, _overall(present, order), _overall(after, order),
                               {k: _counted(present, after, k) for k in range(order + 1)}))
     best = {k: min((b.after[k] for b in out), default=0.0) for k in range(order + 1)}
-    whole = [b for b in out if b.found == e and len(out) > 1]
-    if whole and any(k in whole[0].after and whole[0].after[k] > GAIN * best[k] for k in best):
-        out.remove(whole[0])
+    combined = [b for b in out if b.found == e and len(out) > 1]
+    if combined and any(k in combined[0].after and combined[0].after[k] > GAIN * best[k] for k in best):
+        out.remove(combined[0])
     return out
 
 

@@ -28,9 +28,9 @@ class Values(Subject):
         try:
             with silence():
                 together = np.asarray(self.function(*points))
-            self.whole = together.shape == points.shape[1:] and np.array_equal(together.astype(np.float64), single, equal_nan=True)
-        except Exception:  # whatever it is, single points tell it better
-            self.whole = False
+            self.vectorised = together.shape == points.shape[1:] and np.array_equal(together.astype(np.float64), single, equal_nan=True)
+        except Exception:  # single points show the exception
+            self.vectorised = False
 
     def _value(self, point: Sequence[Any]) -> float:
         try:
@@ -42,16 +42,16 @@ class Values(Subject):
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """The values; NaN where the function raises."""
-        if self.whole is None:
+        if self.vectorised is None:
             self.settle(points)
-        if not self.whole:
+        if not self.vectorised:
             return {(): np.array([self._value(list(column)) for column in points.T])}
         with silence():
             return {(): np.asarray(self.function(*points)).astype(np.float64)}
 
 
 class Foreign(Subject):
-    """A function of another framework, or a tuple of a function, its gradient and its Hessian: asked point by point, in the framework's own words.
+    """A function of another framework, or a tuple of a function, its gradient and its Hessian, called point by point.
 
     `order` is the highest one that it gives; derivatives by finite differences are not scanned.
     """
@@ -59,7 +59,7 @@ class Foreign(Subject):
     def __init__(self, given: Any, order: int, count: int | None = None):
         function, derivatives = (given[0], given[1:]) if isinstance(given, tuple) else (given, ())
         super().__init__(function, count)
-        self.whole = False
+        self.vectorised = False
         call = Call(function, self.name, [Parameter(name, None) for name in self.names], order=list(self.names))
         self.framework = framework_of(function) or "numpy"
         self.adapter = adapter_for(self.framework, call, order, order, np.ones(self.count), derivatives)

@@ -212,8 +212,7 @@ class AccuracyReport(Verdict, Shown):
         return {
             "schema": SCHEMA, "function": self.function, "summary": self.summary, "ok": self.ok, "names": list(self.names), "dtype": self.dtype,
             "order": self.order, "domains": list(self.domains), "formula": text(self.formula), "truth": self.truth,
-            "worst": [{"region": w.region, "order": w.order, "where": w.where, "ulp": plain(w.ulp), "point": plain(w.point), "value": plain(w.value),
-                       "truth": plain(w.truth), "condition": plain(w.condition), "verdict": w.verdict} for w in self.worst],
+            "worst": [plain(w) | {"verdict": w.verdict} for w in self.worst],
             "above": {str(order): {str(t): part for t, part in parts.items()} for order, parts in self.above.items()},
             "losses": [{"op": x.op, "reason": x.reason, "formula": x.formula, "operands": plain(x.operands), "value": plain(x.value),
                         "truth": x.truth, "expression": text(x.expression), "line": x.line, "backward_of": x.backward_of,

@@ -31,7 +31,7 @@ __all__ = ["scanned"]
 
 EXPLAINING = 0.7  # the part of the time after which no more losses are looked for
 LARGEST = 500  # nodes of a graph whose formula is written out
-MOST = 8  # losses that are told
+MOST = 8  # losses that are reported
 
 
 def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float, seed: int, dtype: Any, formula: Any,

@@ -136,7 +136,7 @@ class Scanner:
         return ", ".join(f"{name} = {float(x)!r}" for name, x in zip(self.subject.names, point))
 
     def _crossings(self, regions: Sequence[Region]) -> list[Region]:
-        """What lies next to zeros and poles that are not known yet: points where the value of a function of one argument changes its sign."""
+        """Points next to zeros and poles that are not known yet: points where the value of a function of one argument changes its sign."""
         if self.subject.count > 1:
             return []
         x = np.unique(np.concatenate([self.draw(r, 48)[0] for r in regions]))
@@ -241,7 +241,7 @@ class Scanner:
                     best = error, part["points"][:, k], index, float(part["values"][index][k]), part["truth"][index][k]
         return best
 
-    # What follows
+    # The report
 
     def _conclude(self, regions: Sequence[Region]) -> None:
         report = self.report

@@ -1,4 +1,4 @@
-"""What is scanned: a function of real numbers, its floats at many points at once, and the same rules read with many digits."""
+"""The subject of a scan: a function of real numbers, its floats at many points at once, and its rules evaluated with many digits."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ class Recording:
             out |= above
             level = above
         if not last:
-            for index in [i for i in out if 0 < len(i) < order]:  # as a user gets it who asks for no more
+            for index in [i for i in out if 0 < len(i) < order]:  # as a call up to this order gives it
                 parent = out[index[:-1]]
                 if parent.requires_grad:
                     out[index] = grad(parent, self.leaves[index[-1]], np.ones_like(parent.value), retain_graph=True, materialize_grads=True)[0]
         return out
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
-        """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, a hair beside them."""
+        """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
         before = precise.set_digits(digits)
         try:
             recorder = Recorder(precise, precise.lift_value)
@@ -129,7 +129,7 @@ class Subject:
     def __init__(self, given: Any, count: int | None = None):
         self.parameters: tuple[Any, ...] = ()
         self.special: list[tuple[float, ...]] = []
-        self.whole: bool | None = None  # whether a call with arrays is a call for each of their elements
+        self.vectorised: bool | None = None  # whether a call with arrays is a call for each of their elements
         self.constant: float | None = None  # what is returned where nothing is computed from the arguments
         self.failure: tuple[Exception, Any] | None = None  # the last exception of the function, and where
         op = REGISTRY.get(given) if isinstance(given, str) else given if isinstance(given, Op) else None
@@ -199,30 +199,30 @@ class Subject:
         return found
 
     def settle(self, points: np.ndarray) -> None:
-        """Find out whether arrays can be passed: the results have to be those of single points, to a few ULP."""
+        """Determine whether arrays can be passed: the results have to be those of single points, to a few ULP."""
         try:
             together = self.call(list(points)).result
-        except Exception:  # whatever it is, single points tell it better
-            self.whole = False
+        except Exception:  # single points show the exception
+            self.vectorised = False
             return
-        self.whole = together.shape == points.shape[1:]
+        self.vectorised = together.shape == points.shape[1:]
         for k in range(0, points.shape[1], max(points.shape[1] // 8, 1)):
-            if not self.whole:
+            if not self.vectorised:
                 return
             try:
                 single = float(self.one(list(points[:, k])).result.value)
             except Exception:
-                self.whole = False
+                self.vectorised = False
                 return
             value = float(together.value[k])
             size = abs(np.spacing(points.dtype.type(single))) if np.isfinite(single) else 0
-            self.whole = single == value or single != single and value != value or abs(single - value) <= 8 * size
+            self.vectorised = single == value or single != single and value != value or abs(single - value) <= 8 * size
 
     def recordings(self, points: np.ndarray) -> Iterator[tuple[slice, Recording | None]]:
         """Calls that cover the points: one for all, or one for each; None where the function raises."""
-        if self.whole is None:
+        if self.vectorised is None:
             self.settle(points)
-        if self.whole:
+        if self.vectorised:
             yield slice(0, points.shape[1]), self.call(list(points))
             return
         for k in range(points.shape[1]):
@@ -264,7 +264,7 @@ class Subject:
         return out
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
-        """Every derivative up to an order by the rules read with many digits; a hair beside the points where a generator is given."""
+        """Every derivative up to an order by the rules read with many digits; at a tiny distance from the points where a generator is given."""
         shift = None if beside is None else shifted(beside)
         out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in indices(self.count, order)}
         for where, recording in self.recordings(points):
@@ -285,12 +285,12 @@ class Subject:
 
 
 def _arguments(function: Callable[..., Any], name: str, count: int | None) -> list[str]:
-    """The names of the arguments without a default; of a function that does not say, of a NumPy ufunc or of *args, x or x1, x2, ..."""
+    """The names of the arguments without a default; where there is no signature, for a NumPy ufunc and for *args, x or x1, x2, ..."""
     if count is None and isinstance(getattr(function, "nin", None), int):
         count = function.nin  # type: ignore[attr-defined]
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # it does not say
+    except (TypeError, ValueError):  # it has no signature
         return _numbered(count or 1)
     required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     needed = [p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY]

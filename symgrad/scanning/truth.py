@@ -1,7 +1,7 @@
 """The truth at points that are floats: with as many digits as it takes, by the rules themselves or by `sympy.diff` of a formula.
 
 A number counts as true once the floats agree with it (both do not lose the same digits: it was computed with more of them than the
-computation spans powers of ten) or once twice the digits give it again. What is below all floats is looked at with very many: there terms may have
+computation spans powers of ten) or once twice the digits give it again. What is below all floats is computed with very many: there terms may have
 cancelled that differ. An exact 0, where nothing depends on the argument, is the int 0.
 """
 
@@ -19,7 +19,7 @@ from symgrad.scanning.subject import Index, indices
 __all__ = ["LEVELS", "ByFormula", "Exact", "Truth", "condition"]
 
 LEVELS = (60, 120, 240, 480, 960, 1920)
-SMALL = 480  # digits with which a number below all floats can be told from one that was lost
+SMALL = 480  # digits that distinguish a number below all floats from one that was lost
 AGREED = 4.0  # ULP
 NOTHING = mpmath.mpf("1e-400")  # below every float, and what it could be multiplied by next
 HUGE = 100_000  # bits of an argument of exp, beyond which it is taken for infinite
@@ -30,7 +30,7 @@ class Exact(Protocol):
     """What gives derivatives with many digits."""
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> Mapping[Index, Sequence[Any]]:
-        """Every derivative up to an order, computed with that many digits; a hair beside the points, at random, where a generator is given."""
+        """Every derivative up to an order, computed with that many digits; at a tiny random distance from the points where a generator is given."""
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
         """The powers of ten that each point's computation spans, infinite where that is not known."""
@@ -72,12 +72,12 @@ class ByFormula:
         return out
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
-        """Not known: infinite."""
+        """Unknown, so infinite."""
         return np.full(points.shape[1], np.inf)
 
 
 def _exponential(x: Any) -> Any:
-    """e**x; a large whole number is moved off by a half, since mpmath would multiply e with itself."""
+    """e**x; a large integer is shifted by a half, since mpmath would multiply e with itself."""
     if mpmath.isint(x) and mpmath.mag(x) > 30:
         return mpmath.exp(mpmath.fadd(x, 0.5, exact=True)) / mpmath.exp(0.5)
     return mpmath.exp(x) if not mpmath.mag(x) > HUGE else mpmath.inf if x > 0 else mpmath.mpf(0)
@@ -128,7 +128,7 @@ class Truth:
         return out
 
     def _settled(self, t: Any, before: Any, close: bool, digits: int, spread: float) -> bool:
-        """Whether a number is known: the floats have found it too, or the digits before these gave the same."""
+        """Whether a number is certain: the floats agree with it, or the previous precision gave the same."""
         if isinstance(t, int) or not mpmath.isfinite(t):
             return True
         if abs(t) < NOTHING:

@@ -1,1 +1,1 @@
-"""Between code and formulas: ops from formulas, functions as formulas and back, and matrix calculus."""
+"""Conversion between code and formulas: ops from formulas, functions as formulas, and matrix calculus."""

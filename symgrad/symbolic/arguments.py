@@ -1,4 +1,4 @@
-"""What `op_from_sympy` is given: a formula in one of its three spellings, its arguments, and where these range."""
+"""The arguments of `op_from_sympy`: a formula in one of three forms, its symbols, and their domains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["domains_of", "read_formula"]
 def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
     """A formula as a SymPy expression without floats, and its symbols in the order of the arguments.
 
-    Raises TypeError for what is no formula of real numbers, ValueError where symbols and arguments do not fit.
+    Raises TypeError for an object that is no formula of real numbers, ValueError if symbols and arguments do not fit.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"an op is named by an identifier such as 'softsign', not by {name!r}")
@@ -46,7 +46,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
                          f"({', '.join(map(str, symbols))}); list every symbol, or put numbers in their place with subs")
     if len({s.name for s in symbols}) < len(symbols):
         raise ValueError(f"{name}: two arguments have one name: {', '.join(map(str, symbols))}")
-    # A decimal means what it says: 0.1 is 1/10, whose nearest float the code has.
+    # A decimal is exact: 0.1 is 1/10, whose nearest float is in the code.
     return formula.replace(lambda e: e.is_Float, lambda e: sympy.Rational(repr(float(e)))), symbols
 
 
@@ -71,7 +71,7 @@ def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[A
 
 
 def domains_of(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
-    """One domain for each symbol: what is given, or what the symbol assumes. Raises TypeError and ValueError for what is no domain of them."""
+    """One domain for each symbol: the given one, or that of its assumptions. Raises TypeError and ValueError for invalid domains."""
     if domain is None:
         return tuple(map(_assumed, symbols))
     if isinstance(domain, dict):

@@ -1,8 +1,8 @@
-"""The catalogue: which op of the registry computes which SymPy function, read off the ops themselves.
+"""The catalogue: which op of the registry computes which SymPy function, derived from the ops themselves.
 
-The symbolic carrier says what formula an op has; the catalogue is its inverse. An op whose formula is one SymPy function of its arguments
-is what computes that function; an op with a longer formula, such as `round` or `log2`, is recognised by it. So an op is in the catalogue
-by being declared. What no op computes has a definition by others in `DEFINITIONS`.
+The symbolic carrier gives the formula of an op; the catalogue is the inverse. An op whose formula is one SymPy function of its arguments
+computes that function; an op with a longer formula, such as `round` or `log2`, is found by pattern matching. So every declared op is in
+the catalogue. Functions that no op computes have a definition by others in `DEFINITIONS`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
 
 ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by the structure of sums and products
-SILENT = {"isfinite", "isnan", "isinf"}  # whose formulas say nothing
-COMPOSED = {"sinc"}  # which act on each element, too
-WITH_PARAMETERS = {"sinc_derivative": {"sinc1": (1,), "sinc2": (2,), "sinc3": (3,)}}  # ops by a name of their own for some parameters
+SILENT = {"isfinite", "isnan", "isinf"}  # their formulas do not describe them
+COMPOSED = {"sinc"}  # elementwise, too
+WITH_PARAMETERS = {"sinc_derivative": {"sinc1": (1,), "sinc2": (2,), "sinc3": (3,)}}  # ops with a name of their own for some parameters
 
 
 class Call(NamedTuple):
@@ -39,7 +39,7 @@ class Call(NamedTuple):
 
 
 class Unknown(TypeError):
-    """A SymPy function that nothing here computes."""
+    """A SymPy function that no op computes."""
 
 
 def _log1mexp(u: Any) -> Any:
@@ -65,7 +65,7 @@ def _of_inverse(function: Any) -> Callable[[Any], Any]:
     return lambda u: function(1 / u)
 
 
-# What no op computes, by what ops compute.
+# Definitions, by other functions, of those that no op computes.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.sec: _inverted(sympy.cos), sympy.csc: _inverted(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
     sympy.csch: _inverted(sympy.sinh), sympy.coth: _inverted(sympy.tanh),
@@ -83,32 +83,32 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
 BOOLEANS = {sympy.And: "logical_and", sympy.Or: "logical_or", sympy.Not: "logical_not"}
 COMPLEX = {sympy.conjugate: "conj", sympy.re: "real", sympy.im: "imag", sympy.arg: "angle"}
 UNEVALUATED = (sympy.Sum, sympy.Product, sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Limit)
-MANY = 10_000  # terms of a sum or product that are written out
+MANY = 10_000  # the most terms of a sum or product that are written out
 
 
 # Reading the registry
 
 
 class _Entry(NamedTuple):
-    """An op with its formula in forms that keep their digits, over the symbols that stand for its arguments."""
+    """An op with its formula in stable forms, over symbols for its arguments."""
 
     op: str
     wilds: tuple[Any, ...]
     formula: Any
 
     def called(self, binding: Mapping[Any, Any]) -> Call:
-        """The op at what the symbols stand for."""
+        """The op applied to the values of the symbols."""
         return Call(self.op, tuple([binding[w] for w in self.wilds]))
 
 
 def _optional(op: Op, given: int = 0) -> bool:
-    """Whether all parameters of an op but the first ones may be left out."""
+    """Whether all parameters of an op but the first ones are optional."""
     return all(parameter.default is not parameter.empty for parameter in op.parameters[given:])
 
 
 @functools.cache
 def _read(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | None:
-    """An elementwise op with parameters, or the default ones, as an entry; None where it has no formula of its arguments."""
+    """An elementwise op with parameters, or the default ones, as an entry; None if it has no formula of its arguments."""
     if op.kind != "elementwise" and op.name not in COMPOSED or not _optional(op, len(parameters)) or op.name in SILENT:
         return None
     wilds = tuple(sympy.Dummy(f"w{i}", real=True) for i in range(op.arity or 0))
@@ -145,19 +145,19 @@ def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
 
 
 def known_names() -> list[str]:
-    """The names of the SymPy functions that can be computed."""
+    """The names of the SymPy functions that ops can compute."""
     known = [*_table()[0], *DEFINITIONS, *BOOLEANS, *COMPLEX, sympy.Piecewise, sympy.ITE, sympy.Sum, sympy.Product]
     return sorted({kind.__name__ for kind in known})
 
 
-# Recognising formulas
+# Pattern matching
 
 
 Binding = dict[Any, Any]
 
 
 def _bound(pattern: Any, e: Any, binding: Binding) -> Iterator[Binding]:
-    """The bindings of a pattern's symbols that make it the expression, beside those there are."""
+    """The bindings of a pattern's symbols with which it equals the expression, in addition to given bindings."""
     if pattern.is_Dummy:
         if pattern not in binding:
             yield {**binding, pattern: e}
@@ -183,13 +183,13 @@ def _bound_in_order(patterns: Sequence[Any], parts: Sequence[Any], binding: Bind
 
 
 def _bound_all(patterns: list[Any], parts: list[Any], binding: Binding) -> Iterator[Binding]:
-    """Bindings that make each pattern another one of the parts, the longer patterns first, for they say more."""
+    """Bindings with which each pattern equals a different part, the longest patterns first, since they are most specific."""
     patterns = sorted(patterns, key=lambda p: (bool(p.is_Dummy), -len(p.args)))
     yield from (found for found, _ in _matched(patterns, parts, binding))
 
 
 def _matched(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Iterator[tuple[Binding, list[Any]]]:
-    """As `_bound_all`, with the parts that are left over."""
+    """Like `_bound_all`, with the remaining parts."""
     if not patterns:
         yield binding, parts
         return
@@ -199,7 +199,7 @@ def _matched(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Ite
 
 
 def _recognised(e: Any, accepted: Callable[[str], bool]) -> Call | None:
-    """The expression as an op with a longer formula; of a sum or product a part of it may be one."""
+    """The expression as an op with a longer formula; for a sum or product also a part of it."""
     for entry in _table()[1].get(e.func, ()):
         if not accepted(entry.op):
             continue
@@ -218,7 +218,7 @@ def _recognised(e: Any, accepted: Callable[[str], bool]) -> Call | None:
 
 
 def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | Any:
-    """The op that computes an expression from its parts; an expression again, where a definition stands for it.
+    """The op that computes an expression from its parts; or another expression, if it has a definition.
 
     `accepted(name)` says whether an op may be used. Raises Unknown for a function that is not in the catalogue.
 
@@ -287,14 +287,14 @@ def _sum(e: Any) -> Call:
 
 
 def _again(e: Any) -> Any:
-    """A part of a sum as it is, with a number before it taken out, so that the product need not be made again."""
+    """A term of a sum without its coefficient, taken from the sum so that the product is not built again."""
     if e.is_Mul and e.args[0].is_Integer and len(e.args) == 2:
         return Call("mul", e.args)
     return e
 
 
 def _exponents(e: Any) -> list[Any]:
-    """The exponents of a sum of three exponentials or more; nothing for another expression. Sums of two are in `symgrad.algebra.stable`."""
+    """The exponents of a sum of three exponentials or more; [] for any other expression. Sums of two are in `symgrad.algebra.stable`."""
     terms = [ZERO if term == 1 else term.args[0] if isinstance(term, sympy.exp) else None for term in e.args] if e.is_Add else []
     return terms if len(terms) > 2 and None not in terms else []
 
@@ -317,7 +317,7 @@ def _share(factors: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _product(e: Any) -> Call:
-    """The factors above, divided by those below the line; a rational number is divided by, not multiplied with its rounding."""
+    """The factors above the fraction bar divided by those below it; division by an integer, not multiplication with its rounded inverse."""
     coefficient, factors = e.as_coeff_mul()
     shares, factors = _share(factors)
     above: list[Any] = shares
@@ -325,7 +325,7 @@ def _product(e: Any) -> Call:
     for factor in factors:
         base, power = factor.args if factor.is_Pow else (factor, ONE)
         (below if power.is_Number and power.is_negative else above).append(factor if not (power.is_Number and power.is_negative) else base**-power)
-    sign = coefficient.is_Number and bool(coefficient.is_negative)  # a minus before the whole
+    sign = coefficient.is_Number and bool(coefficient.is_negative)  # a minus sign of the product
     coefficient = -coefficient if sign else coefficient
     p, q = coefficient.as_numer_denom() if coefficient.is_Rational else (coefficient, ONE)
     top = _chain("mul", [] if p == 1 and above else [p], above)
@@ -351,7 +351,7 @@ def _power(base: Any, power: Any) -> Call:
 
 
 def _choice(e: Any) -> Any:
-    """Choices from the first condition on; what no condition holds for is not a number."""
+    """Selections from the first condition on; NaN where no condition holds."""
     out: Any = sympy.nan
     for value, condition in reversed(e.args):
         out = value if condition == sympy.true else Call("where", (condition, value, out))
@@ -359,7 +359,7 @@ def _choice(e: Any) -> Any:
 
 
 def _evaluated(e: Any) -> Any:
-    """A sum or product written out, a derivative or integral carried out."""
+    """A sum or product written out, or an evaluated derivative or integral."""
     if isinstance(e, (sympy.Sum, sympy.Product)):
         count = 1
         for limit in e.limits:

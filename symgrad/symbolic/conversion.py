@@ -33,7 +33,7 @@ LARGEST = 2**53
 
 @cache
 def number_of(constant: Any) -> Any:
-    """A SymPy number or truth value as the Python number nearest to it.
+    """The Python number nearest to a SymPy number or boolean.
 
     >>> number_of(sympy.pi), number_of(sympy.Integer(2)), number_of(1 + sympy.I)
     (3.141592653589793, 2, (1+1j))
@@ -54,13 +54,13 @@ def number_of(constant: Any) -> Any:
 
 
 def _is_plain(constant: Any) -> bool:
-    """Whether a Python number says exactly what the SymPy number does, and reads as it again."""
+    """Whether a Python number equals the SymPy number exactly and converts back to it."""
     whole = isinstance(constant, sympy.Integer) and abs(constant) <= LARGEST
     return not isinstance(constant, sympy.Expr) or whole or constant.is_Float or constant in (sympy.oo, -sympy.oo, sympy.nan)
 
 
 def _exact(constant: Any, dtype: Any) -> Tensor:
-    """A number as a tensor whose formula is the number itself, where its digits would be read otherwise."""
+    """A number as a tensor with the exact number as its formula, if the float would convert to another one."""
     number = number_of(constant)
     out = tensor(number, dtype=dtype.to_complex() if isinstance(number, complex) else dtype)
     out._node = Leaf(out, out._value, False, Reads.as_("constant", [constant], constant=True))
@@ -94,7 +94,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _part(op: str) -> Callable[..., Any]:
-    """A part of a complex number, of a real one, too."""
+    """The real or the imaginary part of a number, which may be real."""
     of_real = {"real": lambda x: x, "imag": lambda x: 0 * x}[op]
     return lambda x: getattr(traced, op)(x) if x.is_complex() else of_real(x)
 
@@ -112,7 +112,7 @@ def _function(op: str) -> Callable[..., Any]:
 class Formula:
     """A formula, or an array of them, as a differentiable function of its symbols; `from_sympy` makes it.
 
-    `expr` is the formula as it was given, `symbols` are its symbols in the order of the arguments.
+    `expr` is the given formula, `symbols` are its symbols in the order of the arguments.
     """
 
     def __init__(self, given: Any, symbols: Any = None):
@@ -123,7 +123,7 @@ class Formula:
         self.expr = given
         self.symbols = tuple(p.given for p in self.parameters)
         self._programs: dict[bool, Program] = {}
-        self._program(stable=True)  # what cannot be computed is said at once
+        self._program(stable=True)  # raise now for what cannot be computed
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
         self.__name__ = self.__qualname__ = "formula"
@@ -137,7 +137,7 @@ class Formula:
             writer.program.outputs = [writer.add(e) for e in self._expressions]
             for step in writer.program.steps:
                 if step.what == "constant":
-                    number_of(step.value)  # what is no number is said at once
+                    number_of(step.value)  # raise now for a value that is no number
             self._programs[stable] = writer.program
         return self._programs[stable]
 
@@ -213,11 +213,11 @@ def from_sympy(expr: Any, symbols: Any = None) -> Formula:
 
     It takes the values of the symbols in the given order, or sorted by name, or by keyword: Tensors, arrays and numbers, which broadcast. Each of
     `symbols` is a Symbol; an array of them (an Array, a Matrix, a list), whose value is then an array; a MatrixSymbol or an
-    IndexedBase. An Array or a Matrix of formulas has an array for a value, its own dimensions last. What is equal is computed once, in a
-    form that keeps its digits: `log(1 + exp(x))` does not overflow.
+    IndexedBase. An Array or a Matrix of formulas has an array as its value, its own dimensions last. Equal parts are computed once, in
+    stable forms: `log(1 + exp(x))` does not overflow.
 
-    Raises TypeError for text, which is never evaluated, and for functions that no op computes; ValueError for symbols that none of
-    `symbols` gives, and for shapes that do not fit.
+    Raises TypeError for text, which is never evaluated, and for functions that no op computes; ValueError for symbols that are not among
+    `symbols`, and for shapes that do not fit.
 
     >>> import symgrad, sympy
     >>> x, y = sympy.symbols("x y")

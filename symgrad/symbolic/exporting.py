@@ -1,25 +1,24 @@
 """Ops from formulas for other frameworks: torch functions with derivatives of every order, and functions for JAX.
 
-The generated code is compiled a second time with the functions of the other framework in place of NumPy's. Its derivatives are not taken
-by that framework: each is the next form of the formula, so that it keeps the same digits there.
+The generated code is compiled a second time with the functions of the other framework in place of NumPy's. That framework does not
+differentiate it: each derivative is the next form of the formula, and so is stable there, too.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.symbolic.formula import Formula, Order
-from symgrad.symbolic.generating import Code
 from symgrad.symbolic.support import Patch, power
 
 __all__ = ["jax_function", "torch_function"]
 
 
 class _Quiet:
-    """What stands for NumPy's error state where there is none."""
+    """A context that replaces NumPy's error state in frameworks without one."""
 
     def __enter__(self) -> None: ...
 
@@ -27,7 +26,7 @@ class _Quiet:
 
 
 def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
-    """The functions of generated code that both frameworks write alike, over a namespace of elementary ones."""
+    """The functions of generated code that are the same in both frameworks, over a namespace of elementary ones."""
     def sech(x: Any) -> Any:
         z = xp.exp(-xp.abs(x))
         return 2 * z / (1 + z * z)
@@ -51,7 +50,7 @@ def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
     def cbrt(x: Any) -> Any:
         root = xp.sign(x) * xp.abs(x) ** (1 / 3)
         safe = where(root == 0, 0 * root + 1, root)
-        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one step of Newton's
+        return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one Newton step
 
     def horner(u: Any, coefficients: tuple[float, ...]) -> Any:
         out = 0 * u + coefficients[-1]
@@ -126,11 +125,6 @@ def _jax() -> Any:
     return jax
 
 
-def _compiled(code: Code, names: dict[str, Any]) -> Callable[..., Any]:
-    """The generated function with other functions under its names."""
-    return code.bound(names)
-
-
 def torch_function(formula: Formula) -> Callable[..., Any]:
     """A function of torch's tensors whose derivatives of every order are the formula's own.
 
@@ -142,7 +136,7 @@ def torch_function(formula: Formula) -> Callable[..., Any]:
     @functools.cache
     def function(k: Order) -> Callable[..., Any]:
         form = formula.form(k)
-        compute = _compiled(form.code, names)
+        compute = form.code.bound(names)
 
         def forward(*xs: Any) -> Any:
             return compute(*xs)
@@ -156,12 +150,12 @@ def torch_function(formula: Formula) -> Callable[..., Any]:
             given = dict(zip(form.places, xs))
             out = []
             for i, x, needed in zip(form.places, xs, ctx.needs_input_grad):
-                out.append((g * _partial(formula, formula.next(k, i), given, apply)).sum_to_size(x.shape) if needed else None)
+                out.append((g * _partial(formula, formula.next(k, i), given, function)).sum_to_size(x.shape) if needed else None)
             return tuple(out)
 
         def jvp(ctx: Any, *tangents: Any) -> Any:
             given = dict(zip(form.places, ctx.saved_tensors))
-            moved = [t * _partial(formula, formula.next(k, i), given, apply) for i, t in zip(form.places, tangents) if t is not None]
+            moved = [t * _partial(formula, formula.next(k, i), given, function) for i, t in zip(form.places, tangents) if t is not None]
             return functools.reduce(lambda a, b: a + b, moved)
 
         kind: Any = type(formula.name, (torch.autograd.Function,), {
@@ -169,22 +163,15 @@ def torch_function(formula: Formula) -> Callable[..., Any]:
             "jvp": staticmethod(jvp), "generate_vmap_rule": True})
         return kind.apply
 
-    def apply(k: Order, given: dict[int, Any]) -> Any:
-        return function(k)(*[given[i] for i in formula.form(k).places])
-
-    def call(*xs: Any) -> Any:
-        if len(xs) != len(formula.symbols):
-            raise TypeError(f"{formula.name} takes {len(formula.symbols)} argument{'s' * (len(formula.symbols) != 1)}, not {len(xs)}")
+    def converted(xs: Sequence[Any]) -> list[Any]:
         tensors = [x for x in xs if isinstance(x, torch.Tensor)]
         dtype = functools.reduce(torch.promote_types, (t.dtype for t in tensors)) if tensors else torch.get_default_dtype()
         if not dtype.is_floating_point:
             dtype = torch.get_default_dtype()
         device = tensors[0].device if tensors else None
-        return apply(formula.zero, {i: torch.as_tensor(x, device=device).to(dtype) for i, x in enumerate(xs)})
+        return [torch.as_tensor(x, device=device).to(dtype) for x in xs]
 
-    call.__name__ = call.__qualname__ = formula.name
-    call.__doc__ = f"{formula.name} of torch tensors: {formula.expr}, with derivatives of every order."
-    return call
+    return _public(formula, function, converted, "torch tensors")
 
 
 def jax_function(formula: Formula) -> Callable[..., Any]:
@@ -195,36 +182,43 @@ def jax_function(formula: Formula) -> Callable[..., Any]:
     @functools.cache
     def function(k: Order) -> Callable[..., Any]:
         form = formula.form(k)
-        rule = jax.custom_jvp(_compiled(form.code, names))
+        rule = jax.custom_jvp(form.code.bound(names))
 
         def jvp(primals: tuple, tangents: tuple) -> tuple:
             given = dict(zip(form.places, primals))
             y = rule(*primals)
-            moved = [t * _partial(formula, formula.next(k, i), given, apply) for i, t in zip(form.places, tangents)]
+            moved = [t * _partial(formula, formula.next(k, i), given, function) for i, t in zip(form.places, tangents)]
             return y, functools.reduce(lambda a, b: a + b, moved)
 
         rule.defjvp(jvp)
         return rule
 
-    def apply(k: Order, given: dict[int, Any]) -> Any:
-        return function(k)(*[given[i] for i in formula.form(k).places])
-
-    def call(*xs: Any) -> Any:
-        if len(xs) != len(formula.symbols):
-            raise TypeError(f"{formula.name} takes {len(formula.symbols)} argument{'s' * (len(formula.symbols) != 1)}, not {len(xs)}")
+    def converted(xs: Sequence[Any]) -> list[Any]:
         arrays = [jax.numpy.asarray(x) for x in xs]
         dtype = jax.numpy.result_type(float, *arrays) if not any(jax.numpy.issubdtype(a.dtype, jax.numpy.floating) for a in arrays) else (
             jax.numpy.result_type(*[x for x in xs]))
-        return apply(formula.zero, {i: a.astype(dtype) for i, a in enumerate(arrays)})
+        return [a.astype(dtype) for a in arrays]
+
+    return _public(formula, function, converted, "JAX arrays")
+
+
+def _public(formula: Formula, function: Callable[[Order], Callable[..., Any]], converted: Callable[[Sequence[Any]], list[Any]], what: str) -> Any:
+    """The function that users call, which converts its arguments."""
+    def call(*xs: Any) -> Any:
+        if len(xs) != len(formula.symbols):
+            raise TypeError(f"{formula.name} takes {len(formula.symbols)} argument{'s' * (len(formula.symbols) != 1)}, not {len(xs)}")
+        arguments = converted(xs)
+        return function(formula.zero)(*[arguments[i] for i in formula.form(formula.zero).places])
 
     call.__name__ = call.__qualname__ = formula.name
-    call.__doc__ = f"{formula.name} of JAX arrays: {formula.expr}, with derivatives of every order."
+    call.__doc__ = f"{formula.name} of {what}: {formula.expr}, with derivatives of every order."
     return call
 
 
-def _partial(formula: Formula, k: Order, given: dict[int, Any], apply: Callable[..., Any]) -> Any:
-    """A derivative at values: a whole number where it is one, an argument itself, or the function of that derivative."""
+def _partial(formula: Formula, k: Order, given: dict[int, Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
+    """A derivative at values: an integer if it is one, an argument, or the function of that derivative."""
     exact = formula.exact(k)
     if exact.is_Integer:
         return int(exact)
-    return given[formula.form(k).places[0]] if exact.is_Symbol else apply(k, given)
+    places = formula.form(k).places
+    return given[places[0]] if exact.is_Symbol else function(k)(*[given[i] for i in places])

@@ -1,7 +1,7 @@
-"""The form in which a formula, or one of its derivatives, is computed: of several, the one that is measured to keep most digits.
+"""The form in which a formula, or one of its derivatives, is computed: among several, the one with the smallest measured error.
 
-A form is a stable rewriting of the exact expression, with Laurent series in place of it next to points where its terms cancel or it is 0/0.
-All of them are compared with many-digit numbers, at points of every size in the domain.
+A form is a stable rewriting of the exact expression, with Laurent series in its place near points where terms cancel or it is 0/0.
+Forms are compared with many-digit references, at points of every size in the domain.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from symgrad.types.domains import Domain
 
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
 
-OVERFLOW = 4.4  # as many units in the last place as NaN counts where the right answer is infinite
-GOOD, HOPELESS = 3.0, 1e7  # units in the last place that nobody asks about, and that no condition excuses
-BAD, WORSE = 4.5, 1.5  # from which a series is asked for, and from which it is used
+OVERFLOW = 4.4  # the error of NaN in units in the last place, where the right answer is infinite
+GOOD, HOPELESS = 3.0, 1e7  # errors below are ignored; those above are not excused by the condition
+BAD, WORSE = 4.5, 1.5  # errors above which a series is tried, and above which it is used
 COEFFICIENTS, LONGEST = 56, 30
-LARGE = 400  # operations from which an expression is not factored
+LARGE = 400  # the number of operations above which an expression is not factored
 DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) for j in range(-3, 6)),
              *(2.0**-j for j in (15, 18, 22, 27, 34, 45, 60, 90, 140, 260, 520, 1000))]
 KINKS = (sympy.Abs, sympy.sign, sympy.Max, sympy.Min, sympy.floor, sympy.Heaviside, larger, smaller, step, whole)
-CONFINED, DENSE = 6, 16  # how often a patch is halved, and points on each side where it is compared
+CONFINED, DENSE = 6, 16  # how often the radius of a patch is halved, and the points on each side where it is compared
 LEAST_RADIUS, NEAR, FAR, TILES, JITTERED, SURE = 2.0**-26, 4.0, 8.0, 8, 3, 1e-27
 
 
 class Measure(NamedTuple):
-    """The worst error of a form in units in the last place, where it is, and at how many points was looked."""
+    """The worst error of a form in units in the last place, its point, and the number of points."""
 
     worst: float
     at: tuple[float, ...]
@@ -49,7 +49,7 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """How an expression is computed: `exact` is what it is, `stable` the form, `places` say which of the op's arguments it depends on."""
+    """How an expression is computed: `exact` is the expression, `stable` the form, `places` the op's arguments that it depends on."""
 
     exact: Any
     stable: Any
@@ -65,7 +65,7 @@ class Form:
 
     @cached_property
     def shown(self) -> Any:
-        """The expression as people see it: the shorter of the two in elementary functions."""
+        """The expression for display: the shorter of the two in elementary functions."""
         return min((elementary(self.exact), elementary(self.stable)), key=sympy.count_ops)
 
 
@@ -89,7 +89,7 @@ def sample(domain: Domain, rng: np.random.Generator, count: int) -> list[float]:
 
 
 def _cost(expr: Any) -> int:
-    """About how long generated code takes, every different part of an expression computed once."""
+    """The approximate cost of generated code, in which every distinct part of an expression is computed once."""
     total = 0
     for part in set(sympy.preorder_traversal(expr)):
         if isinstance(part, sympy.Pow):
@@ -104,14 +104,14 @@ def _lost(worst: float) -> int:
 
 
 def _score(probe: _Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any) -> tuple[int, int, int, int]:
-    """Less is better: whether digits are lost where no more series can help, and anywhere; the number of series; the time it takes."""
+    """A score, less is better: digits lost away from series, digits lost anywhere, the number of series, and the cost."""
     worst = float(found.max())
     far = max((e for p, e in zip(probe.points, found) if abs(p[0]) > NEAR), default=0.0) if patches else worst
     return _lost(far), _lost(worst), len(patches), _cost(expr)
 
 
 def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
-    """Forms that are worth a measurement; the simplest first."""
+    """Candidate forms, the simplest first."""
     seen = set()
     makers = [lambda: rewritten(derivative), lambda: rewritten(exact)]
     if sympy.count_ops(derivative) < LARGE:
@@ -129,7 +129,7 @@ def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
 
 
 def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
-    """The points of a domain where parts of an expression vanish, and 0: where it may be 0/0, or lose digits."""
+    """The points of a domain where parts of an expression vanish, and 0: the expression may be 0/0 there, or lose digits."""
     found: dict[Any, None] = {sympy.S.Zero: None}
     for part in sympy.preorder_traversal(elementary(expr)):
         if not part.args or symbol not in part.free_symbols:
@@ -146,7 +146,7 @@ def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
 
 
 def _series_value(series: Laurent, u: Any) -> Any:
-    """The series at a small many-digit number."""
+    """The value of the series at a small many-digit number."""
     before, context.dps = context.dps, 60
     try:
         out = context.zero
@@ -167,13 +167,13 @@ def derived(series: Laurent, order: int) -> Laurent:
 
 
 def _is_kinked(expr: Any) -> bool:
-    """Whether an expression may be several functions, each on its own side of a kink."""
+    """Whether an expression may be a different function on each side of a kink."""
     conditions = {c for p in expr.atoms(sympy.Piecewise) for c in p.atoms(sympy.core.relational.Relational)}
     return expr.has(*KINKS) or any(not isinstance(c, (sympy.Eq, sympy.Ne)) for c in conditions)
 
 
 class _Probe:
-    """What a form is measured at: points with the truth, and how much the truth changes with the arguments."""
+    """The points at which forms are measured, with reference values and condition numbers."""
 
     def __init__(self, exact: Any, symbols: Sequence[Any], domains: Sequence[Domain], count: int, seed: int):
         self.truth, self.domains, self.kinked = truth(exact, symbols), domains, _is_kinked(exact)
@@ -183,7 +183,7 @@ class _Probe:
         self.conditions: dict[tuple[float, ...], float] = {}
 
     def add(self, centre: Any, series: Laurent) -> None:
-        """Look at points next to one where the expression has a series."""
+        """Add points next to one where the expression has a series."""
         middle, at = float(centre), number(centre)
         rng, last = np.random.default_rng(1), list(enumerate(_row(series)))[-6:]
         nearby = [d * rng.uniform(0.9, 1.1) for d in DISTANCES if 0.02 < d < 4 for _ in range(JITTERED)]
@@ -196,7 +196,7 @@ class _Probe:
                 self.truths.append(true if not self.kinked and (known or abs(u) < 2.0**-6) or x == middle else self.truth((x,)))
 
     def confined(self, patch: Patch | None) -> Patch | None:
-        """A patch no larger than where the series is the expression: not beyond a kink."""
+        """A patch inside the region where the series equals the expression: not beyond a kink."""
         for _ in range(CONFINED if patch is not None and self.kinked else 0):
             points = [patch.centre + patch.radius * s * (i + 0.5) / DENSE for i in range(DENSE) for s in (1, -1)]  # type: ignore[union-attr]
             pairs = [(horner(x - patch.centre - patch.rest, patch.coefficients), float(self.truth((x,))))  # type: ignore[union-attr]
@@ -209,7 +209,7 @@ class _Probe:
         return patch
 
     def condition(self, i: int) -> float:
-        """By how many units in the last place the truth changes if the arguments change by one, but at least 1."""
+        """The condition at a point: the change of the reference in units in the last place if the arguments change by one, at least 1."""
         point = self.points[i]
         if point not in self.conditions:
             true, total, h = self.truths[i], context.mpf(1), context.mpf("1e-9")
@@ -221,9 +221,9 @@ class _Probe:
         return self.conditions[point]
 
     def errors(self, code: Code) -> np.ndarray:
-        """For each point the error in units in the last place, beyond what a change of the arguments by that many explains.
+        """The error at each point in units in the last place, divided by the condition.
 
-        It is 0 where the truth is no normal float, and infinite where there should be a number.
+        It is 0 where the reference is not a normal float, and infinite where a number is missing.
         """
         columns = [np.array(column) for column in zip(*self.points)]
         with np.errstate(all="ignore"):
@@ -258,7 +258,7 @@ def _row(series: Laurent) -> list[Any]:
 
 
 def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
-    """A patch of a radius, or of a smaller one where that takes too many coefficients."""
+    """A patch of the wanted radius, or of a smaller one if that takes too many coefficients."""
     row, middle = _row(series), float(centre)
     plain = [float(c) for c in row]
     for radius in [wanted] + [d for d in sorted(DISTANCES, reverse=True) if LEAST_RADIUS <= d < wanted]:
@@ -272,7 +272,7 @@ def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
 
 
 def _patched(make: Callable[[Sequence[Patch]], Code], probe: _Probe, nearby: Sequence[tuple[Any, Laurent]]) -> tuple[list[Patch], Code, np.ndarray]:
-    """Code with series in place of it next to given points, as far as it is worse, and its errors."""
+    """Code with series near given points, as far as it is inaccurate there, and its errors."""
     patches: list[Patch] = []
     code = make(patches)
     found = probe.errors(code)
@@ -295,7 +295,7 @@ def _patched(make: Callable[[Sequence[Patch]], Code], probe: _Probe, nearby: Seq
 
 def _tiled(make: Callable[[Sequence[Patch]], Code], probe: _Probe, patches: list[Patch], code: Code, found: np.ndarray,
            expand: Callable[[Any], Laurent | None]) -> tuple[list[Patch], Code, np.ndarray]:
-    """More series, wherever errors are left."""
+    """Add series wherever errors remain."""
     for _ in range(TILES):
         i = int(found.argmax())
         x = probe.points[i][0]
@@ -315,7 +315,7 @@ def _tiled(make: Callable[[Sequence[Patch]], Code], probe: _Probe, patches: list
 
 
 def _without_zeros(forms: Iterator[Any], probe: _Probe, symbols: Sequence[Any]) -> Iterator[Any]:
-    """Forms of several arguments: where a quotient is 0/0 in the domain, only with it as a function of its own, elsewhere both ways."""
+    """Forms of several arguments: with a `Ratio` for every quotient, and also without if no quotient is 0/0 in the domain."""
     for form in forms:
         smooth = with_ratios(form)
         ratios = smooth.atoms(Ratio)
@@ -326,7 +326,7 @@ def _without_zeros(forms: Iterator[Any], probe: _Probe, symbols: Sequence[Any]) 
 
 
 def _vanishes(u: Any, probe: _Probe, symbols: Sequence[Any]) -> bool:
-    """Whether an expression is 0 somewhere in the domain, as far as one symbol at a time tells."""
+    """Whether an expression is 0 somewhere in the domain, tested for one symbol at a time."""
     for i, s in enumerate(symbols):
         roots = sympy.roots(u, s) if s in u.free_symbols and u.is_polynomial(s) and sympy.degree(u, s) == 1 else {}
         for root in roots:
@@ -340,10 +340,10 @@ def _vanishes(u: Any, probe: _Probe, symbols: Sequence[Any]) -> bool:
 def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
               ratio_code: RatioCode, nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None,
               thorough: bool = True, seed: int = 0, count: int = 60) -> Form:
-    """Of the ways to write an expression, the one whose code has the smallest errors; if not `thorough`, the first that loses no digits.
+    """The form of an expression whose code has the smallest errors; if not `thorough`, the first that loses no digits.
 
-    `derivative` is the expression as it follows from a form that is known already; `nearby` are its series next to points, and `expand` gives
-    that at any other point, for an expression of one symbol. Raises Unknown for a function without a rule.
+    `derivative` is the expression derived from a form that is known already; `nearby` are its series near points, and `expand` gives the
+    series at any other point, for an expression of one symbol. Raises Unknown for a function without a rule.
     """
     places = tuple(i for i, s in enumerate(symbols) if s in exact.free_symbols) or (0,)
     used, within, own = [symbols[i] for i in places], [domains[i] for i in places], [names[i] for i in places]

@@ -1,12 +1,12 @@
-"""A formula with its derivatives, each of which is an op: what one computes depends on the values that it gets.
+"""A formula with its derivatives, each of which is an op; how it is computed depends on the type of its arguments.
 
-| values                   | what is read                                                            |
+| arguments                | computed by                                                             |
 |--------------------------|-------------------------------------------------------------------------|
-| NumPy arrays and numbers | generated code, in the form that keeps most digits                      |
+| NumPy arrays and numbers | generated code, in the form with the smallest error                     |
 | Tensors                  | the op of that derivative, so that the next order is its derivative     |
 | dual values, series      | that op, by its pushforward                                             |
-| SymPy expressions        | the expression, with the values in place of its symbols                 |
-| many-digit numbers       | the exact expression, with as many digits as it takes                   |
+| SymPy expressions        | substitution of the arguments for the symbols                           |
+| many-digit numbers       | the exact expression, with as many digits as needed                     |
 | anything else            | the stable form, function by function                                   |
 """
 
@@ -42,11 +42,11 @@ __all__ = ["Formula", "Order", "argument_names", "ratio_code", "recorded", "sign
 
 Order = tuple[int, ...]
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
-SERIES = 56  # coefficients of an expression, of which its derivatives use fewer
+SERIES = 56  # coefficients of an expression; its derivatives use fewer
 
 
 class Formula:
-    """An expression of real symbols with its derivatives, each by how often it is differentiated by every argument."""
+    """An expression of real symbols with its derivatives, indexed by the order in every argument."""
 
     def __init__(self, name: str, symbols: Sequence[Any], expr: Any, domains: Sequence[Domain]):
         self.name, self.symbols, self.domains = name, tuple(symbols), tuple(domains)
@@ -59,18 +59,18 @@ class Formula:
         self._series: dict[Any, Laurent | None] = {}
 
     def next(self, k: Order, i: int) -> Order:
-        """The order of one derivative more, by argument i."""
+        """The multi-index with one derivative more by argument i."""
         return (*k[:i], k[i] + 1, *k[i + 1:])
 
     def exact(self, k: Order) -> Any:
-        """The derivative as SymPy has it, with kinks by convention."""
+        """The derivative as a SymPy expression, with kinks by convention."""
         if k not in self._exact:
             i = next(i for i, n in enumerate(k) if n)
             self._exact[k] = partial(self.exact((*k[:i], k[i] - 1, *k[i + 1:])), self.symbols[i])
         return self._exact[k]
 
     def series(self, centre: Any) -> Laurent | None:
-        """The Laurent series of the expression at a point, None where it has none."""
+        """The Laurent series of the expression at a point, None if it has none."""
         if centre not in self._series:
             try:
                 self._series[centre] = expansion(self.expr, self.symbols[0], centre, SERIES)
@@ -80,13 +80,13 @@ class Formula:
 
     @functools.cached_property
     def centres(self) -> list[Any]:
-        """The points next to which digits may be lost, where the expression has a series."""
+        """The points near which digits may be lost and the expression has a series."""
         if len(self.symbols) > 1:
             return []
         return [c for c in centres(self.expr, self.symbols[0], self.domains[0]) if self.series(c) is not None]
 
     def form(self, k: Order) -> Form:
-        """How a derivative is computed; found when it is first asked for."""
+        """The form in which a derivative is computed, found on first use."""
         if k not in self._forms:
             i = next((i for i, n in enumerate(k) if n), None)
             near = self.expr if i is None else partial(self.form((*k[:i], k[i] - 1, *k[i + 1:])).stable, self.symbols[i])
@@ -102,7 +102,7 @@ class Formula:
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:
-        """The rules for the partial derivatives of the op of a derivative: a number where one is a whole number."""
+        """The partial derivatives of the op of a derivative, as rules or as integers."""
         out: list[Any] = []
         for i in self.form(k).places:
             following = self.exact(self.next(k, i))
@@ -119,9 +119,9 @@ class Formula:
 
     @functools.cached_property
     def gradient(self) -> Code | None:
-        """Code of all first derivatives from the value and the arguments, which computes what they have in common once; None where a series is used.
+        """Code of all first derivatives from the value and the arguments, with shared subexpressions; None if a series is used.
 
-        What the value has in common with them is that value itself.
+        A subexpression that equals the value is replaced by it.
         """
         value, firsts = self.form(self.zero), [self.form(self.next(self.zero, i)) for i in range(len(self.symbols))]
         if any(form.patches for form in (value, *firsts)):
@@ -134,7 +134,7 @@ class Formula:
         return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names], ratio_code=ratio_code)
 
     def pullback(self, partials: tuple[Any, ...]) -> Callable[..., Any]:
-        """The rule for cotangents: of arrays by the code for all derivatives, where all are needed."""
+        """The pullback rule; for arrays, if all cotangents are needed, by the code of all derivatives."""
         each = _elementwise_vjp(partials, False)
 
         def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence[Any]) -> tuple:
@@ -146,7 +146,7 @@ class Formula:
         return vjp
 
     def read(self, k: Order, xp: Any, given: Mapping[int, Any]) -> Any:
-        """A derivative at values, by their places, of whatever kind they are."""
+        """A derivative at arguments of any kind, given by their places."""
         form = self._forms.get(k) or self.form(k)
         if form.exact.is_Symbol and sum(k):
             return given[form.places[0]]
@@ -167,7 +167,7 @@ class Formula:
         return self._ops[k]
 
     def limit(self, k: Order, point: Any) -> Any:
-        """The value of a derivative where its formula is 0/0, None where there is none."""
+        """The value of a derivative where its formula is 0/0, None if there is none."""
         limits = self.form(k).limits
         if point not in limits:
             found = sympy.limit(elementary(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
@@ -180,18 +180,18 @@ def _node_name(name: str) -> str:
 
 
 def argument_names(names: Sequence[str]) -> Sequence[str]:
-    """What the arguments of an op are called: a single one is the input, as everywhere."""
+    """The argument names of an op: a single one is `input`, as in all ops."""
     return ["input"] if len(names) == 1 else names
 
 
 def signed(rule: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
-    """A rule of named arguments."""
+    """A rule with a signature of named arguments."""
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     rule.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in ("xp", *names)])  # type: ignore[attr-defined]
     return rule
 
 
-# Quotients that are 0/0 at a point are formulas of one inner argument: the code of another formula calls theirs.
+# Quotients that are 0/0 at a point are formulas of one inner argument. The code of other formulas calls their code.
 
 
 @functools.cache
@@ -208,7 +208,7 @@ def ratio_code(which: int, order: int) -> Code:
     return _ratio(which).form((order,)).code
 
 
-# How a derivative is read with values of a kind
+# Evaluation by the type of the arguments
 
 
 def _numbers(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
@@ -256,7 +256,7 @@ def _walked(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
     return walked(form.stable, form.symbols, xp, xs)
 
 
-# Where values of several kinds meet, the one further down says how they are read: a dual value may hold Tensors.
+# For mixed types the later one decides: a dual value may hold Tensors.
 KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Taped,), (Dual,), (Series, Box))
 READINGS: dict[type, tuple[int, Callable[..., Any]]] = {
     kind: (rank, reading)

@@ -1,7 +1,7 @@
 """NumPy code from expressions: common subexpressions shared, integer powers multiplied out, kinks and pieces selected, series next to a point.
 
-The code is made from the tree of an expression, in which every function is one of a closed list; names of arguments that are not plain
-identifiers are replaced. So nothing that a user wrote as text is ever run.
+The code is made from the tree of an expression, in which every function is one of a fixed list; argument names that are not plain
+identifiers are replaced. So text of a user is never executed.
 
 >>> import sympy
 >>> x = sympy.Symbol("x", real=True)
@@ -33,7 +33,7 @@ from symgrad.symbolic.support import SUPPORT, Patch
 
 __all__ = ["Code", "FUNCTIONS", "Patch", "RatioCode", "generate", "plain_names"]
 
-# Two functions that one exponential gives
+# Pairs of functions that share one exponential
 
 
 class _Both(sympy.Function):
@@ -57,7 +57,7 @@ class _Second(sympy.Function):
 
 
 def _paired(outputs: Sequence[Any]) -> list[Any]:
-    """Expressions in which functions that come in pairs are computed in pairs."""
+    """Expressions in which functions of a pair are computed together."""
     found = set().union(*(e.atoms(heads.sigmoid, heads.sech_squared, sympy.tanh) for e in outputs))
     together: dict[Any, Any] = {}
     for f in sorted(found, key=sympy.default_sort_key):
@@ -81,11 +81,11 @@ FUNCTIONS: dict[Any, str] = {
 RELATIONS = {sympy.Eq: "==", sympy.Ne: "!=", sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">="}
 DIVIDED = {sympy.sec: "cos", sympy.csc: "sin", sympy.cot: "tan", sympy.csch: "sinh", sympy.coth: "tanh"}
 MULTIPLIED = 8  # the largest power that is multiplied out
-SUM, PRODUCT, SIGN, ATOM = range(4)  # how tightly a text binds
+SUM, PRODUCT, SIGN, ATOM = range(4)  # precedence levels of text
 
 
 class Code(NamedTuple):
-    """A function of arrays with its source as people see it, and what of that it is compiled from with the constants that it calls by name."""
+    """A function of arrays: its source for display, the function, and the name, source and constants it is compiled from."""
 
     source: str
     function: Callable[..., Any]
@@ -94,7 +94,7 @@ class Code(NamedTuple):
     constants: dict[str, Any]
 
     def bound(self, names: Mapping[str, Any]) -> Callable[..., Any]:
-        """The function with other functions under the names that it calls, such as those of another framework."""
+        """The function compiled with other functions under the names it calls, such as those of another framework."""
         constants = {key: x.bound(names) if isinstance(x, Code) else x for key, x in self.constants.items()}
         return _compiled(self.name, self.plain, constants, lambda each: names[each])
 
@@ -107,7 +107,7 @@ NAMES = frozenset((*FUNCTIONS.values(), *DIVIDED.values(), *SUPPORT, "square", "
 
 
 def plain_names(symbols: Sequence[Any]) -> list[str]:
-    """A name for each symbol: its own where that is a plain identifier, else x1, x2, ...
+    """A name for each symbol: its own if it is a plain identifier, else x1, x2, ...
 
     >>> import sympy
     >>> plain_names([sympy.Symbol("x"), sympy.Symbol("lambda"), sympy.Symbol("__import__('os')")])
@@ -133,8 +133,8 @@ class _Printer:
     def __init__(self, names: Mapping[Any, str], ratio_code: RatioCode | None):
         self.names = names
         self.ratio_code = ratio_code
-        self.guarded = False  # whether something is computed that is then not chosen
-        self.codes: dict[str, Code] = {}  # of the quotients that are called
+        self.guarded = False  # whether values are computed that a selection discards
+        self.codes: dict[str, Code] = {}  # of the ratios that are called
 
     def text(self, expr: Any, level: int = SUM) -> str:
         out, own = self.of(expr)
@@ -299,7 +299,7 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
 
 
 def _compiled(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:
-    """Generated source as a function: every name in it is an argument, one of those above, or of `constants`."""
+    """The function for generated source: every name in it is an argument, in NAMES, or in `constants`."""
     code = compile(source, f"<symgrad: {name}>", "exec")
     (function,) = [c for c in code.co_consts if hasattr(c, "co_names")]
     assert {*function.co_names} <= NAMES | set(constants) | {"nan"} and code.co_names == (name,)

@@ -1,4 +1,4 @@
-"""SymPy's objects as data: what `tensor(x**2 + 1, {x: 3.0})` makes of them."""
+"""SymPy objects as data: `tensor(x**2 + 1, {x: 3.0})`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["tensor_of"]
 
 
 def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
-    """A tensor of SymPy's formulas at the values of their symbols: `tensor` for data that is, or has, an object of SymPy.
+    """A tensor of SymPy formulas at the values of their symbols: `tensor` for data with SymPy objects.
 
-    The keys of `values` are symbols, matrices and indexed bases, or their names. Tensors among the values are what the graph leads to; numbers and
-    arrays become leaves that read as the symbols, and that `leaves` of the result gives by name.
+    The keys of `values` are symbols, matrices and indexed bases, or their names. Tensors among the values become part of the graph; numbers and
+    arrays become leaves with the symbols as formulas, which `leaves` of the result lists by name.
 
-    Raises ValueError for symbols without a value, TypeError for a mapping that is none, and for functions that no op computes.
+    Raises ValueError for symbols without a value, TypeError for values that are no mapping, and for functions that no op computes.
 
     >>> import symgrad, sympy
     >>> x = sympy.Symbol("x")
@@ -60,7 +60,7 @@ def _shortened(data: Any) -> str:
 
 
 def _leaf(parameter: Parameter, value: Any, dtype: Any) -> Tensor:
-    """The value of a parameter as a tensor: itself, or a leaf that reads as the parameter's symbols."""
+    """The value of a parameter as a tensor: itself, or a leaf with the parameter's symbols as its formula."""
     if isinstance(value, Tensor):
         return value
     if creation.has_formula(value):

@@ -25,7 +25,7 @@ __all__ = ["FormulaOp", "Report", "op_from_sympy"]
 
 
 class Line(NamedTuple):
-    """What is known of one derivative: its order by each argument, the form it is computed in, whether that is the same, and its errors."""
+    """The record of one derivative: its order by each argument, its form, the verdict of their identity, and its errors."""
 
     order: Order
     form: Any
@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Report(Verdict):
-    """What was found when an op was made from a formula; as text, one line for each derivative."""
+    """The checks made with an op from a formula; as text, one line for each derivative."""
 
     name: str
     lines: tuple[Line, ...]
@@ -65,8 +65,8 @@ class Report(Verdict):
 class FormulaOp:
     """The function of an op that was made from a formula: call it with tensors, arrays or numbers, which broadcast.
 
-    `op` is the op, `expr` and `symbols` the formula, `domain` where it is defined, `report` what was checked, and `code` the generated NumPy
-    source of the value and of the derivatives that were asked for so far.
+    `op` is the op, `expr` and `symbols` the formula, `domain` its domain, `report` the checks, and `code` the generated NumPy
+    source of the value and of the derivatives used so far.
     """
 
     def __init__(self, formula: Formula, function: Callable[..., Any], expr: Any, report: Report):
@@ -92,23 +92,23 @@ class FormulaOp:
 
     @property
     def domain(self) -> tuple[Domain, ...]:
-        """Where the op is defined, for each argument."""
+        """The domain of each argument."""
         return self._formula.domains
 
     @functools.cached_property
     def proof(self) -> Proof:
-        """What `symgrad.prove` says of the rules of the op, up to second derivatives."""
+        """The result of `symgrad.prove` for the rules of the op, up to second derivatives."""
         return prove(self.op, 2)
 
     @property
     def code(self) -> str:
-        """The generated NumPy source of the value and of the derivatives that were asked for so far."""
+        """The generated NumPy source of the value and of the derivatives used so far."""
         return "\n\n".join(form.code.source for _, form in sorted(self._formula._forms.items(), key=lambda item: (sum(item[0]), item[0])))
 
     def derivative(self, *order: int) -> Callable[..., Any]:
-        """The function of a derivative, given how often it is taken by each argument; it is called with all arguments of the op.
+        """The function of a derivative, given by its order in each argument; it is called with all arguments of the op.
 
-        Raises ValueError where the orders are not one whole number for each argument.
+        Raises ValueError unless the orders are one nonnegative integer for each argument.
         """
         formula = self._formula
         if len(order) != len(self.symbols) or any(not isinstance(n, int) or n < 0 for n in order):
@@ -118,14 +118,14 @@ class FormulaOp:
         return lambda *xs: function(*[xs[i] for i in places])
 
     def as_torch_function(self) -> Callable[..., Any]:
-        """The same function for torch's tensors, with derivatives of every order in torch's autograd.
+        """The same function for torch tensors, with derivatives of every order in torch's autograd.
 
         Raises ImportError without torch (`pip install 'symgrad[parity]'`).
         """
         return torch_function(self._formula)
 
     def as_jax(self) -> Callable[..., Any]:
-        """The same function for JAX's arrays, with derivatives of every order.
+        """The same function for JAX arrays, with derivatives of every order.
 
         Raises ImportError without jax (`pip install 'symgrad[parity]'`).
         """
@@ -136,7 +136,7 @@ _made: dict[str, FormulaOp] = {}
 
 
 def _restored(name: str, expr: Any, symbols: tuple, domains: tuple[Domain, ...], doc: str) -> FormulaOp:
-    """The op as it was pickled: the one that is here, if it is the same."""
+    """The op for a pickle: the registered one if it is the same."""
     here = _made.get(name)
     if here is not None and (here.expr, here.symbols, here.domain) == (expr, symbols, domains):
         return here
@@ -147,22 +147,22 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
                   check: bool = True) -> FormulaOp:
     """Make an op from a formula: y = expr(x1, ..., xn) for each element, broadcast, with derivatives of every order.
 
-    The code is generated from the form of the formula, and of each of its derivatives, that is measured to keep most digits: stable
-    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...) and Taylor series next to removable singularities and wherever terms cancel. The
-    derivative at a kink is as everywhere in symgrad: 0 for |x| and sign at 0, shared at the tie of a maximum.
+    The code is generated from the form of the formula, and of each of its derivatives, with the smallest measured error: stable
+    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...) and Taylor series near removable singularities and where terms cancel. The
+    derivative at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
 
     Args:
         name: an identifier that no other op has.
-        expr: a SymPy expression; a Python function of SymPy symbols; or text such as "x/(1 + abs(x))", which is parsed and never run.
-        arguments: the symbols, or their names, in the order of the arguments; where it is left out, in order of their names.
-        domain: where the arguments range: a `symgrad.types.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
-            one for each. Without it, what the symbols assume.
+        expr: a SymPy expression; a Python function of SymPy symbols; or text such as "x/(1 + abs(x))", which is parsed and never executed.
+        arguments: the symbols, or their names, in the order of the arguments; by default sorted by name.
+        domain: the domain of the arguments: a `symgrad.types.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
+            one for each. Without it, the assumptions of the symbols.
         doc: one sentence about the op.
-        check: whether what is computed is proved to be the formula, and refused if it is not.
+        check: whether to prove that the code computes the formula, and to refuse the op otherwise.
 
     Returns a function with `.op`, `.code`, `.report`, `.proof`, `.as_torch_function()` and `.as_jax()`; float32 stays float32, integers become
     the default dtype. Raises ValueError for a name that is taken, symbols that are not arguments, and a formula that is not real somewhere
-    in its domain, TypeError for a function that there is no NumPy code for.
+    in its domain, TypeError for a function without NumPy code.
 
     >>> import sympy, symgrad
     >>> x = sympy.Symbol("x")
@@ -203,12 +203,12 @@ def _unused(formula: Formula) -> ValueError:
 
 
 def _special(formula: Formula) -> tuple[tuple[float, ...], ...]:
-    """The points that checks always look at."""
+    """The points of all checks."""
     return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
 
 
 def _report(formula: Formula, check: bool) -> Report:
-    """The value and the first derivatives: whether what is computed is the formula, and with what errors."""
+    """Check the value and the first derivatives: that the code computes the formula, and its errors."""
     _real(formula)
     lines = []
     for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
@@ -222,7 +222,7 @@ def _report(formula: Formula, check: bool) -> Report:
 
 
 def _by_sympy(formula: Formula, k: Order) -> Any:
-    """The expression, or a first derivative of it as SymPy takes it; by the conventions of this library where SymPy has no formula."""
+    """The expression, or its first derivative by SymPy; by symgrad's conventions if SymPy has no formula."""
     i = next((i for i, n in enumerate(k) if n), None)
     expr = elementary(formula.expr)
     found = expr if i is None else sympy.diff(expr, formula.symbols[i])
@@ -230,13 +230,13 @@ def _by_sympy(formula: Formula, k: Order) -> Any:
 
 
 def _real(formula: Formula) -> None:
-    """Raise ValueError where the formula has no real value inside its domain."""
+    """Raise ValueError if the formula has no real value inside its domain."""
     form = formula.form(formula.zero)
     for point, value in zip(form.points, form.truths):
         if value != value:
             where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
             raise ValueError(f"{formula.name}: {elementary(formula.expr)} has no real value at {where}, in the domain "
                              f"{', '.join(map(repr, formula.domains))}; say where the arguments range, as in domain=POSITIVE "
-                             f"(symgrad.domains) or domain=(0, 1), or by assumptions of the symbols")
+                             f"(symgrad.types.domains) or domain=(0, 1), or by assumptions of the symbols")
 
 

@@ -1,4 +1,4 @@
-"""Formulas as they are given, and their parameters: symbols, arrays of symbols, matrices and indexed bases."""
+"""The formulas and parameters of a call: symbols, arrays of symbols, matrices and indexed bases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Parameter", "elements_of", "formulas_of", "owner_of", "parameters_of
 
 
 class Parameter:
-    """A parameter of formulas: its name as a Python identifier, what was given for it, and the symbol of each element by index.
+    """A parameter of formulas: its name as a Python identifier, the given object, and the symbol of each element by index.
 
     The `shape` of an IndexedBase without one has -1 for each of its dimensions.
     """
@@ -32,18 +32,18 @@ class Parameter:
 
     @property
     def described(self) -> str:
-        """The shape in words; nothing for a number."""
+        """The shape in words; "" for a number."""
         return "(" + ", ".join("..." if n < 0 else str(n) for n in self.shape) + ("," if len(self.shape) == 1 else "") + ")" if self.shape else ""
 
     @property
     def least(self) -> tuple[int, ...]:
-        """The shape, or the smallest that has all elements that are used."""
+        """The shape, or the smallest shape with all elements that are used."""
         return tuple(max([index[k] + 1 for index in self.cells], default=1) if n < 0 else n for k, n in enumerate(self.shape))
 
     def batch(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The leading dimensions of a value of that shape, which are those that broadcast.
+        """The leading dimensions of a value of a shape, which broadcast.
 
-        Raises ValueError for a value that has not the parameter's dimensions last.
+        Raises ValueError unless the parameter's dimensions come last.
         """
         n = len(self.shape)
         own = tuple(shape[len(shape) - n:]) if n else ()
@@ -56,7 +56,7 @@ class Parameter:
 
 
 def sanitised(names: Sequence[str]) -> list[str]:
-    """The names as identifiers that differ from each other; Greek letters in words.
+    """The names as distinct identifiers; Greek letters in words.
 
     >>> sanitised(["x", "x'", "lambda", "2y", "α_1"])
     ['x', 'x_', 'lambda_', '_2y', 'alpha_1']
@@ -73,7 +73,7 @@ def sanitised(names: Sequence[str]) -> list[str]:
 
 
 def _cells(given: Any, expressions: Sequence[Any]) -> tuple[str, dict[tuple[int, ...], Any], tuple[int, ...]]:
-    """The name, elements and shape of what is given for one parameter."""
+    """The name, elements and shape of one parameter."""
     if isinstance(given, Parameter):
         return given.name, dict(given.cells), given.shape
     if isinstance(given, sympy.Symbol):
@@ -105,7 +105,7 @@ def owner_of(element: Any) -> Any:
 
 
 def elements_of(e: Any) -> set[Any]:
-    """What in an expression needs a value: its symbols, and elements of matrices and indexed bases."""
+    """The atoms of an expression that need a value: its symbols, and elements of matrices and indexed bases."""
     inner = e.atoms(Indexed) | e.atoms(MatrixElement)
     hidden = {s for x in inner for s in (x, owner_of(x), getattr(owner_of(x), "label", None))}
     return inner | {s for s in e.free_symbols if s not in hidden}
@@ -138,13 +138,13 @@ def parameters_of(expressions: Sequence[Any], symbols: Any = None) -> list[Param
     return [Parameter(name, one, cells, shape) for name, one, (_, cells, shape) in zip(names, given, parts)]
 
 
-# Formulas as given
+# Formulas
 
 
 def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
     """An expression, or an array of them, as a list of expressions and a shape.
 
-    Raises TypeError for text, which is never evaluated, and for what is no formula.
+    Raises TypeError for text, which is never evaluated, and for an object that is no formula.
     """
     if isinstance(given, (str, bytes)):
         raise TypeError(f"{name}: text is not evaluated; symgrad.formulas.parsing.parse reads a formula from text, and symgrad.to_sympy takes what "

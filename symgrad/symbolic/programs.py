@@ -1,6 +1,6 @@
 """Programs: formulas as a list of steps, each of them one op of the registry, in which every subexpression is computed once.
 
-A program is what `from_sympy` runs with Tensors and what `to_python` and its like write as source.
+`from_sympy` runs a program with Tensors; `to_python` and similar functions write it as source.
 
 >>> import sympy
 >>> x, y = sympy.symbols("x y", real=True)
@@ -28,7 +28,7 @@ LARGEST = 2**53
 
 
 class Place(NamedTuple):
-    """An input: the number of the parameter, and where in it the element is."""
+    """An input: the number of the parameter, and the index of the element in it."""
 
     parameter: int
     at: tuple[int, ...]
@@ -47,14 +47,14 @@ class Step(NamedTuple):
 
 @dataclass
 class Program:
-    """Steps, and which of them are the results."""
+    """Steps, and the numbers of the results."""
 
     steps: list[Step] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
 
 
 def places(symbols: Sequence[Any]) -> dict[Any, Place]:
-    """The elements of the parameters, each a symbol or an array of symbols, with where they are."""
+    """The elements of the parameters, each a symbol or an array of symbols, with their places."""
     out: dict[Any, Place] = {}
     for k, symbol in enumerate(symbols):
         cells = {(): symbol} if not hasattr(symbol, "cells") else symbol.cells
@@ -66,15 +66,15 @@ def places(symbols: Sequence[Any]) -> dict[Any, Place]:
 
 
 def is_constant(e: Any) -> bool:
-    """Whether an expression is a number, or a truth value."""
+    """Whether an expression is a number or a boolean."""
     return not e.free_symbols and (isinstance(e, sympy.Expr) or e in (sympy.true, sympy.false)) and not e.has(Indexed)
 
 
 class Writer:
-    """Writes expressions into one program; what is equal becomes one step.
+    """A builder of one program from expressions; equal expressions become one step.
 
-    `accepted(op)` says which ops there are, where not all of them are to be had. With `stable` an expression is brought into a form that
-    keeps its digits first.
+    `accepted(op)` says which ops may be used. With `stable` an expression is rewritten into a stable form
+    first.
     """
 
     def __init__(self, inputs: Mapping[Any, Place], accepted: Callable[[str], bool] = lambda op: True, stable: bool = True):
@@ -85,7 +85,7 @@ class Writer:
             self.known[symbol] = self.step(Step("input", value=place))
 
     def step(self, step: Step) -> int:
-        """The number of a step, which is new unless the same was written before."""
+        """The number of a step; an equal step is reused."""
         found = self.calls.get(step)
         if found is None:
             found = self.calls[step] = len(self.program.steps)
@@ -93,7 +93,7 @@ class Writer:
         return found
 
     def let(self, symbol: Any, e: Any) -> None:
-        """Give the value of an expression a name, which later expressions may use."""
+        """Name the value of an expression for use in later expressions."""
         self.known[symbol] = self.add(e)
 
     def add(self, e: Any) -> int:
@@ -102,7 +102,7 @@ class Writer:
         Raises Unknown for a function that is not in the catalogue, and for a symbol without a value.
         """
         if self.stable and e not in self.known and not is_constant(e):
-            with contextlib.suppress(RecursionError):  # a formula nested so deeply is computed as it is
+            with contextlib.suppress(RecursionError):  # a formula nested too deeply is computed without rewriting
                 e = rewritten_to_differentiate(e)
         stack = [e]
         plans: dict[Any, Any] = {}

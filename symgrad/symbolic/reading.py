@@ -1,4 +1,4 @@
-"""Expressions read with any carrier: each function is the carrier's own."""
+"""Evaluation of expressions with any carrier: each function is that of the carrier."""
 
 from __future__ import annotations
 

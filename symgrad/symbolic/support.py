@@ -1,4 +1,4 @@
-"""What generated NumPy code calls besides the functions of the numeric carrier."""
+"""Functions that generated NumPy code calls in addition to those of the numeric carrier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SUPPORT", "Patch", "horner", "power"]
 
 
 class Patch(NamedTuple):
-    """Within `radius` of a point an output is the series of these coefficients in u = x - point; the point is `centre` + `rest`."""
+    """Within `radius` of a point an output is the series with these coefficients in u = x - point; the point is `centre` + `rest`."""
 
     centre: float
     rest: float
@@ -24,7 +24,7 @@ class Patch(NamedTuple):
 
 
 def step(x: Any, middle: float = 0.5) -> Any:
-    """0, a number in the middle, or 1, by the sign of x."""
+    """0, a middle value, or 1, by the sign of x."""
     return np.heaviside(x, x.dtype.type(middle))
 
 
@@ -41,7 +41,7 @@ def log1mexp(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), which has all digits on both sides where exp(-x) is finite."""
+    """1 / (1 + exp(-x)), with all digits on both sides where exp(-x) is finite."""
     if not _is_modest(x):
         return numeric.sigmoid(x)
     z = np.negative(x)
@@ -75,7 +75,7 @@ def tanh_and_slope(x: Any) -> tuple[Any, Any]:
 
 
 def power(x: Any, n: int) -> Any:
-    """A small whole power by multiplication."""
+    """A small integer power by multiplication."""
     out, square = None, x
     while n:
         if n & 1:
@@ -98,7 +98,7 @@ def horner(u: Any, coefficients: Sequence[float]) -> Any:
 
 
 def patched(y: Any, x: Any, patch: Patch) -> Any:
-    """A value with the series in place of it next to a point."""
+    """A value, replaced by the series near the centre of the patch."""
     u = x - patch.centre if patch.centre or patch.rest else x
     if patch.rest:
         u = u - patch.rest

@@ -1,4 +1,4 @@
-"""Functions as formulas: a function is called with named tensors, and what it records is read. `to_sympy` is the public face."""
+"""Functions as formulas: a function is called with named tensors, and its recorded graph is converted. `to_sympy` is the public function."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass
 class Trace:
-    """One call of a function with named tensors: the leaves by the name of the argument, the results, and the form they came in."""
+    """One call of a function with named tensors: the leaves by the name of the argument, the results, and their structure."""
 
     leaves: dict[str, Tensor]
     results: list[Any]
@@ -50,7 +50,7 @@ class Trace:
         return out
 
     def gradient(self, value: Tensor) -> list[Tensor]:
-        """The gradient of a number by each leaf, recorded, so that it has a formula and a gradient again."""
+        """The gradient of a number by each leaf, recorded, so that it has a formula and can be differentiated again."""
         leaves = list(self.leaves.values())
         if not value.requires_grad:
             return [tensor(np.zeros(leaf.shape)) for leaf in leaves]
@@ -58,9 +58,9 @@ class Trace:
 
 
 def cells_of(result: Any) -> Any:
-    """The formulas of one result, as the symbolic carrier holds them.
+    """The formulas of one result, in the symbolic carrier.
 
-    Raises TypeError for what is no number, RecursionError for a formula nested too deeply.
+    Raises TypeError for a result that is no number, RecursionError for a formula nested too deeply.
     """
     if isinstance(result, Tensor):
         try:
@@ -78,7 +78,7 @@ def cells_of(result: Any) -> Any:
 
 
 def _irregular(shape: tuple[int, ...], low: float, high: float, start: int, mirrored: bool) -> np.ndarray:
-    """Numbers between two bounds of which no two are alike, so that no matrix of them is singular by accident; `mirrored` in the opposite order."""
+    """Distinct numbers between two bounds, so that no matrix of them is singular by accident; `mirrored` in the opposite order."""
     u = 0.25 + 0.5 * np.modf((start + 1 + np.arange(math.prod(shape))) * GOLDEN)[0].reshape(shape)
     u = 1 - u if mirrored else u
     if math.isinf(low):
@@ -112,7 +112,7 @@ def _shape(given: Any) -> Any:
 
 
 class _Arguments:
-    """The arguments a function is called with, of which some are named tensors."""
+    """The arguments of a call, some of which are named tensors."""
 
     def __init__(self, function: Callable[..., Any], shapes: Sequence[Any], at: Any, domain: Any):
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -183,9 +183,9 @@ class _Arguments:
 
 def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = None, domain: Any = None, nudge: float = 1.0,
           requires_grad: bool = False, mirrored: bool = False) -> Trace:
-    """Call a function with named tensors and note what came of it.
+    """Call a function with named tensors and record the results.
 
-    All values are multiplied by `nudge`; those that are not given are in another order if `mirrored`.
+    All values are multiplied by `nudge`; values that are not given are in another order if `mirrored`.
 
     Raises TypeError for arguments that the function does not take, and what the function raises.
     """
@@ -202,7 +202,7 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
 
 
 def _callable(given: Any) -> Any:
-    """A function with its parameters by name; of a formula in text, what the parser makes of it, which is never Python code."""
+    """A function with its parameters by name; a formula in text is parsed, never executed as Python."""
     if isinstance(given, bytes):
         raise TypeError("to_sympy: a formula in text is a str, not bytes")
     if isinstance(given, str):
@@ -221,15 +221,15 @@ def _callable(given: Any) -> Any:
 
 
 def under(conditions: Sequence[Any], e: Any) -> Any:
-    """A formula that holds under conditions, as one that says so."""
+    """A formula with its conditions, as a Piecewise."""
     return sympy.Piecewise((e, sympy.And(*conditions))) if conditions and isinstance(e, sympy.Expr) else e
 
 
 def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requires_grad: bool, read: Callable[[Trace], Any],
                   trusted: bool = False) -> tuple[Trace, Any]:
-    """A trace and what is read of it, once it is seen that the same is read at another point: next to the first, if that was asked for.
+    """A trace and a result of it, confirmed by a second trace at another point, which is close to the first if that was requested.
 
-    Raises ValueError where it is not: such a function is random, keeps a state, or computes with the numbers themselves.
+    Raises ValueError if the two differ: the function is random, keeps a state, or computes with the numbers themselves.
     """
     function = _callable(given)
     first = trace(function, shapes, at, domain, requires_grad=requires_grad)
@@ -254,15 +254,15 @@ def _expressions_of(found: Trace) -> list[tuple[list[Any], tuple[int, ...]]]:
 
 
 def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
-    """The formula of a function, as SymPy has it: an expression for a number, an Array for an array, and a tree of them for a tree.
+    """The formula of a function in SymPy: an expression for a number, an Array for an array, and a tree of them for a tree.
 
-    The function is called with named tensors of these shapes: `()` or nothing for a number, whose symbol is the argument's name; `(2, 3)`
-    or `4` for arrays, whose elements are called x_0_0, x_0_1 and so on; a dict of shapes for a dict. `at` gives the values to call it with
+    The function is called with named tensors of these shapes: `()` or nothing for a number, whose symbol has the argument's name; `(2, 3)`
+    or `4` for arrays, whose elements are named x_0_0, x_0_1 and so on; a dict of shapes for a dict. `at` gives the values for the call
     (by name or in order; their shapes are then known), `domain` bounds for them by name: pairs of numbers, SymPy sets or domains. Arguments
-    with a default that is no float keep it. Where the function asked `if x > 0`, the formula is a Piecewise that holds under the conditions
-    that held. A Tensor gives its own formula; text is read by `symgrad.formulas.parsing` and never evaluated.
+    with a default that is no float keep it. If the function branches, as in `if x > 0`, the formula is a Piecewise with the conditions
+    that held. A Tensor gives its own formula; text is parsed by `symgrad.formulas.parsing` and never evaluated.
 
-    Raises ValueError for a function that has no one formula (it is random, keeps a state or computes with `float(x)`), TypeError for arguments it
+    Raises ValueError for a function without a single formula (it is random, keeps a state or computes with `float(x)`), TypeError for arguments it
     does not take, ParseError for text that is no formula, and what the function raises.
 
     >>> import symgrad

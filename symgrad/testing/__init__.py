@@ -1,4 +1,4 @@
-"""`symgrad.testing`: "I wrote a new op; attack it." Strategies, checks, reports, and the plugin for pytest."""
+"""`symgrad.testing`: checks of an op's value and derivatives, strategies, reports, and the pytest plugin."""
 
 from __future__ import annotations
 

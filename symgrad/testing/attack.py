@@ -10,7 +10,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.profiles import Profile
-from symgrad.testing.truths import ElementTruth, Truth
+from symgrad.testing.truths import ElementTruth
 from symgrad.testing.truths_arrays import ArrayTruth
 from symgrad.testing.truths_reading import reader_of
 from symgrad.types.domains import COMPLEX
@@ -29,7 +29,7 @@ class Attack(ClaimedOp):
         self._drawn: dict[str, list[Example]] = {}
 
     @cached_property
-    def truth(self) -> Truth | None:
+    def truth(self) -> Any:
         """The reference that results are compared with, None if there is none."""
         found = reader_of(self)
         if found is None or self.of_complex:
@@ -42,17 +42,17 @@ class Attack(ClaimedOp):
 
     @cached_property
     def of_complex(self) -> str:
-        """Why what is true of real numbers says nothing of it: it takes complex numbers, or makes some of real ones; "" where it does not."""
+        """Why references for real numbers do not apply: the op takes complex numbers, or returns some for real ones; "" where they apply."""
         if COMPLEX in self.domains:
             return "it takes complex numbers"
         return "its values are complex" if any(e.cotangent.dtype.kind == "c" for e in self.examples("points")[:1]) else ""
 
     def strategy(self, kind: str) -> Any:
-        """What hypothesis draws examples of a kind from."""
+        """The hypothesis strategy for examples of a kind."""
         return strategy_of(self, kind)
 
     def examples(self, kind: str) -> list[Example]:
-        """The examples of a kind: special ones, which are always there, and as many random ones as the profile says."""
+        """The examples of a kind: the fixed edge examples, then as many random ones as the profile sets."""
         if kind not in self._drawn:
             self._drawn[kind] = [*edge_examples(self, kind), *drawn(self, kind)]
         return self._drawn[kind]

@@ -41,7 +41,7 @@ def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents
     try:
         with silence():
             shape = attack.subject.value(xs).shape
-    except Exception:  # the check will say it
+    except Exception:  # the check reports it
         shape = xs[0].shape if xs else ()
     floats = [x.dtype for x in xs if is_active(x)]
     g = np.ones(shape, np.result_type(*floats) if floats else float) if cotangent is None else np.asarray(cotangent)

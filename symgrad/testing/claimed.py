@@ -25,7 +25,7 @@ __all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
 
 TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())
-NUMBERS = 3  # of a domain that are tried
+NUMBERS = 3  # numbers of a domain that are tried
 
 
 class ClaimedOp:
@@ -70,19 +70,19 @@ class ClaimedOp:
             with silence():
                 self._value([x + x * np.eye(*s) if len(s) == 2 else np.full(s, x) for s, x in zip(shapes, values or [0.5] * len(shapes))])
             return True
-        except Exception:  # whatever a user's function raises
+        except Exception:  # a user's function may raise anything
             return False
 
     def _value(self, xs: Sequence[np.ndarray]) -> np.ndarray:
-        """The value, of an op that may take no doubles."""
+        """The value; an op that refuses float64 is called with float32."""
         try:
             return self.subject.value(xs)
-        except Exception:  # whatever a user's function raises
+        except Exception:  # a user's function may raise anything
             return self.subject.value([x.astype(np.float32) if x.dtype == np.float64 else x for x in xs])
 
     @cached_property
     def dtype(self) -> str:
-        """The floating-point type it is attacked in: float64, unless narrower ones alone are claimed. Raises ValueError where it gives no value."""
+        """The floating-point type of the examples: float64, or the widest type claimed. Raises ValueError if the op gives no value."""
         return "float64" if self.subject.op is not None else dtype_taken(self)
 
     @cached_property
@@ -92,7 +92,7 @@ class ClaimedOp:
         if self.claims.domain is None and op is not None:
             given = op.domain or (REAL,)
             return [given[min(i, len(given) - 1)] for i in range(len(self.names))]
-        names = self.names  # whose own errors are others
+        names = self.names  # outside `try`: its errors have a prefix of their own
         try:
             return list(domains_of(self.claims.domain, names).values())
         except (TypeError, ValueError) as error:
@@ -100,7 +100,7 @@ class ClaimedOp:
 
     @cached_property
     def elementwise(self) -> bool:
-        """Whether the op acts on each element: as claimed, as its kind or its formula says, or as it behaves."""
+        """Whether the op is elementwise: as claimed, as its kind or its formula says, or as calls show."""
         op = self.subject.op
         if self.claims.elementwise is not None:
             return self.claims.elementwise
@@ -113,13 +113,13 @@ class ClaimedOp:
         return self._acts_on_elements()
 
     def _acts_on_elements(self) -> bool:
-        """Whether the op, given vectors, has a vector whose elements are those of the elements' own values."""
+        """Whether the elements of the op's value for vectors are its values for their elements."""
         base = [np.roll(_three(d), k) for k, d in enumerate(self.domains)]
         try:
             with silence():
                 whole = self._value(base)
                 parts = [self._value([x[i:i + 1] for x in base]) for i in range(3)]
-        except Exception:  # whatever a user's function raises on vectors
+        except Exception:  # a user's function may raise anything on vectors
             return False
         return whole.shape == (3,) and all(p.shape == (1,) for p in parts) and (
             self.claims.random or bool(np.allclose(whole, np.concatenate(parts), rtol=1e-3, atol=1e-6, equal_nan=True)))
@@ -133,14 +133,14 @@ class ClaimedOp:
         if op is not None and op.shapes:
             return tuple(op.shapes)
         count = 2 if op is not None and op.arity is None else len(self.names)
-        if op is None:  # of numbers, of vectors, of square matrices
+        if op is None:  # a function of matrices, square matrices, vectors or numbers
             values = [simple_number(d) or 0.0 for d in self.domains]
             return next(((s,) * count for s in ((3, 4), (3, 3), (4,), ()) if self._takes((s,) * count, values)), ((3, 4),) * count)
         return ((3, 4),) * count
 
     @property
     def order(self) -> int:
-        """The highest order of derivatives that is looked at."""
+        """The highest order of derivatives that is checked."""
         if not self._looked:
             self._looked = True
             if self.subject.op is None and self.subject.orders:
@@ -148,17 +148,17 @@ class ClaimedOp:
         return min(self.profile.order, self.subject.orders)
 
     def _look(self) -> None:
-        """Let the subject find out what only a call can tell."""
+        """Let the subject determine, by calls, what it supports."""
         values = [simple_number(d) or 0.0 for d in self.domains]
         try:
             with silence():
                 shapes = [(ORDINARY if self.subject.compiles else 3,)] * len(values) if self.elementwise else self.shapes
                 self.subject.look([np.full(shape, x, self.dtype) for shape, x in zip(shapes, values)])
-        except Exception:  # whatever a user's function raises; the checks will say it
+        except Exception:  # the checks report it
             pass
 
     def ulp(self, dtype: Any, order: int) -> float:
-        """The largest error that is allowed, in units in the last place times the condition of the point."""
+        """The largest error allowed, in units in the last place times the condition of the point."""
         return allowed(self.claims.ulp, dtype, order)
 
     def inputs(self, xs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -168,13 +168,13 @@ class ClaimedOp:
 
 
 def _three(domain: Domain) -> np.ndarray:
-    """Three numbers of a domain, different ones where it has them, on both sides of 0."""
+    """Three numbers of a domain, different and on both sides of 0 if it has them."""
     found = list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
     return np.array((found * 3)[:3])
 
 
 def special_points(claimed: ClaimedOp) -> list[tuple[tuple[Any, ...], Any]]:
-    """The special points that are claimed, or that the op itself names: pairs (one number per argument, the gradient agreed on or None)."""
+    """The special points of the claims and of the op: pairs (one number per argument, the claimed gradient or None)."""
     op = claimed.subject.op
     out: list[tuple[tuple[Any, ...], Any]] = []
     for point in (*claimed.claims.special, *(op.special if op is not None else ())):
@@ -186,16 +186,16 @@ def special_points(claimed: ClaimedOp) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 def cast(x: np.ndarray, dtype: str) -> np.ndarray:
-    """An array of doubles, real or complex, in a narrower type; any other as it is."""
+    """A float64 or complex128 array in a narrower type; any other array unchanged."""
     if dtype == "float64" or x.dtype not in (np.float64, np.complex128):
         return x
     return x.astype(np.complex64 if x.dtype.kind == "c" else dtype)
 
 
 def dtype_taken(claimed: ClaimedOp) -> str:
-    """The floating-point type to attack a function in: the widest that is claimed, else float64.
+    """The floating-point type of the examples of a function: the widest type claimed, else float64.
 
-    Raises ValueError where it gives no value in it at several points of its domain, or takes single numbers alone, with what it said and what to do.
+    Raises ValueError if the function gives no value at several points of its domain, or takes single numbers only; the message has the remedy.
     """
     dtypes = claimed.claims.dtypes or ()
     wanted = next((name for name in TYPES if name in dtypes), TYPES[0])
@@ -215,7 +215,7 @@ def dtype_taken(claimed: ClaimedOp) -> str:
 
 
 def _points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
-    """Arguments to try: of the op's own shapes, or of several for one that acts on elements, filled with simple numbers of its domains."""
+    """Arguments to try, filled with simple numbers of the domains: of the op's shapes, or of several shapes for an elementwise op."""
     columns = [[x for x in (1.0, -2.0, *SIMPLE[1:]) if x in d][:NUMBERS] or [simple_number(d) or 0.0] for d in claimed.domains]
     count = len(claimed.names) if claimed.elementwise else len(claimed.shapes)
     several = [(s,) * count for s in SHAPES[claimed.subject.compiles:]]
@@ -232,13 +232,13 @@ def _filled(shape: tuple[int, ...], column: Sequence[float], k: int, domain: Dom
 
 
 def _raised(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exception | None:
-    """What a call raises, None where it gives a value."""
+    """The exception a call raises, None if it gives a value."""
     try:
         with silence(), claimed.subject.context():
             claimed.subject.value([x.copy() for x in xs])
     except NotApplicable:
         return None
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # a user's function may raise anything
         return error
     return None
 

@@ -1,4 +1,4 @@
-"""What is claimed of an op: a formula, where it holds, and how the op behaves; and the decorator that writes the claims on a function."""
+"""The claims about an op: its formula, its domain and its behaviour; and the decorator that attaches them to a function."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ MARK = "__symgrad_op__"
 
 @dataclass(frozen=True)
 class Claims:
-    """What is claimed of an op, as `op` and the checks take it.
+    """The claims about an op, as `op` and the checks take them.
 
     - `formula`: text, a SymPy expression, or a function `(xp, *arrays)` or of tensors.
     - `domain`: one for every argument or a mapping by name, in any form that `symgrad.check` takes;
       `symgrad.types.domains.COMPLEX` for complex numbers.
-    - `parameters`: the arguments after the tensors; `shapes`: those of the tensors, of an op that is not elementwise.
-    - `special`: points (one number per argument) where the op has an edge, or pairs (point, gradient) where that is agreed on.
+    - `parameters`: the arguments after the tensors; `shapes`: the shapes of the tensors, for an op that is not elementwise.
+    - `special`: points (one number per argument) at kinks or edges, or pairs (point, gradient) with the gradient by convention.
     - `errors`: pairs (arguments, exception) or (arguments, exception, pattern).
-    - `gradient`, `pullback`, `pushforward`: the derivatives a NumPy function brings: `gradient(*arrays)` of an elementwise function
+    - `gradient`, `pullback`, `pushforward`: the derivatives of a NumPy function: `gradient(*arrays)` of an elementwise function
       gives one array per argument, the others are called as `pullback(g, *arrays)` and `pushforward(tangents, *arrays)`.
-    - `order`: how often it can be differentiated; `dtypes`: those it takes, the widest of which it is attacked in; `ulp`: the largest error in
+    - `order`: how often it can be differentiated; `dtypes`: those it takes, the widest of which the examples have; `ulp`: the largest error in
       units in the last place, a number, or a mapping from dtypes to a number or to one for each order.
     - `view`: the value may share memory with an argument; `random`: two calls may differ.
-    - `batched`, `complex`: it works inside vmap, and on complex numbers; found out where they are None.
-    - `framework`, `output`, `name`: where it is from, which of several results is meant, and what reports call it.
+    - `batched`, `complex`: it works inside vmap, and for complex numbers; if None, calls decide.
+    - `framework`, `output`, `name`: its framework, which of several results is checked, and its name in reports.
     - `without`: checks that do not apply, each with the reason.
     """
 
@@ -57,7 +57,7 @@ class Claims:
     without: Mapping[str, str] = field(default_factory=dict)
 
     def but(self, **changes: Any) -> Claims:
-        """The claims with some replaced. Raises TypeError for a name that is none of them, and for a value that is not of its form."""
+        """The claims with some replaced. Raises TypeError for an unknown name, and for a value of another form."""
         unknown = [name for name in changes if name not in _NAMES]
         if unknown:
             raise TypeError(f"symgrad.testing: {unknown[0]!r} is not something an op can claim; those are {', '.join(sorted(_NAMES))}")
@@ -105,12 +105,12 @@ _NAMES = frozenset(f.name for f in dataclasses.fields(Claims))
 
 
 def op(function: Any = None, /, **claims: Any) -> Any:
-    """Say, as a decorator, what a function or a class claims to be: pytest then runs every check on it, each as a test of its own.
+    """Attach claims to a function or a class, as a decorator: pytest then runs every check on it, each as a separate test.
 
-    The claims are those of `Claims`. The function itself is returned, unchanged but for the attribute that holds them; a class is a
+    The claims are those of `Claims`. The function is returned unchanged but for the attribute that holds them; a class is a
     `Function` of symgrad or torch, whose `apply` is checked.
 
-    Raises TypeError for a claim that is not known, or not of the form it has, and for what is no function and no class with `apply`.
+    Raises TypeError for an unknown claim or one of another form, and for an object that is no function and no class with `apply`.
 
     >>> import symgrad
     >>> @op(formula="x*exp(-x)", domain="real")
@@ -135,5 +135,5 @@ def op(function: Any = None, /, **claims: Any) -> Any:
 
 
 def claims_of(function: Any) -> Claims | None:
-    """The claims a function carries, None if it carries none of its own."""
+    """The claims attached to a function, None if there are none."""
     return vars(function).get(MARK) if hasattr(function, "__dict__") else None

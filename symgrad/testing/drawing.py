@@ -1,7 +1,7 @@
-"""The examples an op is attacked with: arguments inside its domains, with a cotangent and tangents, drawn by hypothesis or special.
+"""The examples an op is called with: arguments inside its domains, with a cotangent and tangents, fixed or drawn by hypothesis.
 
-Hypothesis draws bytes; bytes stand for a draft: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; what
-an op adds is the shape of its value. One byte stands for an element (see `symgrad.testing.strategies.numbers_table`).
+Hypothesis draws bytes, which encode a draft: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; the
+op adds the shape of its value. One byte encodes an element (see `symgrad.testing.strategies.numbers_table`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 __all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "strategy_of"]
 
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
-COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # what shapes broadcast to
-FEW = {"points": ((), (2, 3)), "low": ((ORDINARY,),)}  # beside vectors, where every shape is compiled for
-# The smallest size where subnormal numbers are taken for zero: products with what is near 1 are still normal.
+COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # shapes that arguments broadcast to
+FEW = {"points": ((), (2, 3)), "low": ((ORDINARY,),)}  # the shapes besides vectors, if every shape is compiled for
+# The smallest size where subnormal numbers are flushed to zero: products with numbers near 1 are still normal.
 FLUSHED = {"float64": 2.0**-1000, "float32": 2.0**-100, "float16": 2.0**-8}
 TIES = ("", "", "", "equal", "some", "next")
 WAYS = ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]
@@ -73,12 +73,12 @@ def _kind_of(x: np.ndarray) -> Any:
 
 
 def _value_like(attack: ClaimedOp, xs: Sequence[np.ndarray]) -> tuple[Shape, Any]:
-    """Shape and type of the value, of real parts where it refuses complex numbers; () of an op that raises, which the checks will say."""
+    """Shape and dtype of the value, for the real parts if the op refuses complex numbers; () for an op that raises, which the checks report."""
     widest = np.result_type(*map(_kind_of, xs), np.float64)
     if attack.elementwise and COMPLEX not in attack.domains:
         return np.broadcast_shapes(*(x.shape for x in xs)), widest
     for given in (xs, [x.real for x in xs]):
-        with silence(), contextlib.suppress(Exception):  # whatever a user's function raises
+        with silence(), contextlib.suppress(Exception):  # a user's function may raise anything
             value = attack.subject.value([x.copy() for x in given])
             return tuple(value.shape), _kind_of(value)
     return (), widest
@@ -88,8 +88,8 @@ def strategy_of(attack: ClaimedOp, kind: str) -> Any:
     """The strategy for examples of a kind.
 
     The kinds are "points" (general), "broadcast" (arguments of shapes that broadcast), "scalars" (shape ()), "empty" (without elements),
-    "low" (numbers that every floating-point type has), "complex" (complex numbers, on the axes and off, and in conjugate pairs), "special" (the
-    points where an edge is claimed). Raises ValueError for another kind, NotApplicable where the op cannot take such examples.
+    "low" (numbers in every floating-point type), "complex" (complex numbers, on the axes and off, and in conjugate pairs), "special" (the
+    special points). Raises ValueError for another kind, NotApplicable where the op cannot take such examples.
     """
     if kind in ("special", "empty"):
         found = edge_examples(attack, kind)
@@ -102,7 +102,7 @@ def strategy_of(attack: ClaimedOp, kind: str) -> Any:
 
 
 def decoded(plan: Plan, code: bytes) -> Draft:
-    """The draft that bytes stand for: shapes, how the arguments are arranged, their numbers, the keys. Zeros stand for the simplest one."""
+    """The draft that bytes encode: shapes, the arrangement of the arguments, their numbers, the keys. Zeros encode the simplest draft."""
     count = len(plan.domains)
     counts = plan.counts
     body = [code[start:start + code_size(n)] for n, start in zip(counts * 2, plan.starts)]
@@ -122,7 +122,7 @@ def decoded(plan: Plan, code: bytes) -> Draft:
 
 
 def _shapes(plan: Plan, common: int, parts: bytes) -> list[Shape]:
-    """The shapes of the arguments of an elementwise op, as bytes say it."""
+    """The shapes of the arguments of an elementwise op, decoded from bytes."""
     if plan.kind == "broadcast":
         return [_part(COMMON[common % len(COMMON)], k) for k in parts]
     shapes = FEW.get(plan.kind, SHAPES) if plan.few else SHAPES
@@ -130,20 +130,20 @@ def _shapes(plan: Plan, common: int, parts: bytes) -> list[Shape]:
 
 
 def _part(common: Shape, k: int) -> Shape:
-    """One of the shapes that broadcast to a common one: some first dimensions are missing, some sides are 1."""
+    """One of the shapes that broadcast to a common one: without some leading axes, with some sides 1."""
     options = [tuple(1 if flat else side for flat, side in zip(flags, common[start:]))
                for start in range(len(common) + 1) for flags in itertools.product((False, True), repeat=len(common) - start)]
     return options[k % len(options)]
 
 
 def _coded(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
-    """Numbers in a shape, the last ones that the bytes name: hypothesis moves what matters to the end. In a large one they come again."""
+    """Numbers in a shape, from the last bytes: hypothesis moves what matters to the end. A large array repeats them."""
     found, size = coded(entries, code, count, filling), math.prod(shape)
     return np.resize(found, shape) if size > count else found[count - size:].reshape(shape)
 
 
 def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axis: str, filling: int) -> list[np.ndarray]:
-    """Real parts in the domain, any imaginary parts; on both axes, in conjugate pairs, or anywhere. Truth values stay what they are."""
+    """Real parts in the domain and any imaginary parts: on both axes, in conjugate pairs, or anywhere. Booleans are unchanged."""
     out = []
     for x, code, n, d in zip(real, codes, plan.counts, plan.domains):
         upright = axis == "imaginary" and 0.0 in d
@@ -159,7 +159,7 @@ def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axi
 
 
 def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:
-    """Later arguments equal to the first, everywhere or in some places, or next to it; where their domains allow that."""
+    """Later arguments equal to the first, everywhere or at some places, or next to it, as far as their domains allow."""
     if not how or len({x.shape for x in xs}) != 1:
         return xs
     first = xs[0].ravel()
@@ -172,12 +172,12 @@ def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.
 
 
 def edge_examples(attack: ClaimedOp, kind: str) -> Sequence[Example]:
-    """The examples of a kind that are always there. Raises what `strategy_of` raises."""
+    """The fixed examples of a kind. Raises what `strategy_of` raises."""
     return [finished(attack, draft) for draft in edge_drafts(attack, plan_of(attack, kind))]
 
 
 def drawn(attack: ClaimedOp, kind: str) -> list[Example]:
-    """As many random examples as the profile says, the same ones for the same seed; none of a kind that has only special ones."""
+    """As many random examples as the profile sets, the same for the same seed; none of a kind with only fixed examples."""
     if kind in ("special", "empty"):
         return []
     return [finished(attack, draft) for draft in _search(plan_of(attack, kind), attack.seed, attack.profile.examples)]
@@ -185,7 +185,7 @@ def drawn(attack: ClaimedOp, kind: str) -> list[Example]:
 
 @functools.lru_cache(maxsize=64)
 def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
-    """Drafts, shared by ops with equal plans, that hypothesis draws, many at a time: one by one they would take ten times as long."""
+    """Drafts drawn by hypothesis, shared by ops with equal plans. Many are drawn at a time, which takes a tenth of the time."""
     hypothesis = hypothesis_needed()
     size = plan.size
     block = max(1, min(count, BLOCK // size))
@@ -205,14 +205,14 @@ def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
 
 
 def quiet(examples: int, phases: Sequence[Any]) -> Any:
-    """Settings of hypothesis for a search of ours: nothing printed, nothing kept, no clock."""
+    """The hypothesis settings of internal searches: nothing is printed or stored, and there is no deadline."""
     hypothesis = hypothesis_needed()
     return hypothesis.settings(max_examples=examples, database=None, deadline=None, phases=phases, derandomize=False, report_multiple_bugs=False,
                                suppress_health_check=list(hypothesis.HealthCheck), print_blob=True, verbosity=hypothesis.Verbosity.quiet)
 
 
 def outside(function: Any) -> None:
-    """Run a search, in another thread inside a test of the user's: hypothesis refuses one test inside another in the same thread."""
+    """Run a search; inside a hypothesis test, run it in another thread, since hypothesis refuses nested tests in one thread."""
     hypothesis = hypothesis_needed()
     if not hypothesis.currently_in_test_context():
         function()

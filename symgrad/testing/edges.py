@@ -1,4 +1,4 @@
-"""The examples that are always there: every edge of the domains and the formula, ties, arrays in every arrangement."""
+"""The fixed examples: every edge of the domains and the formula, ties, and arrays in every arrangement."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from symgrad.types.domains import Domain
 
 __all__ = ["edge_drafts"]
 
-OWN = 90, 40, 30  # edges of an argument that are looked at, of one, two or more arguments
+OWN = 90, 40, 30  # the number of edges of an argument, for one, two or more arguments
 COMBINED = 70  # combinations of edges
 TIED = 16
 MOST_BEYOND = 24
-TAMES = 1e-5, 1e3  # the sizes of numbers that do not make others overflow or vanish
+TAMES = 1e-5, 1e3  # the sizes of numbers that do not cause overflow or underflow
 BROADCAST = (((2, 1), (3,), ()), ((3,), (2, 3), (1,)), ((), (2,), (2,)), ((1, 1), (2, 3), (3,)), ((2, 3), (), (1, 3)), ((0,), (1,), ()),
              ((2, 0), (1, 1), (0,)), ((1,), (), (1, 1)), ((2, 1, 2), (3, 1), (2,)))
 IMAGINARY = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0, 0.0)
@@ -33,7 +33,7 @@ Point = tuple[float, ...]
 
 
 def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
-    """The drafts of a kind that are always there."""
+    """The fixed drafts of a kind."""
     if plan.kind == "special":
         return _special(attack, plan)
     if plan.shapes is not None:
@@ -46,7 +46,7 @@ def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
 
 
 def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: Plan) -> Iterator[list[np.ndarray]]:
-    """The same vectors, cut to one length where few shapes are wanted; the last one of a cut begins again."""
+    """The same vectors, cut to one length where few shapes are wanted; the last part is repeated to that length."""
     for xs in vectors:
         if not plan.few or not xs:
             yield xs
@@ -65,7 +65,7 @@ def _columns(points: Sequence[Sequence[Any]], plan: Plan) -> list[np.ndarray]:
 
 
 def _ordinary(plan: Plan, count: int) -> list[Point]:
-    """Ordinary points: simple numbers and such as have many digits, never the same for two arguments where that can be."""
+    """Ordinary points: simple numbers and numbers with many digits, different for different arguments if possible."""
     columns = []
     for i in range(len(plan.domains)):
         entries = plan.table(i)
@@ -77,7 +77,7 @@ def _ordinary(plan: Plan, count: int) -> list[Point]:
 
 
 def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
-    """Ordinary points, the edges of each argument, ties, and combinations of edges; the tame ones apart from those that overflow."""
+    """Ordinary points, the edges of each argument, ties, and combinations of edges; those that may overflow are in vectors of their own."""
     base = _ordinary(plan, ORDINARY)
     yield _columns(base, plan)
     places = _places(attack, plan)
@@ -93,9 +93,9 @@ def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
 
 
 def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
-    """The edges of an argument: those of the formula, zeros, then what is hardest to read, as the neighbours of an end are.
+    """The edges of an argument: those of the formula, zeros, then the numbers that are hardest to read, such as the neighbours of an end.
 
-    Of a domain with many holes, those around the two that are nearest to 0.
+    Of a domain with many holes only the two that are nearest to 0 count.
     """
     smallest, largest = SIZES["points"]
     domain = plan.domains[i]
@@ -112,7 +112,7 @@ def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
 
 
 def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
-    """Some combinations of edges, the same ones always, spread over all of them."""
+    """A fixed choice of combinations of edges, spread over all of them."""
     total = math.prod(len(numbers) for numbers in own)
     chosen = range(total) if total <= COMBINED else sorted({int(math.fmod((k + 1) * GOLDEN, 1.0) * total) for k in range(COMBINED)})
     out = []
@@ -126,7 +126,7 @@ def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
 
 
 def _beyond(plan: Plan, base: Sequence[Point]) -> list[Point]:
-    """Pairs of arguments whose powers, products and quotients leave the range of floats, and derivatives may not: x**2/x is infinite at 1e200."""
+    """Pairs of arguments whose powers, products and quotients overflow, though the derivatives may not: x**2/x is infinite at 1e200."""
     great = min(SIZES["points"][1], LARGEST[plan.dtype]) ** (2 / 3)
     pairs = [p for p in itertools.product((great, 1 / great, 2.0, -2.0), repeat=2) if max(map(abs, p)) != 2.0 or 1 / great in p]
     out = []
@@ -139,7 +139,7 @@ def _beyond(plan: Plan, base: Sequence[Point]) -> list[Point]:
 
 
 def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
-    """Where the op's special points and the kinks and poles of its formula are, and what is next to them: arguments with numbers."""
+    """The special points of the op, the kinks and poles of its formula, and their neighbours: pairs (argument, number)."""
     out: list[tuple[int, float]] = []
     for point, _ in special_points(attack):
         for i, x in enumerate(point[:len(plan.domains)]):
@@ -153,7 +153,7 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
     try:
         expressions = expressions_of(formula, {name: () for name in attack.names}, {})[0]
         return out + loci(expressions[:4], attack.names, base)
-    except (ValueError, TypeError):  # of a formula that does not fit, which the checks will say
+    except (ValueError, TypeError):  # the formula does not fit the op; the checks report it
         return out
 
 
@@ -178,7 +178,7 @@ def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _of_shapes(plan: Plan) -> Iterator[list[np.ndarray]]:
-    """Ordinary numbers in shapes that broadcast, in none, or no numbers at all."""
+    """Ordinary numbers in shapes that broadcast, in shape (), or in empty arrays."""
     count = len(plan.domains)
     layouts: list[tuple[Any, ...]] = [((),) * count] * 4
     if plan.kind == "broadcast":
@@ -193,7 +193,7 @@ def _of_shapes(plan: Plan) -> Iterator[list[np.ndarray]]:
 
 
 def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
-    """Arrays of ordinary numbers in every arrangement, and of sizes mixed."""
+    """Arrays of ordinary numbers in every arrangement, and of mixed sizes."""
     assert plan.shapes is not None
     complexes = plan.kind == "complex"
     for turn, how in enumerate(("", *ARRANGEMENTS, "mixed")):
@@ -210,7 +210,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
 
 
 def _special(attack: ClaimedOp, plan: Plan) -> list[Draft]:
-    """One draft for each special point: the numbers themselves, or arrays filled with them. Raises NotApplicable where there is none."""
+    """One draft for each special point: the numbers, or arrays filled with them. Raises ValueError for a point with another count of numbers."""
     out = []
     for k, (point, _) in enumerate(special_points(attack)):
         shapes = plan.shapes or ((),) * len(plan.domains)

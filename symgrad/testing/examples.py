@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,8 @@ __all__ = ["Draft", "Example", "Plan", "off_cuts"]
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 EMPTY = ((0,), (0, 2), (3, 0))
 MOST = 6  # elements of an argument of an elementwise op
-ORDINARY = 20  # ordinary points in the vector of them, the length of all vectors where every shape is compiled for
-# The smallest and the largest size of a number: of all kinds for an elementwise op; such that sums and products of many have digits left; such
+ORDINARY = 20  # the number of ordinary points in a vector, and the length of all vectors if every shape is compiled for
+# The smallest and the largest size of a number: any size for an elementwise op; such that sums and products of many keep digits; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
 SIZES = {"points": (0.0, 1e300), "arrays": (1e-6, 300.0), "low": (2.0**-6, 64.0), "complex": (1e-3, 10.0)}
 LARGEST = {"float64": 1e300, "float32": 1e37, "float16": 1e4}
@@ -34,14 +35,18 @@ class Example(NamedTuple):
     cotangent: np.ndarray
     tangents: tuple[tuple[np.ndarray | None, ...], ...]
 
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> Example:
+        """The example with every array changed."""
+        return Example(tuple(map(change, self.xs)), change(self.cotangent),
+                       tuple(tuple(None if t is None else change(t) for t in ts) for ts in self.tangents))
+
     def copied(self) -> Example:
-        """The example in contiguous memory of its own, that can be written to."""
-        return Example(tuple(np.array(x, order="C") for x in self.xs), np.array(self.cotangent, order="C"),
-                       tuple(tuple(None if t is None else np.array(t, order="C") for t in s) for s in self.tangents))
+        """The example copied to contiguous memory that can be written to."""
+        return self.mapped(lambda x: np.array(x, order="C"))
 
 
 class Draft(NamedTuple):
-    """Arguments, and keys of the cotangent and of the tangents."""
+    """Arguments, and the keys of the cotangent and of the tangents."""
 
     xs: tuple[np.ndarray, ...]
     cotangent: int
@@ -49,7 +54,7 @@ class Draft(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What drafts of a kind depend on; `shapes` is None for an elementwise op, `few` says that few shapes are wanted."""
+    """The parameters that drafts of a kind depend on; `shapes` is None for an elementwise op, `few` limits the number of shapes."""
 
     kind: str
     domains: tuple[Domain, ...]
@@ -65,24 +70,24 @@ class Plan(NamedTuple):
 
     @property
     def starts(self) -> list[int]:
-        """Where the bytes of each argument's numbers start, those of imaginary parts after those of all real ones, and where the last end."""
+        """The offsets of the bytes of each argument's numbers, first of all real parts, then of all imaginary ones, and the end of the last."""
         sizes = [code_size(n) for n in self.counts] * (2 if self.kind == "complex" else 1)
         return list(itertools.accumulate(sizes, initial=HEADER + len(self.domains)))
 
     @property
     def size(self) -> int:
-        """How many bytes stand for a draft."""
+        """The number of bytes that encode a draft."""
         return self.starts[-1] + TRAILER
 
     def typed(self, x: np.ndarray, i: int) -> np.ndarray:
-        """Truth values as such; real numbers for the other arguments of an op of complex ones."""
+        """The array as booleans for a boolean domain, and as real numbers for the real arguments of an op with complex ones."""
         domain = self.domains[i]
         if domain == BOOLEAN:
             return x.real.astype(bool)
         return x.real if COMPLEX in self.domains and domain != COMPLEX else x
 
     def table(self, i: int) -> np.ndarray:
-        """The numbers for one argument. Raises NotApplicable where the type has none in the domain."""
+        """The table of numbers for one argument. Raises NotApplicable if the type has no number in the domain."""
         name = self.kind if self.kind in ("low", "complex") else "points" if self.shapes is None else "arrays"
         smallest, largest = SIZES[name]
         try:
@@ -93,5 +98,5 @@ class Plan(NamedTuple):
 
 
 def off_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
-    """Complex numbers, which on the imaginary axis are nearer to 0 than ±i: farther off, functions such as atan have cuts."""
+    """Complex numbers; those on the imaginary axis lie between -i and i, since functions such as atan have cuts beyond."""
     return real + 1j * np.where((real == 0) & (np.abs(imaginary) >= 1), imaginary / 16, imaginary)

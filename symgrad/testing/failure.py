@@ -1,4 +1,4 @@
-"""What a check has to say: it passed, it does not apply, or what is wrong, in words a person can act on."""
+"""The results of checks: passed, not applicable, or a failure with all that is needed to reproduce it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ HERE = PurePath(__file__).parents[1]
 
 
 class Wrong(AssertionError):
-    """What the body of a check raises: what is wrong, what was returned, and what is true.
+    """The exception of a check's body: what is wrong, what was returned, and the reference.
 
-    `index` is the element of an array, `order` that of the derivative, `ulp` the error in units in the last place, `exact` says which
-    side is exact and why, `wrt` the number of the argument differentiated by.
+    `index` is the element of an array, `order` that of the derivative, `ulp` the error in units in the last place, `exact` describes the
+    reference, `wrt` the numbers of the arguments differentiated by.
     """
 
     def __init__(self, what: str, returned: Any = None, true: Any = None, *, index: tuple[int, ...] | None = None, order: int | None = None,
@@ -39,15 +39,27 @@ class Wrong(AssertionError):
 
 
 class NotApplicable(Exception):
-    """Why a check says nothing about an op."""
+    """The reason why a check does not apply to an op."""
+
+
+class _Report(Shown):
+    """A report that can be written as JSON."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as a JSON-compatible dict."""
+        raise NotImplementedError
+
+    def to_json(self, **options: Any) -> str:
+        """`as_dict` as JSON; the options are those of `json.dumps`."""
+        return json.dumps(self.as_dict(), **{"ensure_ascii": False, "allow_nan": False, **options})
 
 
 @dataclass
-class Failure(Shown):
-    """One thing that is wrong with an op, at the simplest input that shows it.
+class Failure(_Report):
+    """One failure of an op, at the simplest input found.
 
-    `given` are the cotangent and the tangents that matter, `difference` is what was returned less what is true, as a formula; `snippet` is code
-    that makes it happen again, `command` the test it happened in, `seed` how the examples are drawn again, `note` a word on how it was found.
+    `given` are the cotangent and the tangents that matter, `difference` is result minus reference as a formula, `snippet` is code that
+    reproduces the failure, `command` the test it occurred in, `seed` how to draw the examples again, `note` a remark on how it was found.
 
     >>> from symgrad.testing import check_pullback
     >>> try:
@@ -102,7 +114,7 @@ class Failure(Shown):
             yield Line(self.seed)
 
     def _sides(self) -> Iterator[Any]:
-        """What was returned, what is true, and how far they are apart."""
+        """The result, the reference, and their distance."""
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
@@ -121,7 +133,7 @@ class Failure(Shown):
         return [names[i] if i < len(names) else f"argument {i}" for i in wrt]
 
     def as_dict(self) -> dict[str, Any]:
-        """The failure as what JSON can hold: numbers that are not finite are text, as are the many digits of a true one."""
+        """The failure as a JSON-compatible dict: numbers that are not finite, and the many digits of a reference, are text."""
         wrong = self.wrong
         return {"op": self.op, "check": self.check, "what": wrong.what, "order": wrong.order, "by": self._names(wrong.wrt),
                 "index": None if wrong.index is None else list(wrong.index), "inputs": {k: plain(x) for k, x in self.inputs.items()},
@@ -130,18 +142,14 @@ class Failure(Shown):
                 "ulp": plain(wrong.ulp), "exact": wrong.exact, "difference": None if self.difference is None else str(self.difference),
                 "note": self.note, "snippet": self.snippet, "command": self.command, "seed": self.seed}
 
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return _json(self.as_dict(), options)
-
 
 def element(x: Any, index: tuple[int, ...] | None) -> Any:
-    """The element of an array that is meant, the array itself where none is."""
+    """The element of an array at an index; the array itself where the index does not apply."""
     return x[index] if isinstance(x, np.ndarray) and index and x.ndim == len(index) else x
 
 
 def raised_at(error: BaseException | None) -> str:
-    """Where the op raised: file, line and function of the innermost frame that is not a framework's; "" where nothing was raised."""
+    """The place where the op raised: file, line and function of the innermost frame outside frameworks; "" if nothing was raised."""
     if error is None:
         return ""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if HERE not in PurePath(f.filename).parents and "site-packages" not in f.filename]
@@ -149,7 +157,7 @@ def raised_at(error: BaseException | None) -> str:
 
 
 def shown(x: Any) -> str:
-    """A value so that it can be read and typed again, every digit that it needs and not one more.
+    """A value as text that can be typed again, with exactly the digits that it needs.
 
     >>> shown(np.array([0.1, -0.0])), shown(np.float32(0.1))
     ('[0.1, -0.0]', '0.1')
@@ -169,7 +177,7 @@ def kind(x: Any) -> str:
 
 
 def digits(x: Any) -> str:
-    """A true number, or an array of them, with twenty digits; a float as it is."""
+    """A reference number, or an array of them, with twenty digits; a float unchanged."""
     if isinstance(x, np.ndarray) and x.dtype == object:
         inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
         return inner if x.ndim == 0 else f"[{inner}]"
@@ -180,7 +188,7 @@ def digits(x: Any) -> str:
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON-compatible data."""
     if isinstance(x, np.ndarray):
         if x.dtype == object:
             return digits(x)
@@ -196,12 +204,8 @@ def plain(x: Any) -> Any:
     return x if x is None or isinstance(x, str) else digits(x)
 
 
-def _json(data: Any, options: dict[str, Any]) -> str:
-    return json.dumps(data, **{"ensure_ascii": False, "allow_nan": False, **options})
-
-
 def grouped(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
-    """The failures to be told, each with the further checks in which the op raised the very same."""
+    """The failures to report, each with the further checks in which the op raised the same exception."""
     out: list[tuple[Failure, list[str]]] = []
     for failure in failures:
         same = next((others for first, others in out if failure.wrong.__cause__ is not None and first.wrong.what == failure.wrong.what), None)
@@ -217,7 +221,7 @@ def _also(checks: Sequence[str]) -> str:
 
 
 class CheckFailure(AssertionError):
-    """A check found something wrong; `failure` holds it, and the message is its report."""
+    """The failure of a check; `failure` holds it, and the message is its report."""
 
     def __init__(self, *failures: Failure):
         super().__init__("\n\n".join(f"{failure}{_also(others)}" for failure, others in grouped(failures)))
@@ -230,8 +234,8 @@ class CheckFailure(AssertionError):
 
 
 @dataclass
-class Result(Verdict, Shown):
-    """What one check said of an op: "passed", "failed" or "not applicable" with the reason; how many examples it saw, and how long it took.
+class Result(Verdict, _Report):
+    """The result of one check: "passed", "failed" or "not applicable" with the reason; the number of examples, and the seconds it took.
 
     It is true unless the check failed.
 
@@ -258,18 +262,14 @@ class Result(Verdict, Shown):
             yield from self.failure.outline()
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as what JSON can hold."""
+        """The result as a JSON-compatible dict."""
         return {"check": self.check, "verdict": self.verdict, "reason": self.reason, "examples": self.examples, "seconds": round(self.seconds, 4),
                 "failure": None if self.failure is None else self.failure.as_dict()}
 
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return _json(self.as_dict(), options)
-
 
 @dataclass
-class OpReport(Verdict, Shown):
-    """What all checks found about an op. It is true where at least one check passed and none failed."""
+class OpReport(Verdict, _Report):
+    """The results of all checks of an op. It is true if at least one check passed and none failed."""
 
     op: str
     profile: str
@@ -279,7 +279,7 @@ class OpReport(Verdict, Shown):
 
     @property
     def failures(self) -> list[Failure]:
-        """What is wrong."""
+        """The failures of all checks."""
         return [r.failure for r in self.results if r.failure is not None]
 
     @property
@@ -305,13 +305,9 @@ class OpReport(Verdict, Shown):
                 yield Line(_also(others).strip())
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as what JSON can hold."""
+        """The report as a JSON-compatible dict."""
         return {"op": self.op, "verdict": self.verdict, "profile": self.profile, "seed": self.seed, "exact": self.exact,
                 "results": [r.as_dict() for r in self.results]}
-
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return _json(self.as_dict(), options)
 
 
 def first_line(text: str) -> str:

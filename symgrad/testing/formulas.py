@@ -1,4 +1,4 @@
-"""What a claimed formula says about itself: the names in it, and whether it is one of single numbers."""
+"""The arguments of a claimed formula: their names, and whether the formula is one of single numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
 
 
 def plain_text(text: str) -> str:
-    """A formula from text with elements as names, as the parser takes it.
+    """Text of a formula with elements such as x[0] replaced by names, as the parser takes it.
 
     >>> plain_text("x[0]**2 + y[1, 2]")
     'x_0**2 + y_1_2'
@@ -27,7 +27,7 @@ def plain_text(text: str) -> str:
 
 
 def is_function(formula: Any) -> bool:
-    """Whether a formula is a Python function and neither text nor SymPy's."""
+    """Whether a formula is a Python function, not text or a SymPy object."""
     if inspect.isroutine(formula):
         return True
     if isinstance(formula, str) or not callable(formula):
@@ -36,7 +36,7 @@ def is_function(formula: Any) -> bool:
 
 
 def names_in(formula: Any) -> list[str] | None:
-    """The names of a formula's arguments, in order for text and functions and sorted for SymPy; None if it is not given.
+    """The names of a formula's arguments, in order for text and functions and sorted for SymPy; None for no formula.
 
     Raises ParseError for text that is no formula.
     """
@@ -53,7 +53,7 @@ def names_in(formula: Any) -> list[str] | None:
 
 
 def is_scalar(formula: Any, names: Sequence[str]) -> bool:
-    """Whether a formula takes numbers to a number: text or SymPy that names the arguments and none of their elements."""
+    """Whether a formula maps numbers to a number: text or SymPy that names the arguments and none of their elements."""
     if is_function(formula):
         return False
     if isinstance(formula, str):

@@ -1,4 +1,4 @@
-"""`symgrad ghostwrite mymodule:my_op`: the test file of an op, written from what can be read off it; nothing of it is called."""
+"""`symgrad ghostwrite mymodule:my_op`: a test file for an op, written from its source and docstring; the op is not called."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from symgrad.types.domains import Domain
 __all__ = ["ghostwrite", "write"]
 
 GRADIENTS = ("{}_gradient", "{}_grad", "gradient_of_{}", "grad_of_{}", "grad_{}", "d{}", "d_{}")
-LONGEST = 100  # characters of a formula that was read off an op
+LONGEST = 100  # characters of a formula found in an op
 
 
 class Claim(NamedTuple):
-    """A line of the file: what is claimed, as Python, and a remark; one that is only proposed is written as a comment."""
+    """A line of the file: a claim as Python, and a remark; a claim that is only proposed is commented out."""
 
     name: str
     value: str
@@ -41,9 +41,9 @@ class Claim(NamedTuple):
 
 
 def write(target: str, formula: str | None, domain: str | None, output: str | None, force: bool) -> str:
-    """Write the test file of an op; what there is to print: the text itself where no file is named, else what to do next.
+    """Write the test file of an op; return the text to print: the file itself if no file is named, else what to do next.
 
-    Raises NotThere for a file that is there already, unless it may be written over, and what `ghostwrite` raises; OSError where it cannot be written.
+    Raises NotThere for an existing file, unless `force` is given, and what `ghostwrite` raises; OSError if it cannot be written.
     """
     path = None if output is None else Path(output)
     if path is not None and path.exists() and not (force and path.is_file()):
@@ -58,10 +58,10 @@ def write(target: str, formula: str | None, domain: str | None, output: str | No
 def ghostwrite(target: str, formula: str | None = None, domain: str | None = None, file: str = "") -> str:
     """The text of a test file for an op, MODULE:NAME, of symgrad, torch, JAX or NumPy.
 
-    Its formula is the one given, that of its own rule, or one in its docstring; names of arguments, the framework and a gradient beside it
-    are found, too. The module is imported, and nothing in it is called.
+    The formula is the one given, that of the op's own rule, or one in its docstring. The names of arguments, the framework and a gradient
+    next to the op are found, too. The module is imported, and nothing in it is called.
 
-    Raises NotThere, a ValueError, for a module or name that is not there, and ValueError for a formula or a domain that cannot be read.
+    Raises NotThere, a ValueError, for a module or name that does not exist, and ValueError for a formula or a domain that cannot be read.
 
     >>> print(ghostwrite("symgrad:tanh").partition("symgrad.testing.op")[2])
     (
@@ -90,7 +90,7 @@ def ghostwrite(target: str, formula: str | None = None, domain: str | None = Non
         marking = [*map(str, claims)]
         if hasattr(thing, "__dict__") and not inspect.isbuiltin(thing):
             body = [*imports, "", f"{new} = symgrad.testing.op(", *marking, f")({module}.{name})"]
-        else:  # what is compiled cannot be marked
+        else:  # compiled functions have no attributes
             arguments = ", ".join(_names(thing, formula))
             body = [*imports, "", "", "@symgrad.testing.op(", *marking, ")", f"def {new}({arguments}):", f"    return {module}.{name}({arguments})"]
     return "\n".join([f'"""{module}.{name} under attack: pytest runs every check of symgrad.testing on it, each as a test of its own.', "",
@@ -144,11 +144,11 @@ def _signature(function: Any) -> list[str]:
         return []
 
 
-# What it should be
+# The formula
 
 
 def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
-    """The formula, as text that symgrad reads, with a remark on where it is from."""
+    """The formula as text that symgrad can parse, with a remark on its source."""
     if given is not None:
         try:
             parse(given)
@@ -167,19 +167,19 @@ def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
 
 
 def _rule(op: Op, thing: Any) -> str | None:
-    """What an op from a formula was made of, or the forward rule of one that acts on elements, of the names of its arguments."""
+    """The formula of an op made from one, or the forward rule of an elementwise op applied to the names of its arguments."""
     if op.kind != "elementwise" or op.parameters or op.arity is None:
         return None
     symbols = [sympy.Symbol(n, real=True) for n in op.argument_names]
     try:
         formula = thing.expr.xreplace(dict(zip(thing.symbols, symbols))) if hasattr(thing, "expr") else op.forward(symbolic, *symbols)
-    except Exception:  # a rule that is not for symbols
+    except Exception:  # the rule does not take symbols
         return None
     return re.sub(r"\b(Abs|Max|Min)\(", lambda m: {"Abs": "abs(", "Max": "maximum(", "Min": "minimum("}[m[1]], str(formula))
 
 
 def _read(text: str, names: set[str] | None) -> bool:
-    """Whether text is a formula of arguments with these names, and more than one of them by itself."""
+    """Whether text is a formula of arguments with these names, and more than a single name."""
     try:
         found = parse(text)
     except ParseError:
@@ -188,7 +188,7 @@ def _read(text: str, names: set[str] | None) -> bool:
 
 
 def _said(doc: str) -> Iterator[str]:
-    """What a docstring may have for a formula: what is right of f(x) = ..., in backticks, the beginning of a line, what follows its words."""
+    """Candidates for a formula in a docstring: the right side of f(x) = ..., text in backticks, the start of a line, text after words."""
     lines = [line.strip() for line in doc.splitlines() if line.strip()]
     for line in lines:
         _, sign, right = line.replace("`", " ").partition(" = ")
@@ -203,12 +203,12 @@ def _said(doc: str) -> Iterator[str]:
 
 
 def _beginnings(line: str) -> Iterator[str]:
-    """A line up to any of the places where words may begin, the longest first."""
+    """The prefixes of a line up to each place where words may begin, the longest first."""
     ends = [m.start() for m in re.finditer(r"[.,;:](\s|$)| \(| (for|where|with|of|in|and|if|on|as|by|from|without|computed)\b|\s*$", line)]
     yield from (line[:end].strip() for end in reversed(ends))
 
 
-# Where
+# The domain
 
 
 def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | None) -> Iterator[Claim]:
@@ -236,14 +236,14 @@ GUESSES = ("real", "nonzero", "nonnegative", "positive", "nonpositive", "negativ
 
 
 def _where(formula: str) -> Iterator[tuple[str, str]]:
-    """Where a formula is finite, by each of its names, as far as a few points show."""
+    """The domain where a formula is finite, for each of its names, as far as a few points show."""
     parsed = parse(formula)
 
     def finite(values: dict[str, float]) -> bool:
         try:
             with np.errstate(all="ignore"):
                 return bool(np.isfinite(np.asarray(parsed(**values))))
-        except ParseError:  # a part of it is a constant, and not finite
+        except ParseError:  # a constant part of it is not finite
             return False
 
     sets = {g: {x for x in POINTS if x in domain_of(g)} for g in GUESSES}
@@ -254,7 +254,7 @@ def _where(formula: str) -> Iterator[tuple[str, str]]:
 
 
 def _written(domain: Domain) -> str | None:
-    """A domain as text, None where the notation has none for it."""
+    """A domain as text, None if the notation cannot express it."""
     word = next((word for word, known in NAMED.items() if known == domain), None)
     if word is None:
         try:

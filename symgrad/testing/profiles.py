@@ -1,4 +1,4 @@
-"""How thoroughly an op is attacked: examples, orders, and whether its formulas are proved."""
+"""Profiles, which set the number of examples, the highest order, and the time for proofs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["PROFILES", "Profile", "profile_named"]
 
 
 class Profile(NamedTuple):
-    """A number of random examples per check (beside the special ones, which are always there), the highest order, and seconds for proofs."""
+    """The number of random examples per check (the fixed ones are added), the highest order of derivatives, and the seconds for proofs."""
 
     name: str
     examples: int
@@ -20,7 +20,7 @@ PROFILES = {"dev": Profile("dev", 20, 3, 0.0), "ci": Profile("ci", 60, 3, 10.0),
 
 
 def profile_named(name: str | Profile) -> Profile:
-    """A profile by its name. Raises ValueError for a name that there is not.
+    """A profile by its name. Raises ValueError for an unknown name.
 
     >>> profile_named("ci").examples
     60

@@ -12,11 +12,11 @@ from symgrad.testing.failure import CheckFailure, OpReport
 
 __all__ = ["ACCURACY", "check_op", "known"]
 
-ACCURACY = "accuracy"  # what the scan is called, which pytest runs beside the checks
+ACCURACY = "accuracy"  # the name of the scan, which pytest runs beside the checks
 
 
 def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: bool = True, progress: Any = None, **options: Any) -> OpReport:
-    """Attack an op: run every check that applies to it, and say what is wrong with it.
+    """Run every check that applies to an op, and report what is wrong.
 
     The options are the claims of `symgrad.testing.Claims` (formula, domain, special, ...), `profile` ("dev", "ci" or "thorough") and
     `seed`; `checks` are the names of those to run, all of them where it is None.
@@ -40,7 +40,7 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
 
 
 def known(names: Iterable[str], said: str, *more: str) -> None:
-    """Raise ValueError for a name that is none of a check, and none of some more."""
+    """Raise ValueError for a name that is no check and not among `more`."""
     unknown = [name for name in names if name not in (*CHECKS, *more)]
     if unknown:
         raise ValueError(f"{said}: there is no check {unknown[0]!r}; those are {', '.join([*CHECKS, *more])}")

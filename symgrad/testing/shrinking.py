@@ -1,10 +1,10 @@
-"""From an example that fails to the simplest one that does, and the report of it."""
+"""The simplification of a failing example, and its report."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,16 @@ __all__ = ["simplest"]
 
 SECONDS, EXAMPLES = 5.0, 200
 SYMBOLIC = 3.0  # seconds for a formula of the difference
-LAST = 0.2  # of the time is for the cotangent and the tangents
+LAST = 0.2  # the part of the time for the cotangent and the tangents
 NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
-PARTS = (16, 8, 4, 2, 1.5, 1.2)  # of the exponent of a very large or very small number, which are tried instead
-FEW = 12  # elements of an array that are made simple one by one
-ALONE = 64  # elements along an axis of which each is left out once
+PARTS = (16, 8, 4, 2, 1.5, 1.2)  # divisors of the exponent of a very large or very small number
+FEW = 12  # elements of an array that are simplified one by one
+ALONE = 64  # elements along an axis that are left out one by one
 DIGITS = 17
 
 
 def simplest(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
-    """The report of what is wrong at the simplest example that is found in five seconds; with `fixed` the one that failed is kept."""
+    """The report of a failure at the simplest example found in five seconds; with `fixed`, at the example given."""
     search = Search(check, attack, example, wrong)
     note, notes = "", []
     if not search.again(example):
@@ -50,7 +50,7 @@ def simplest(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed
 
 
 def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any]:
-    """The cotangent and those of the tangents that the failure is about, or that are not ones."""
+    """The cotangent and the tangents that the failure depends on, or that are not ones."""
     out: dict[str, Any] = {}
     if wrong.order or not np.all(example.cotangent == 1):
         out["cotangent"] = example.cotangent
@@ -64,7 +64,7 @@ def _directions(attack: Attack, example: Example, wrong: Wrong) -> dict[str, Any
 
 
 def _difference(attack: Attack, wrong: Wrong) -> Any:
-    """The difference from the truth as a formula, None where there is none in time; what goes wrong on the way there is not what is reported."""
+    """The difference from the reference as a formula; None if it is not found in time, or if an exception is raised."""
     if not attack.shrink:
         return None
     try:
@@ -84,7 +84,7 @@ class Search:
         self.known: dict[tuple, Wrong | None] = {}
 
     def again(self, example: Example) -> Wrong | None:
-        """What is wrong at an example, if it is the same thing."""
+        """The failure at an example, if it is of the same kind."""
         try:
             found = attempt(self.check, self.attack, example)
         except NotApplicable:
@@ -92,7 +92,7 @@ class Search:
         return found if found is not None and _kind(found) == self.kind else None
 
     def fails(self, example: Example) -> bool:
-        """Whether an example fails as the first one did; then it is the best."""
+        """Whether an example fails like the first one; then it becomes the best."""
         key = _key(example)
         if key not in self.known:
             if time.monotonic() > self.end:
@@ -105,11 +105,11 @@ class Search:
         return True
 
     def first(self, examples: Iterable[Example]) -> bool:
-        """Whether one of the examples fails; the first that does is the best."""
+        """Whether one of the examples fails; the first that does becomes the best."""
         return any(self.fails(e) for e in examples)
 
     def run(self) -> list[str]:
-        """Make the example smaller, then its numbers simpler; and what hypothesis says of its own search, where that was needed."""
+        """Make the example smaller, then its numbers simpler; return hypothesis' notes if its search was used."""
         notes: list[str] = []
         if self.attack.elementwise:
             self.smaller()
@@ -124,12 +124,12 @@ class Search:
         return notes
 
     def smaller(self) -> None:
-        """Fewer elements, and fewer axes."""
+        """Remove elements and axes."""
         while self.first(_parts(self.best)):
             pass
 
     def simpler(self) -> None:
-        """Simpler numbers for the arguments, inside their domains."""
+        """Replace the arguments by simpler numbers of their domains."""
         for k, domain in enumerate(self.attack.domains[:len(self.best.xs)]):
             x = self.best.xs[k]
             if x.size > 1 and self.first(self._with(k, np.full_like(x, c)) for c in _candidates(x.flat[0], domain)):
@@ -141,7 +141,7 @@ class Search:
         return self.best._replace(xs=(*self.best.xs[:k], x, *self.best.xs[k + 1:]))
 
     def plainer(self) -> None:
-        """Ones for the cotangent and the tangents, or ones but for an element."""
+        """Replace the cotangent and the tangents by ones, or by simpler numbers."""
         e = self.best
         ones = tuple(tuple(np.ones_like(x) if is_active(x) else None for x in e.xs) for _ in e.tangents)
         if self.fails(e._replace(cotangent=np.ones_like(e.cotangent), tangents=ones)):
@@ -153,7 +153,7 @@ class Search:
                        for change in (ones[k], tuple(None if t is None else np.asarray(np.sign(t)) for t in self.best.tangents[k])))
 
     def searched(self) -> list[str]:
-        """What hypothesis finds among the examples of the check, and what it says of how to find that again."""
+        """Search with hypothesis among the examples of the check; return its notes on how to reproduce the result."""
         import hypothesis
 
         notes: list[str] = []
@@ -170,7 +170,7 @@ class Search:
                 test()
             except _Found as error:
                 notes.extend(line for note in getattr(error, "__notes__", []) for line in note.splitlines() if "reproduce_failure" in line)
-            except hypothesis.errors.HypothesisException:  # what is random does not fail twice
+            except hypothesis.errors.HypothesisException:  # a random failure does not repeat
                 pass
 
         first, why = self.best, self.why
@@ -181,11 +181,11 @@ class Search:
 
 
 class _Found(AssertionError):
-    """The only thing hypothesis sees: that an example fails."""
+    """The exception by which hypothesis learns that an example fails."""
 
 
 def _kind(wrong: Wrong) -> tuple[Any, ...]:
-    """What has to stay the same while the example gets simpler."""
+    """The properties of a failure that must stay the same while the example gets simpler."""
     return type(wrong.__cause__), wrong.order
 
 
@@ -198,34 +198,26 @@ def _key(example: Example) -> tuple:
 
 
 def _size(example: Example) -> tuple[int, int]:
-    """How much there is to read."""
+    """The amount of text of an example."""
     return sum(x.size for x in example.xs), sum(len(repr(v)) for x in example.xs for v in np.ravel(x).tolist())
 
 
-def _mapped(example: Example, change: Callable[[np.ndarray], np.ndarray]) -> Example:
-    def array(a: np.ndarray) -> np.ndarray:
-        return np.asarray(change(a))  # an element of an array is no array
-
-    return Example(tuple(map(array, example.xs)), array(example.cotangent),
-                   tuple(tuple(None if t is None else array(t) for t in s) for s in example.tangents))
-
-
 def _parts(example: Example) -> Iterator[Example]:
-    """The example with one axis gone, or with fewer elements along one."""
+    """The example without one axis, or with fewer elements along one."""
     rank = max(a.ndim for a in _arrays(example))
-    for axis in range(rank, 0, -1):  # counted from the last, as broadcasting does
+    for axis in range(rank, 0, -1):  # counted from the last, as in broadcasting
         sizes = {a.shape[-axis] for a in _arrays(example) if a.ndim >= axis}
         size = max(sizes)
         if axis == rank and 0 not in sizes:
             for i in range(min(size, 2)):
-                yield _mapped(example, lambda a, i=i: a[min(i, a.shape[0] - 1)].copy() if a.ndim == rank else a)  # type: ignore[misc]
+                yield example.mapped(lambda a, i=i: np.asarray(a[min(i, a.shape[0] - 1)].copy()) if a.ndim == rank else a)  # type: ignore[misc]
         halves = [slice(0, size // 2), slice(size // 2, size)] if size > 3 else []
         for kept in [*halves, *([k for k in range(size) if k != gone] for gone in range(min(size, ALONE)) if size > 1)]:
             def cut(a: np.ndarray, axis: int = axis, size: int = size, kept: Any = kept) -> np.ndarray:
                 whole = (slice(None),) * (a.ndim - axis)
                 return a[(*whole, kept)].copy() if a.ndim >= axis and a.shape[-axis] == size else a
 
-            yield _mapped(example, cut)
+            yield example.mapped(cut)
 
 
 def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
@@ -247,7 +239,7 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
 
 
 def _simplicity(value: float) -> tuple[float, ...]:
-    """How hard a number is to read: NUMBERS in their order, then short ones, then those near 1; no two are alike, or the search went in circles."""
+    """A key for the simplicity of a number: NUMBERS in their order, then short ones, then those near 1. It is injective, or the search could loop."""
     if value in NUMBERS:
         return 0, NUMBERS.index(value)
     return 1, len(repr(value)), abs(math.log10(abs(value))) if math.isfinite(value) else math.inf, value

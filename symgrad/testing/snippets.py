@@ -1,4 +1,4 @@
-"""The code that makes a failure happen again: what stands in a report to be pasted, with every number exactly as it was."""
+"""Code that reproduces a failure, for a report: every number in it is exact."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from symgrad.types.domains import Domain, Interval
 
 __all__ = ["Code", "pytest_command", "snippet"]
 
-LEFT_OUT = ("without", "errors")  # claims that do not change what one check says at one input
+LEFT_OUT = ("without", "errors")  # claims that do not change the result of a check at one input
 WIDE = 110
 
 
 class Code:
-    """Values as source text. `imports` collects the modules it needs, `names` those from modules, `undefined` what cannot be imported.
+    """Values as source text. `imports` collects the modules needed, `names` the names imported from modules, `undefined` names without an import.
 
     >>> code = Code()
     >>> code.of(np.array([1.0, -0.0])), code.of(np.float32(0.1)), code.of(float("inf")), sorted(code.imports)
@@ -43,7 +43,7 @@ class Code:
         self.undefined: list[str] = []
 
     def of(self, x: Any, name: str = "value") -> str:
-        """The source text of a value; what has none is the `name`, which is left to be defined."""
+        """The source text of a value; a value without one becomes the `name`, which the user has to define."""
         if isinstance(x, np.ndarray):
             return self._array(x)
         if isinstance(x, np.generic):
@@ -70,7 +70,7 @@ class Code:
         return self.named(x, name)
 
     def named(self, x: Any, name: str, path: tuple[str, str] | None = None) -> str:
-        """What is imported, or left to be defined."""
+        """The name of an object that can be imported, else a name that the user has to define."""
         path = path or (import_path(x) if callable(x) else None)
         if path is not None:
             module, qualified = path
@@ -104,7 +104,7 @@ class Code:
         return self._number(x[()]) if x.ndim == 0 else "[" + ", ".join(self._nested(part) for part in x) + "]"
 
     def _number(self, x: Any) -> str:
-        """The shortest text that gives the number back, NaN and infinity by name."""
+        """The shortest text that evaluates to the number; NaN and infinity by name."""
         if isinstance(x, (bool, np.bool_)):
             return str(bool(x))
         if isinstance(x, (int, np.integer)):
@@ -135,14 +135,14 @@ class Code:
         return f"Domain({d.name!r}, ({parts},), {self.of(d.excluded)}, {d.integer})"
 
     def _sympy(self, e: Any) -> str:
-        """As text where that reads as the same and names its arguments in the same order, else as SymPy writes what makes it."""
+        """A SymPy object as text if that parses to the same formula with the same order of names, else as SymPy's constructor calls."""
         if isinstance(e, sympy.Expr) and len(str(e)) <= WIDE:
             try:
                 read, names = parsed(str(e))
                 plain = e.xreplace({s: sympy.Symbol(str(s), real=True) for s in e.free_symbols})
                 if read == plain and tuple(names) == tuple(names_of(e) or ()):
                     return repr(str(e))
-            except Exception:  # text that is no formula of ours
+            except Exception:  # the text cannot be parsed
                 pass
         text = sympy.srepr(e)
         used = set(re.findall(r"[A-Za-z_]\w*", re.sub(r"'[^']*'|\"[^\"]*\"", "", text)))
@@ -151,7 +151,7 @@ class Code:
 
 
 def snippet(check: Check, attack: Attack, example: Example) -> str:
-    """Code that runs one check at one example: imports, and a call that raises the same failure as long as the op is what it is."""
+    """Code that runs one check at one example: imports, and a call that raises the same failure."""
     code = Code()
     subject = attack.subject
     path = subject.import_path()
@@ -183,7 +183,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
 
 
 def _directions(code: Code, attack: Attack, example: Example) -> list[str]:
-    """The cotangent and the tangents where they are not the ones that a check takes by itself."""
+    """The cotangent and the tangents, if they differ from those that a check uses by default."""
     out = []
     plain = (given(attack, example.xs, None, None) or [example])[0]
     if not _same(plain.cotangent, example.cotangent):
@@ -200,6 +200,6 @@ def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
 
 
 def pytest_command() -> str:
-    """How to run the test again that is running now, "" outside pytest."""
+    """The command that runs the current test again, "" outside pytest."""
     current = os.environ.get("PYTEST_CURRENT_TEST", "")
     return f"pytest {shlex.quote(current.rpartition(' (')[0])}" if current else ""

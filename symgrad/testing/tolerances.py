@@ -1,4 +1,4 @@
-"""How large an error may be, in units in the last place (ULP) of a dtype, times the condition of the point."""
+"""The error allowed, in units in the last place (ULP) of a dtype, times the condition of the point."""
 
 from __future__ import annotations
 

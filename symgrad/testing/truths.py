@@ -1,7 +1,7 @@
-"""What an op should be: its formula, or its own forward rule, read with as many digits as it takes.
+"""References: an op's formula, or its own forward rule, evaluated with as many digits as needed.
 
-Derivatives are difference quotients of the formula with a few hundred digits, of which about thirty are right: no rule of the op and no
-derivative of SymPy's is among what they are made of. See `truths_points` for single numbers and `truths_arrays` for arrays.
+Derivatives are difference quotients of the formula with a few hundred digits, of which about thirty are right: they use no rule of the
+op and no derivative by SymPy. See `truths_points` for single numbers and `truths_arrays` for arrays.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from symgrad.testing.truths_reading import Reader
 
 __all__ = ["ElementTruth", "Truth"]
 
-NEAR = 2.0**-7  # a little
-JUMP = 1000  # times what a function moves by
+NEAR = 2.0**-7  # the distance of nearby points, relative to 1
+JUMP = 1000  # a jump is larger than so many times the change by rounding of the inputs
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]
 
 
 class Truth(Protocol):
-    """What is true of an op. Numbers are mpmath's; None stands where there is none.
+    """A reference for an op. Its numbers are mpmath's; None means that there is none.
 
-    `exact` says in words what is exact. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is certain to
-    about a hundred digits.
+    `exact` describes the reference in words. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is
+    certain to about a hundred digits.
     """
 
     exact: str
@@ -41,33 +41,33 @@ class Truth(Protocol):
         ...
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The gradient by each argument, as `Subject.gradient` has it; None for an argument that is not active."""
+        """The gradient by each argument, as `Subject.gradient` returns it; None for an inactive argument."""
         ...
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward of tangents."""
         ...
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """How far one number moves, at most, when every input moves by its own size.
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """The condition of one number: its largest change when every input changes by its own size.
 
-        It is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
+        The number is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
         """
         ...
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, chosen as in `moves`, with so many digits that a zero is one for every float."""
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, chosen as in `condition`, with so many digits that a zero is certain for every float."""
         ...
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
-        """Whether an element of the value is another one within the rounding of the inputs, as next to a jump."""
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """Whether an element of the value may be another one by rounding of the inputs, as next to a jump."""
         ...
 
 
 class ElementTruth:
-    """The truth about an op that acts on elements: per element, whatever the shapes.
+    """The reference for an elementwise op, computed per element, independent of shapes.
 
-    `pool` gives the examples that are known to come, whose points are computed together.
+    `pool` returns the examples that will be checked, whose points are computed together.
     """
 
     def __init__(self, reader: Reader, exact: str, pool: Callable[[], Sequence[Any]] = tuple):
@@ -75,8 +75,8 @@ class ElementTruth:
         self._pooled: tuple[int, list[Any]] = 0, []
 
     def _others(self, order: int) -> list[Any]:
-        """The points of the examples that are known to come."""
-        if order > 2:  # of which not all are looked at
+        """The points of the examples that will be checked."""
+        if order > 2:  # only some examples are checked
             return []
         examples = self.pool()
         if len(examples) != self._pooled[0]:
@@ -90,15 +90,15 @@ class ElementTruth:
         return _array([self._continued(d, p) for d, p in zip(found, points)], shape)
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over what was broadcast."""
+        """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over broadcast axes."""
         return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """Σ t ∂ₐf over all arguments a that have tangents."""
         return self._total(xs, None, None, ts)
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over everything that goes into the element."""
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over all terms of the element."""
         active = [j for j, x in enumerate(xs) if is_active(x)]
         parts = list(self._parts(xs, at, wrt, cotangent, *tangents))
         total = mpmath.mpf(0)
@@ -111,15 +111,15 @@ class ElementTruth:
                     higher = (*k[:j], k[j] + 1, *k[j + 1:])
                     (d,) = self.points.derivative(higher, [point])
                     if d == 0:
-                        (d,) = self.points.derivative(higher, [point], surely=True)
+                        (d,) = self.points.derivative(higher, [point], certain=True)
                     total += mpmath.inf if d is None else abs(coefficient * point[j] * d) if point[j] else 0
         return total
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, with so many digits that a zero is one for every float."""
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, with so many digits that a zero is certain for every float."""
         total = mpmath.mpf(0)
         for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
-            (d,) = self.points.derivative(k, [point], surely=True)
+            (d,) = self.points.derivative(k, [point], certain=True)
             if d is None:
                 return None
             with mpmath.workdps(60):
@@ -127,15 +127,15 @@ class ElementTruth:
         return total
 
     def nearby(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """The largest that one number is when every argument moves by a little, up or down."""
+        """The largest absolute value of one number when every argument changes a little, up or down."""
         total = mpmath.mpf(0)
         for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
             around = [tuple(x + s * NEAR if n else x for x, n in zip(point, k)) for s in (1, -1)]
             total += max((abs(coefficient * d) for d in self.points.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
         return total
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
-        """Whether the function takes a value within the inputs' rounding: next to a jump, but not at it, rounding may decide."""
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """Whether the function takes a value within the rounding of the inputs: next to a jump, but not at it, rounding may decide."""
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
         active = [j for j, x in enumerate(xs) if is_active(x)]
@@ -144,15 +144,15 @@ class ElementTruth:
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
                   for signs in itertools.product((1, -1), repeat=len(xs))]
         near = [d for d in self.points.derivative((0,) * len(xs), around) if d is not None]
-        steep = JUMP * epsilon * (self.moves(xs, at, None, None) + mpmath.mpf(10) ** -300)
+        steep = JUMP * epsilon * (self.condition(xs, at, None, None) + mpmath.mpf(10) ** -300)
         return bool(near) and max(near) - min(near) > steep and min(near) <= value <= max(near)
 
     def changes_sign(self, order: int, xs: Sequence[float]) -> bool:
-        """Whether a derivative of a function of one number is zero at one of some numbers, or of different signs."""
+        """Whether a derivative of a function of one number is zero at one of some numbers, or changes its sign."""
         return len({mpmath.sign(d) for d in self.points.derivative((order,), [(x,) for x in xs]) if d is not None} | {0}) != 2
 
     def _continued(self, value: Any, point: tuple[Any, ...]) -> Any:
-        """No value at -0.0 where the function jumps: it may be the limit from that side."""
+        """None for a value at -0.0 where the function jumps: the result may be the limit from that side."""
         for i, x in enumerate(point):
             if value is not None and isinstance(x, float) and x == 0 and math.copysign(1.0, x) < 0:
                 (near,) = self.points.derivative((0,) * len(point), [(*point[:i], -5e-324, *point[i + 1:])])
@@ -161,7 +161,7 @@ class ElementTruth:
         return value
 
     def _total(self, xs: Arrays, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> np.ndarray:
-        """Σ coefficient * derivative, at every point; None where a derivative is missing that is asked for."""
+        """Σ coefficient * derivative, at every point; None where a derivative with a nonzero coefficient is missing."""
         points, shape = _points(xs)
         total: list[Any] = [mpmath.mpf(0)] * len(points)
         for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
@@ -172,7 +172,7 @@ class ElementTruth:
 
     def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None,
                *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
-        """The derivatives that numbers are made of, with their coefficients at every point."""
+        """The derivatives in a sum, with their coefficients at every point."""
         given = [[a for a, t in enumerate(ts) if t is not None and is_active(xs[a])] for ts in tangents]
         for chosen in itertools.product(*given):
             k = [0] * len(xs)
@@ -192,7 +192,7 @@ class ElementTruth:
 
 
 def _points(xs: Arrays) -> tuple[list[tuple[Any, ...]], Index]:
-    """The arguments of every element, and the shape of all of them."""
+    """The arguments of every element, and the broadcast shape."""
     shape = np.broadcast_shapes(*(x.shape for x in xs))
     columns = [np.broadcast_to(x.astype(np.float64) if x.dtype.kind == "V" else x, shape).ravel().tolist() for x in xs]
     return list(zip(*columns)), shape
@@ -205,14 +205,14 @@ def _array(numbers: Sequence[Any], shape: Index) -> np.ndarray:
 
 
 def _products(factors: Sequence[np.ndarray]) -> list[Any]:
-    """The products of floats, element by element, exact."""
+    """The products of floats, element by element, without rounding."""
     with mpmath.workdps(60):
         rows = [f.ravel().tolist() for f in factors]
         return [math.prod(map(mpmath.mpf, row[1:]), start=mpmath.mpf(row[0])) for row in zip(*rows)]
 
 
 def _summed(x: np.ndarray, shape: Index) -> np.ndarray:
-    """An array summed down to the shape of an argument that was broadcast."""
+    """An array summed down to the shape of a broadcast argument."""
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)

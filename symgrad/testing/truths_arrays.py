@@ -1,4 +1,4 @@
-"""The truth about an op on arrays: difference quotients of <cotangent, value> along its inputs and along tangents, with a hundred digits or more."""
+"""The reference for an op on arrays: difference quotients of <cotangent, value> along its inputs and tangents, with a hundred digits or more."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]
 Move = tuple[int, int] | Tangents  # an element of an argument, or a direction
 BITS, DIGITS, MORE, FINEST, MOST = 100, 160, 30, 600, 900
-ENTRIES = (6, 3, 2)  # elements of each argument that are looked at, of gradients of order 1, 2 and 3; other ones at every point
+ENTRIES = (6, 3, 2)  # the number of elements of each argument in gradients of order 1, 2 and 3; the choice depends on the point
 AGREED, EXTRAPOLATED = mpmath.mpf(10) ** -20, mpmath.mpf(10) ** -26
 NARROW = 5 / 16
 
 
 class ArrayTruth:
-    """The truth about an op that is a reader of arrays."""
+    """The reference for an op on arrays that a reader evaluates."""
 
     def __init__(self, reader: Reader, exact: str):
         self.reader, self.exact = reader, exact
@@ -39,7 +39,7 @@ class ArrayTruth:
     # The numbers
 
     def value(self, xs: Arrays) -> np.ndarray:
-        """The value, with as many digits as agree."""
+        """The value, with as many digits as are certain."""
         key = tuple((x.shape, x.dtype.name, x.tobytes()) for x in xs)
         if key not in self._values:
             for digits in (DIGITS, MOST):
@@ -52,17 +52,17 @@ class ArrayTruth:
         return self._values[key]
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The derivatives of <g, f> by some elements, other ones at every point, and along the tangents; None for the other elements."""
+        """The derivatives of <g, f> by a choice of elements, which depends on the point, and along the tangents; None for the other elements."""
         return self._gradient(xs, [precise.lift_value(x) for x in xs], precise.lift_value(cotangent), [_lifted(ts) for ts in tangents])
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The derivative of the value along the tangents."""
         return self._along(xs, [precise.lift_value(x) for x in xs], [_lifted(ts)], _plain, False, {})
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents, by moving each by 10⁻¹⁰ of itself.
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents, by changing each by 10⁻¹⁰ of itself.
 
-        A 0 among the arguments moves by 10⁻¹⁰ of the largest element: beside others it is as uncertain as they are.
+        A 0 among the arguments changes by 10⁻¹⁰ of the largest element: it is as uncertain as the other elements.
         """
         cells, g = [precise.lift_value(x) for x in xs], None if cotangent is None else precise.lift_value(cotangent)
         directions = [_lifted(ts) for ts in tangents]
@@ -78,7 +78,7 @@ class ArrayTruth:
         return total
 
     def largest(self, xs: Arrays, cotangent: Any, *tangents: Tangents) -> Any:
-        """The largest element of the gradients by all arguments: a product with a matrix has rounding errors of that size everywhere."""
+        """The largest element of the gradients by all arguments: a matrix product has rounding errors of that size in every element."""
         key = tuple(x.tobytes() for x in (*xs, cotangent, *(t for ts in tangents for t in ts if t is not None))), len(tangents)
         if key not in self._sizes:
             cells = [precise.lift_value(x) for x in xs]
@@ -86,26 +86,26 @@ class ArrayTruth:
             self._sizes[key] = max((abs(v) for g in found if g is not None for v in g.ravel().tolist() if v is not None), default=mpmath.mpf(0))
         return self._sizes[key]
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, with so many digits that a zero is one for every float."""
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, with so many digits that a zero is certain for every float."""
         return self._number(xs, [precise.lift_value(x) for x in xs], at, wrt, None if cotangent is None else precise.lift_value(cotangent),
                             [_lifted(ts) for ts in tangents], True)
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
-        """Not known of arrays."""
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """False: jumps of functions of arrays are not searched for."""
         return False
 
-    def _number(self, xs: Arrays, cells: Sequence[Any], at: Index, wrt: int | None, g: Any, tangents: Sequence[Any], surely: bool = False) -> Any:
+    def _number(self, xs: Arrays, cells: Sequence[Any], at: Index, wrt: int | None, g: Any, tangents: Sequence[Any], certain: bool = False) -> Any:
         if wrt is not None:
             place = int(np.ravel_multi_index(at, xs[wrt].shape)) if at else 0
-            found = self._gradient(xs, cells, g, tangents, surely, (wrt, place))[wrt]
+            found = self._gradient(xs, cells, g, tangents, certain, (wrt, place))[wrt]
             assert found is not None
             return found.ravel()[place]
         if tangents:
-            return self._along(xs, cells, [tangents[0]], _plain, surely, {})[at]
-        return number(self.reader(xs, cells, MOST if surely else DIGITS)[at].item())
+            return self._along(xs, cells, [tangents[0]], _plain, certain, {})[at]
+        return number(self.reader(xs, cells, MOST if certain else DIGITS)[at].item())
 
-    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], surely: bool = False,
+    def _gradient(self, xs: Arrays, cells: Sequence[Any], g: Any, tangents: Sequence[Any], certain: bool = False,
                   only: tuple[int, int] | None = None, most: int = 0) -> list[np.ndarray | None]:
         def paired(y: Any) -> np.ndarray:
             one = np.empty((), object)
@@ -122,17 +122,17 @@ class ArrayTruth:
             entries = np.empty(x.size, object)
             places = [only[1]] * (only[0] == i) if only else [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))]
             for place in places:
-                entries[place] = self._along(xs, cells, [(i, place), *tangents], paired, surely, base).item()
+                entries[place] = self._along(xs, cells, [(i, place), *tangents], paired, certain, base).item()
             out.append(entries.reshape(x.shape))
         return out
 
     # Along directions
 
-    def _along(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], surely: bool,
+    def _along(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], certain: bool,
                base: dict[Any, Any]) -> np.ndarray:
-        """The derivative of what is seen of the value along each of some directions, one after the other; `base` keeps what does not move first."""
+        """The derivative of a part of the value along several directions, one after the other; `base` holds the constant cells."""
         found: np.ndarray | None = None
-        for rung in ("finest",) if surely else ("wide", "relative", "finest"):
+        for rung in ("finest",) if certain else ("wide", "relative", "finest"):
             digits = MOST if rung == "finest" else DIGITS
             sides = [self._quotient(xs, cells, moves, seen, rung, digits, side, base) for side in (1, -1)]
             with working(digits):
@@ -184,7 +184,7 @@ def _lifted(ts: Tangents) -> list[Any]:
 
 
 def _moved(cells: Sequence[Any], moves: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """The cells moved by steps along elements and directions."""
+    """The cells changed by steps along elements and directions."""
     out = [c.copy() for c in cells]
     for move, h in moves:
         if isinstance(move[0], int):
@@ -195,7 +195,7 @@ def _moved(cells: Sequence[Any], moves: Sequence[tuple[Any, Any]]) -> list[Any]:
 
 
 def _each_moved(inputs: Sequence[Any], active: Sequence[bool], factor: Any) -> Iterator[Any]:
-    """The inputs, one number at a time scaled."""
+    """The inputs with one number scaled, for each number in turn."""
     cells, g, tangents = inputs
 
     def scaled(x: Any, least: Any = 0) -> Iterator[Any]:
@@ -230,6 +230,6 @@ def _decided(a: Any, b: Any) -> Any:
         return None
     if abs(a - b) <= max(abs(a), abs(b)) * AGREED:
         return number((a * NARROW + b) / (1 + NARROW))
-    if abs(a * NARROW + b) <= max(abs(a), abs(b)) * EXTRAPOLATED:  # each is only its own step
+    if abs(a * NARROW + b) <= max(abs(a), abs(b)) * EXTRAPOLATED:  # each value is only its own step
         return mpmath.mpf(0)
     return None

@@ -1,8 +1,8 @@
-"""Derivatives of a function of numbers at points, as difference quotients with as many digits as it takes to be certain of them.
+"""Derivatives of a function of numbers at points, as difference quotients with as many digits as needed to be certain.
 
-With a step of h = 10⁻³² and 160 digits, (f(x + h) - f(x))/h has 32 right digits, and so have higher quotients. A derivative is believed where the
-quotients to all sides, taken with different steps and different working precisions, agree to 20 digits; where they do not, smaller
-steps and more digits are tried, and if they still do not, there is no derivative: a kink, a jump, a pole or the end of the domain.
+With a step of h = 10⁻³² and 160 digits, (f(x + h) - f(x))/h has 32 right digits, and so have higher quotients. A derivative is accepted if the
+quotients to all sides, with different steps and different working precisions, agree to 20 digits. If they do not, smaller
+steps and more digits are tried; if they still do not, there is no derivative: a kink, a jump, a pole or the end of the domain.
 """
 
 from __future__ import annotations
@@ -39,39 +39,39 @@ from symgrad.testing.truths_reading import Reader, working
 
 __all__ = ["Points"]
 
-SMALL, TINY = 1e-6, 1e-40  # what is smaller may be on the scale of a function, or nearly 0; for sure nearly 0 for a function that is smooth at 0
-LARGE = 50  # bits from the smallest number or 1, on whose scale a function may change
+SMALL, TINY = 1e-6, 1e-40  # smaller numbers may be on the scale of a function, or nearly 0; the second bound is for a function that is smooth at 0
+LARGE = 50  # bits from the smallest number or 1, the scale on which a function may change
 PROBES, SAME = 3, mpmath.mpf("1e-10")
 TERMS = 4  # of an expansion around 0
 FAR = 20_000  # bits
-FLAT = 20  # digits that may be rounded in a difference that is 0
+FLAT = 20  # digits that rounding may leave in a difference that is 0
 
 
 class Points:
-    """A function of numbers, known by its reader, with its derivatives by multi-index at points (tuples of numbers).
+    """A function of numbers, given by its reader, with its derivatives by multi-index at points (tuples of numbers).
 
-    What was computed is kept: a derivative at a point is found once, and evaluations are shared by all orders.
+    Results are cached: a derivative at a point is computed once, and all orders share evaluations.
     """
 
     def __init__(self, reader: Reader):
         self.reader = reader
         self._evaluations: dict[str, dict[tuple, Any]] = {}
         self._found: dict[tuple, dict[Point, Any]] = {}
-        self._polynomial: set[tuple] = set()  # where a derivative vanishes not only at a point but around it
-        self._fine: set[Point] = set()  # where a smaller scale counts than that of the numbers
+        self._polynomial: set[tuple] = set()  # whether a derivative vanishes in a neighbourhood of a point
+        self._fine: set[Point] = set()  # whether a smaller scale than that of the numbers matters
 
-    def derivative(self, k: Index, points: Sequence[Point], surely: bool = False, others: Sequence[Point] = ()) -> list[Any]:
+    def derivative(self, k: Index, points: Sequence[Point], certain: bool = False, others: Sequence[Point] = ()) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where there is none.
 
-        An infinite one is beyond all floats. A zero is certain to about a hundred digits, and beyond all floats only with `surely`. If a point
-        is new, the `others` are made known as well: many at once cost less.
+        An infinite one is larger than all floats. A zero is certain to about a hundred digits, and for all floats only with `certain`. If a point
+        is new, the `others` are computed as well: many at once cost less.
         """
-        found = self._found.setdefault((k, surely), {})
+        found = self._found.setdefault((k, certain), {})
         if any(p not in found for p in points):
-            found |= self._derive(k, [p for p in dict.fromkeys((*points, *others)) if p not in found], surely)
+            found |= self._derive(k, [p for p in dict.fromkeys((*points, *others)) if p not in found], certain)
         return [found[p] for p in points]
 
-    def _derive(self, k: Index, points: list[Point], surely: bool) -> dict[Point, Any]:
+    def _derive(self, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
         out: dict[Point, Any] = {}
         for i, n in enumerate(k):  # there is no derivative where one of a lower order is missing
             if n:
@@ -80,23 +80,23 @@ class Points:
         if any(k):
             out |= self._beyond([p for p in points if p not in out])
         for rung in ("taylor", "wide", "relative", "precise", "narrow", "finest"):
-            chosen = [p for p in points if p not in out and self._fits(rung, k, p, surely)]
+            chosen = [p for p in points if p not in out and self._fits(rung, k, p, certain)]
             if rung == "taylor":
                 out |= {p: d for p in chosen for d in [self._expanded(k, p)] if d is not None}
             elif chosen:
-                found = self._attempt(rung, k, chosen, surely)
+                found = self._attempt(rung, k, chosen, certain)
                 if sum(k) == 1 and rung not in ("narrow", "finest"):
                     found = self._scaled(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
-                flat = [] if surely or rung == "wide" else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
+                flat = [] if certain or rung == "wide" else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
                 self._polynomial |= {(k, p) for p in flat}
                 out |= dict.fromkeys(flat, mpmath.mpf(0))
         return dict.fromkeys(points) | out
 
-    def _fits(self, rung: str, k: Index, p: Point, surely: bool) -> bool:
-        """Whether a rung is for a point."""
+    def _fits(self, rung: str, k: Index, p: Point, certain: bool) -> bool:
+        """Whether an attempt suits a point."""
         if rung == "taylor":
-            return any(k) and not surely and any(0 < abs(x) < TINY for x in p)
+            return any(k) and not certain and any(0 < abs(x) < TINY for x in p)
         if p in self._fine or rung == "narrow":
             return p in self._fine and rung == "narrow"
         if rung == "wide":
@@ -104,9 +104,9 @@ class Points:
         return rung != "precise" or RUNGS[rung].digits(p, sum(k)) < RUNGS["finest"].digits(p, sum(k))
 
     def _scaled(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
-        """The derivatives found, without those that are other ones on a smaller scale: a long step does not see the steps of a floor.
+        """The derivatives found, without those that differ on a smaller scale: a long step does not resolve the steps of floor.
 
-        It is tried at a few points; a function that has such a scale at one of them is looked at everywhere.
+        This is tested at a few points; if a function has such a scale at one of them, it is tested at all points.
         """
         far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
         far.sort(key=lambda p: sum(exponent(x) for x, n in zip(p, k) if n))
@@ -120,7 +120,7 @@ class Points:
         return {p: d for p, d in found.items() if p not in self._fine}
 
     def _beyond(self, points: list[Point]) -> dict[Point, Any]:
-        """Where a value is so far beyond all floats that its derivatives are, too, or so small, there and next to it."""
+        """Infinite and zero derivatives, where a value is so far beyond the range of floats that its derivatives are, too."""
         out: dict[Point, Any] = {}
         for p, row in self._rows("relative", [(0, (n,) * len(points[0])) for n in (0, 1)] if points else [], points, 1).items():
             sizes = [precise.context.mag(v) for v in row if v and precise.context.isfinite(v)]
@@ -129,12 +129,12 @@ class Points:
         return out
 
     def _expanded(self, k: Index, p: Point) -> Any:
-        """By the powers of the numbers that are nearly 0, of a function that is smooth there: a few derivatives at 0 serve them all."""
+        """Derivatives at numbers near 0 by a power series of a function that is smooth there: a few derivatives at 0 suffice."""
         tiny = [i for i, x in enumerate(p) if 0 < abs(x) < TINY]
         centre = tuple(0.0 if i in tiny else x for i, x in enumerate(p))
         further = [self.derivative((*k[:i], k[i] + 1, *k[i + 1:]), [centre])[0] for i in tiny]
         if None in further:
-            return None  # it changes at 0
+            return None  # the function changes at 0
         total, largest = mpmath.mpf(0), max(abs(mpmath.mpf(p[i])) for i in tiny)
         with working(DIGITS):
             for degree in range(TERMS):
@@ -153,7 +153,7 @@ class Points:
         return total
 
     def _flat(self, k: Index, points: list[Point]) -> list[Point]:
-        """Those of the points around which the function is a polynomial of a lower degree, to 140 digits or more."""
+        """The points around which the function is a polynomial of a lower degree, to 140 digits or more."""
         if not any(k):
             return [p for p in points if not any(0 < abs(x) < SMALL for x in p)]
         kept: dict[Point, None] = {}
@@ -168,8 +168,8 @@ class Points:
                         kept[p] = None
         return list(kept)
 
-    def _attempt(self, rung: str, k: Index, points: list[Point], surely: bool) -> dict[Point, Any]:
-        """What one rung says of the derivative at each point, as `decided` has it."""
+    def _attempt(self, rung: str, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
+        """The result of one attempt for the derivative at each point, as `decided` returns it."""
         directions = sides(k)
         weighted = [terms(k, side) for side in directions]
         wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
@@ -177,20 +177,20 @@ class Points:
         with working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
-                out[p] = decided(rung, k, estimates, row[0], surely)
+                out[p] = decided(rung, k, estimates, row[0], certain)
                 if rung == "relative" and spread(p) > DIGITS // 2 and precise.context.isinf(row[0]):
                     out[p] = UNDECIDED  # 1 - exp(-x) is 0 for lack of digits
         return out
 
     def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:
-        """The values around each point that a quotient is made of, in order."""
+        """The values around each point that a quotient needs, in order."""
         rows: dict[Point, list[Any]] = {p: [] for p in points}
         for _, p, value in self._evaluated(rung, [(side, offset, p) for side, offset in wanted for p in points], order):
             rows[p].append(value)
         return rows
 
     def _evaluated(self, rung: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
-        """The function at points moved by so many steps, with the digits that a quotient of that order takes; all of one precision at once."""
+        """The function at points shifted by steps, with the digits that a quotient of that order needs; all points of one precision at once."""
         count = {p: RUNGS[rung].digits(p, order) for _, _, p in requests}
         keyed = [(count[p] + MORE * side, offset, p) for side, offset, p in requests]
         known = self._evaluations.setdefault(rung, {})

@@ -1,7 +1,7 @@
-"""Difference quotients with many digits: how long the steps are, where the function is evaluated for them, and what two of them say together.
+"""Difference quotients with many digits: their steps, the points where the function is evaluated, and their agreement.
 
-Moved points are exact, so that nothing is rounded in a quotient but the values. Steps are no round numbers, and other ones to each side: with
-powers of two the values of a function that repeats itself agree by chance.
+Shifted points are exact, so that only the values are rounded. Steps are no round numbers and differ on each side: with
+powers of two the values of a periodic function may agree by chance.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["DIGITS", "MORE", "PROVISIONAL", "RUNGS", "UNDECIDED", "Index", "Poin
 Point = tuple[Any, ...]
 Index = tuple[int, ...]
 DIGITS, MORE = 160, 30  # digits to the right, and how many more to the left
-STEPS = {1: 0xB504F333F9DE6485, -1: 0x4F1BBCDCBFA53E0B}  # of 2**64, to the right and to the left
+STEPS = {1: 0xB504F333F9DE6485, -1: 0x4F1BBCDCBFA53E0B}  # multiples of 2**-64, to the right and to the left
 GRAIN = 64
-AGREED, EXTRAPOLATED = 67, 87  # bits: twenty digits, and twenty-six
-NOTHING = -1300  # a number of fewer bits is below every float by far
-UNDECIDED, PROVISIONAL = object(), object()  # the latter is a zero that may be a lack of digits
+AGREED, EXTRAPOLATED = 67, 87  # bits of agreement: twenty digits, and twenty-six
+NOTHING = -1300  # a number of a smaller exponent is far below every float
+UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be a lack of digits
 make = precise.context.make_mpf
 mag = precise.context.mag
 
@@ -54,7 +54,7 @@ def largest(point: Point) -> int:
 
 
 class Rung(NamedTuple):
-    """One attempt: with how many digits, for a point and an order, and with which binary exponent of the step, for a number of a point."""
+    """One attempt: the digits for a point and an order, and the binary exponent of the step for a number of a point."""
 
     digits: Callable[[Point, int], int]
     step: Callable[[Any, Point], int]
@@ -75,7 +75,7 @@ RUNGS = {
 
 
 def moved(rung: str, p: Point, i: int, n: int) -> Any:
-    """A number of a point moved by n steps, exact."""
+    """A number of a point shifted by n steps, without rounding."""
     x, n, bits = p[i], n * STEPS[1 if n > 0 else -1], RUNGS[rung].step(p[i], p) - GRAIN
     mantissa, power = math.frexp(x)
     whole, power = int(mantissa * 2**53), power - 53
@@ -85,7 +85,7 @@ def moved(rung: str, p: Point, i: int, n: int) -> Any:
 
 
 def sides(k: Index) -> list[Index]:
-    """The directions in which quotients are taken: both, and for mixed derivatives of the second order all four."""
+    """The directions of quotients: both, and for mixed derivatives of the second order all four."""
     places = [i for i, n in enumerate(k) if n]
     signs = itertools.product((1, -1), repeat=len(places)) if sum(k) == 2 else [(1,) * len(places), (-1,) * len(places)]
     return [tuple(dict(zip(places, some)).get(i, 1) for i in range(len(k))) for some in signs]
@@ -111,8 +111,8 @@ def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
     return (math.prod((s * STEPS[s]) ** n for s, n in zip(side, k)), sum(n * (RUNGS[rung].step(x, p) - GRAIN) for x, n in zip(p, k) if n))
 
 
-def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: bool) -> Any:
-    """What quotients to all sides say together: a number, None where there is none for certain, UNDECIDED or PROVISIONAL."""
+def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: bool) -> Any:
+    """The common result of quotients to all sides: a number, None if there is none for certain, UNDECIDED or PROVISIONAL."""
     if not all(map(precise.context.isfinite, estimates)):
         if not any(k):
             return number(value) if precise.context.isinf(value) else None
@@ -126,11 +126,11 @@ def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, surely: b
         return number(extrapolated)
     if rung == "finest" and size < NOTHING:
         return mpmath.mpf(0)
-    if any(k) and rung != "wide" and mag(extrapolated) <= size - EXTRAPOLATED:  # each is only its own step, as that of cos at 0
-        return mpmath.mpf(0) if rung == "finest" or not surely else UNDECIDED
+    if any(k) and rung != "wide" and mag(extrapolated) <= size - EXTRAPOLATED:  # each value is only its own step, as that of cos at 0
+        return mpmath.mpf(0) if rung == "finest" or not certain else UNDECIDED
     return UNDECIDED
 
 
 def number(x: Any) -> Any:
-    """A many-digit number as the rest of the world knows it."""
+    """A number of the precise carrier as mpmath's global context represents it."""
     return mpmath.mp.make_mpf(x._mpf_) if hasattr(x, "_mpf_") else mpmath.mpf(x)

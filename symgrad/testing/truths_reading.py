@@ -1,7 +1,7 @@
-"""Readers: what an op claims to be as a function of many-digit numbers, from a rule, from text, from SymPy, or from a Python function.
+"""Readers: an op's formula as a function of many-digit numbers, from a rule, from text, from SymPy, or from a Python function.
 
-A reader is called with floats, with many-digit numbers close to them, and with a number of digits: it gives the value at the many-digit
-numbers. The floats are for functions of tensors, which choose their branches by them.
+A reader takes floats, many-digit numbers close to them, and a number of digits; it returns the value at the many-digit
+numbers. The floats are for functions of tensors, whose branches depend on them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONSTANTS = {"pi": lambda: +precise.context.pi, "e": lambda: +precise.context.e}
 
 @contextmanager
 def working(digits: int) -> Iterator[None]:
-    """Work with so many digits, here and in mpmath."""
+    """A context with so many digits, in the precise carrier and in mpmath."""
     before = precise.set_digits(digits)
     try:
         with mpmath.workdps(digits):
@@ -45,7 +45,7 @@ def working(digits: int) -> Iterator[None]:
 
 
 def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
-    """The reader of an op and what it reads, in words: the claimed formula, else the op's own forward rule; None where there is neither."""
+    """The reader of an op and its description: the claimed formula, else the op's own forward rule; None if there is neither."""
     formula, op = attack.claims.formula, attack.subject.op
     if formula is None:
         if op is None:
@@ -75,7 +75,7 @@ def _rule(op: Any, parameters: tuple[Any, ...]) -> Reader:
 def _text(text: str, names: Sequence[str]) -> Reader:
     """A formula from text, step by step in the precise carrier; pi and e have all their digits."""
     formula, recorder = parse(plain_text(text)), Recorder(precise, precise.lift_value)
-    of_elements = plain_text(text) != text  # one number
+    of_elements = plain_text(text) != text  # the formula is one of elements and returns one number
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
 
     missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
@@ -119,14 +119,14 @@ def _named(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
 
 
 def _spread(value: Any, cells: Sequence[Any]) -> Any:
-    """A constant formula has the shape of the arguments, too."""
+    """The value in the shape of the arguments, which a constant formula does not have."""
     cell = precise.lift_value(value)
     shape = np.broadcast_shapes(*(c.shape for c in cells))
     return precise.broadcast_to(cell, shape) if cell.shape == () and shape else cell
 
 
 def _sympy(formula: Any, attack: ClaimedOp) -> Reader:
-    """SymPy's expressions, each compiled once for mpmath with its floats exact; where one has no real value it is NaN."""
+    """SymPy's expressions, each compiled once for mpmath with exact floats; NaN where an expression has no real value."""
     if isinstance(formula, sympy.Lambda):
         formula = formula.expr.xreplace({s: sympy.Symbol(name, real=True) for s, name in zip(formula.signature, attack.names)})
     made: dict[Any, Any] = {}
@@ -157,7 +157,7 @@ def _sympy(formula: Any, attack: ClaimedOp) -> Reader:
 
 
 def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
-    """A function `(xp, *arrays)`, with every op of the registry at hand."""
+    """A function `(xp, *arrays)`, whose xp has every op of the registry."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
         with working(digits):
             recorder = Recorder(precise, precise.lift_value)
@@ -168,7 +168,7 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
 
 
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Reader:
-    """A function of symgrad's tensors: recorded with the floats, and read again with many digits."""
+    """A function of symgrad's tensors: recorded with the floats, and replayed with many digits."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
         with in_mode(complete=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]

@@ -1,4 +1,4 @@
-"""The truth as a formula, and by how much an op's rule differs from it: for reports."""
+"""The reference as a formula, and its difference from an op's rule, for reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _cell(x: Any) -> Any:
 
 
 def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
-    """What an op that acts on elements should be, differentiated by arguments of these numbers; None where there is no formula.
+    """The formula of an elementwise op, differentiated by the arguments `wrt`; None if there is no formula.
 
     >>> from symgrad.testing.attack import Attack
     >>> import symgrad
@@ -44,7 +44,7 @@ def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
     symbols = _symbols(attack)
     named = dict(zip(attack.names, symbols))
     if formula is None:
-        found = op.forward(symbolic, *map(_cell, symbols), *attack.claims.parameters).item()  # type: ignore[union-attr]
+        found = op.forward(symbolic, *map(_cell, symbols), *attack.claims.parameters).item()
     elif isinstance(formula, str):
         found = parsed(plain_text(formula))[0]
         found = found.xreplace({s: named[str(s)] for s in found.free_symbols if str(s) in named})
@@ -62,9 +62,9 @@ def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
 
 
 def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
-    """What the rule of an op is too large by, as a formula; None where rule or truth are none, or agree, or are long.
+    """Rule minus reference as a formula; None if one of them has no formula, if they agree, and if the difference is long.
 
-    Order 0 is the forward rule against a claimed formula; the others start from the partial derivatives of the op.
+    Order 0 compares the forward rule with a claimed formula; the others start from the partial derivatives of the op.
 
     >>> from symgrad.testing.attack import Attack
     >>> from symgrad.graph.op import REGISTRY
@@ -94,6 +94,6 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     try:
         with limited(SECONDS):
             found = sympy.simplify(found)
-    except OutOfTime:  # it is shown as it is
+    except OutOfTime:  # the difference is shown without simplification
         pass
     return None if found == 0 else found

@@ -1,5 +1,12 @@
-"""What stands around networks, with torch's names: data in batches, checkpoints, and pictures and numbers for TensorBoard."""
+"""Utilities with torch's names: data loading, checkpoints, and TensorBoard."""
 
-from symgrad.utils import checkpoint, data, tensorboard
+import importlib
+from typing import Any
 
 __all__ = ["checkpoint", "data", "tensorboard"]
+
+
+def __getattr__(name: str) -> Any:  # `import symgrad` needs the serialization alone
+    if name in __all__:
+        return importlib.import_module(f"symgrad.utils.{name}")
+    raise AttributeError(f"module 'symgrad.utils' has no attribute {name!r}")

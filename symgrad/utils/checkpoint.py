@@ -1,4 +1,4 @@
-"""Checkpoints under torch's name: what a function computes is computed again in backward, and not kept meanwhile."""
+"""Checkpoints under torch's name: intermediate values of a function are recomputed in the backward pass, not stored."""
 
 from symgrad.func.checkpointing import CheckpointError, checkpoint, checkpoint_sequential
 

@@ -1,1 +1,1 @@
-"""Kinks: where a function is not differentiable, and what was returned there."""
+"""Kinks: points without a derivative, and the gradient returned there."""

@@ -1,14 +1,14 @@
 """The Clarke subdifferential at a point: the limits of the gradients beside it, and their convex hull.
 
-Beside the point a piecewise smooth function is smooth, and the rules are right. So the computation is read again in many digits, a hair beside
-the point, x + t d with t = 1e-40: the gradient there is the limiting gradient of the cell that d points into, to forty digits, however
-deep the kinks are nested. The cells are found by walking from one to the next through the facets that the gradients of the kinks' switches make,
-so that none is missed where those facets are all there is to know:
+Next to the point a piecewise smooth function is smooth, and the rules are right. So the computation is evaluated in many digits at
+x + t d with t = 1e-40: the gradient there is the limiting gradient of the cell that d points into, to forty digits, however
+deep the kinks are nested. The search walks from cell to cell through the facets that the gradients of the kinks' switches define.
+It is complete under one condition:
 
     every linear relation between gradients of switches is one between the switches themselves.
 
-Then independent switches are coordinates in which the cells are cones (by the inverse function theorem), and the walk is complete. Where
-it is not, gradients that were found are limits all the same, so "inside" is certain, but "outside" is not and is not said.
+Then independent switches are coordinates in which the cells are cones (by the inverse function theorem). Where the condition does not
+hold, the gradients that were found are still limits, so that "inside" is certain; "outside" is not, and the verdict is "undecided".
 
 F. H. Clarke, Optimization and Nonsmooth Analysis (1983), section 2.5, 10.1137/1.9781611971309.
 """
@@ -33,10 +33,10 @@ __all__ = ["Again", "Clarke", "subdifferential"]
 HAIR = precise.context.mpf(10) ** -40
 TOUCHING = precise.context.mpf(10) ** -36  # a switch that is closer to zero counts as zero
 CLOSER = 10**6
-FAR = precise.context.mpf(10) ** -9  # where second-order terms are seen, and still inside a cell
+FAR = precise.context.mpf(10) ** -9  # a step at which second-order terms show, still inside a cell
 DIGITS = 120
-SAMPLES = 6  # random directions, and their opposites, that are looked into before the walk
-MOST = 12  # independent switches up to which all cells are looked for
+SAMPLES = 6  # random directions, and their opposites, that are evaluated before the walk
+MOST = 12  # independent switches up to which all cells are searched
 CELLS = 600
 CLOSE = 1e-9  # the distance in floats up to which a switch may be zero in truth
 LARGEST = 60_000  # elements of a graph up to which it is read again
@@ -45,10 +45,10 @@ Again = Callable[[np.ndarray], tuple[Node, Sequence[Leaf]]]
 
 @dataclass
 class Clarke:
-    """What is known of the Clarke subdifferential: limiting gradients, whether these are all, and if not, why.
+    """The result of the search: limiting gradients, whether these are all, and if not, why.
 
     `returned` is what the rules give at the point itself, `exact` the values of the switches there, and `active` those that are zero.
-    `blocked` says why nothing is known of the gradients beside the point at all.
+    `blocked` is the reason where no gradient next to the point is known.
     """
 
     gradients: list[np.ndarray] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Clarke:
 
 
 class _Cell:
-    """One direction, and what the computation is a hair beside the point that way."""
+    """One direction d, and the computation at x + t d."""
 
     def __init__(self, walk: _Walk, direction: np.ndarray):
         self.direction = direction
@@ -85,7 +85,7 @@ class _Walk:
     def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], again: Again | None, seconds: float, seed: int):
         self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), time.monotonic() + seconds
         self.again = again
-        self.frozen: Again | None = None  # calls the function again where what it chose stands fixed in the graph
+        self.frozen: Again | None = None  # calls the function again where a choice is fixed in the graph
         self.rng = np.random.default_rng(seed)
         self.point = [np.asarray(leaf.value) for leaf in leaves]
         self.count = sum(p.size for p in self.point)
@@ -146,19 +146,19 @@ class _Walk:
         return found
 
     def _open(self, why: str) -> None:
-        """These may not be all the cells."""
+        """Record why the cells that were found may not be all."""
         if self.found.complete:
             self.found.complete, self.found.reason = False, why
 
     def _visit(self, direction: np.ndarray) -> bool:
-        """Look into a direction; False where that ends the search."""
+        """Evaluate a direction; False where that ends the search."""
         direction = direction / (np.max(np.abs(direction)) or 1.0)
         cell = _Cell(self, direction)
         mpf, isfinite = precise.context.mpf, precise.context.isfinite
         if not isfinite(cell.value):
             self.found.blocked = "the function has no finite value on some sides of the point"
             return False
-        key = cell.signs if self.count > 1 else (*cell.signs, direction[0] > 0)  # of one number there are two sides
+        key = cell.signs if self.count > 1 else (*cell.signs, direction[0] > 0)  # one input has two sides
         known = self.cells.get(key)
         if known is not None:
             if all(abs(a - b) <= mpf(10) ** -8 * (1 + abs(a)) for a, b in zip(known.gradient, cell.gradient)):
@@ -199,7 +199,7 @@ class _Walk:
             self._relations(base)
 
     def _walk(self) -> None:
-        """From cell to cell, through the facets."""
+        """Walk from cell to cell, through the facets."""
         pending = list(self.cells.values())
         while pending and not self.found.blocked:
             cell = pending.pop()
@@ -281,7 +281,7 @@ class _Walk:
                     return
 
     def _bend(self, s: Switch) -> list[Any]:
-        """Values of a switch that is flat to first order, a little beside the point."""
+        """Values of a switch that is flat to first order, next to the point."""
         return [self.read(FAR, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR for _ in range(2)]
 
     def _nested(self, nested: Sequence[Switch], plain: Sequence[Switch], rows: Sequence[np.ndarray]) -> None:
@@ -310,7 +310,7 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
                     seed: int = 0) -> Clarke:
     """The limiting gradients around the point that a scalar computation was recorded at.
 
-    `branches` are the comparisons that a Python `if` asked for, and `again(direction)` records the computation a little beside the point.
+    `branches` are the comparisons that a Python `if` evaluated, and `again(direction)` records the computation next to the point.
     Raises Unreadable where the computation cannot be read in many digits.
     """
     nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, Link))]

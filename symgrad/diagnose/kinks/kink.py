@@ -152,12 +152,8 @@ class KinkReport(Verdict, Shown):
         return {
             "schema": 1, "function": self.function, "verdict": self.verdict, "reason": self.reason, "distance": self.distance,
             "names": list(self.names), "value": plain(self.value), "returned": plain(self.returned), "complete": self.complete,
-            "differentiable": self.differentiable, "gradients": plain([g.tolist() for g in self.gradients]),
-            "kinks": [{"op": k.op, "node": k.node, "line": k.line, "element": list(k.element), "values": plain(k.values),
-                       "distance": plain(k.distance), "exact": plain(k.exact), "kind": k.kind, "smoothness": k.smoothness,
-                       "convention": k.convention, "between": k.between,
-                       "sides": [{"element": s.element, "order": s.order, "left": plain(s.left), "right": plain(s.right),
-                                  "returned": plain(s.returned)} for s in k.sides]} for k in self.kinks],
+            "differentiable": self.differentiable, "gradients": plain(self.gradients),
+            "kinks": [plain(k) | {"kind": k.kind, "between": k.between} for k in self.kinks],
             "notes": list(self.notes),
         }
 

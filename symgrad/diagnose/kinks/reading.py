@@ -1,4 +1,4 @@
-"""A recorded computation read again in many digits at other points, and the linear algebra that the search for cells needs."""
+"""A recorded computation evaluated in many digits at other points, and the linear algebra of the search for cells."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from symgrad.reference.recorder import Box, Recorder
 __all__ = ["Reading", "Unreadable", "hull_distance", "null_space", "small"]
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that are only for numbers
-ZERO = precise.context.mpf(10) ** -70  # what is smaller, beside 1, is zero by the digits
+ZERO = precise.context.mpf(10) ** -70  # relative size below which a number counts as zero
 
 
 class Unreadable(Exception):
-    """Why a graph cannot be read in many digits."""
+    """Raised where a graph cannot be evaluated in many digits, with the reason."""
 
 
 class Reading:
@@ -82,7 +82,7 @@ class Reading:
 
 
 def small(x: Any, scale: Any = 1) -> bool:
-    """Whether a number is zero by the digits, beside a scale."""
+    """Whether a number is zero to the working precision, relative to a scale."""
     return bool(abs(x) <= ZERO * (1 + scale))
 
 

@@ -55,7 +55,7 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
 
 
 class _Branches(Recorder):
-    """Collects the comparisons that an `if` asked."""
+    """An observer that collects the comparisons that an `if` evaluates."""
 
     def __init__(self, found: list[Node]):
         self.found = found
@@ -120,7 +120,7 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
 
 
 def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
-    """The verdict: is the returned gradient in the hull of the limiting ones, and are those all?"""
+    """The verdict: whether the returned gradient is in the hull of the limiting ones, and whether those are all."""
     if found is None:
         return
     report.gradients, report.complete = found.gradients, found.complete and not found.blocked
@@ -134,7 +134,7 @@ def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
         return
     eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
     size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
-    same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding is no matter
+    same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
     within = hull_distance(report.gradients, found.returned if same else returned) <= eps**0.5 * size
     many = len(report.gradients) > 1
     what = "the convex hull of the gradients beside the point" if many else f"the gradient, {_vector(report.gradients[0])}"
@@ -211,7 +211,7 @@ def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
 
 
 class _Lifted:
-    """An argument of which single elements are read in many digits."""
+    """An argument whose elements are evaluated in many digits."""
 
     def __init__(self, array: Any):
         self.array, self.shape = np.asarray(array), np.shape(array)
@@ -295,7 +295,7 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: Place, sign: int, element: Place) -> list[Any]:
-    """The value and three derivatives from one side, from a cubic through four points a hair away; infinite where they grow."""
+    """The value and three derivatives from one side, from a cubic through four points close to it; infinite where they grow."""
     context = precise.context
 
     def values(t: Any) -> list[Any]:
@@ -334,7 +334,7 @@ def _returned(node: Node, place: Place) -> list[Any] | None:
             g = np.zeros(np.shape(node.value))
             g[place] = 1.0
             found = node.op.vjp(numeric, g, node.value, args, node.parents)  # type: ignore[misc]
-    except Exception:  # a rule that asks for more than floats
+    except Exception:  # a rule that needs more than floats
         return None
     out: list[Any] = []
     for c, a in zip(found, args[:count]):

@@ -1,8 +1,8 @@
-"""Where an op hinges: the functions of its arguments whose sign says which piece of it is taken.
+"""The switches of an op: functions of its arguments whose sign decides which smooth piece applies.
 
-An elementwise op tells this itself. Its forward rule is read as a formula, and a switch is what stands in Abs and sign, the difference of
-what stands in Max and Min, the two sides of a comparison, and the distance of what stands in floor from an integer. Only ops that are not
-elementwise, and points where a slope is infinite, stand in a table here.
+Those of an elementwise op are derived: its forward rule is read as a formula, and a switch is the argument of Abs and sign, the difference of
+the arguments of Max and Min, the difference of the sides of a comparison, and the distance of the argument of floor from an integer. Ops that
+are not elementwise, and points where a slope is infinite, have entries in tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of
 PICKED = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
 LENGTHS = ("vector_norm", "std", "std_of_both")
 ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
-MANY = 12  # tied elements of which all pairs are looked at
+MANY = 12  # tied elements of which all pairs are considered
 
 # What is returned at a kink, by the name of the op (or the kind of its switch). The README's table of conventions says the same.
 CONVENTIONS = {
@@ -69,7 +69,7 @@ def under(place: Place, shape: tuple[int, ...]) -> Place:
 
 
 def switches(node: Node, near: float) -> Iterator[Switch]:
-    """The switches of a node that are within a distance of zero in floats; those that would make it smooth again are not left out."""
+    """The switches of a node that are within a distance of zero in floats; including those across which the node is smooth."""
     if isinstance(node, Leaf) or type(node) is Link or node.args is None:
         return
     name, args = node.op.name, node.args[:len(node.parents)]
@@ -148,7 +148,7 @@ def _elementwise(node: Node, near: float) -> Iterator[Switch]:
     count = len(node.parents)
     try:
         forms = _forms(node.op, args[count:])
-    except TypeError:  # a parameter that cannot be looked up
+    except TypeError:  # a parameter that is not hashable
         return
     arrays = [np.asarray(a) for a in args[:count]]
     if not forms or any(a.dtype.kind not in "fiub" for a in arrays):
@@ -195,7 +195,7 @@ def _tied(node: Node, kind: str, place: Place, tied: Sequence[Place]) -> Iterato
 
 
 def _reduced(node: Node, x: np.ndarray) -> tuple[int, ...]:
-    """The axes that a reduction took away."""
+    """The axes that a reduction removed."""
     dim = (node.args or ())[1] if len(node.args or ()) > 2 else None
     return tuple(range(x.ndim)) if node.op.name.endswith("median_of_all") or dim is None else tuple(dim)
 
@@ -223,7 +223,7 @@ def _picked(node: Node, near: float) -> Iterator[Switch]:
     grids = np.broadcast_arrays(*(np.asarray(i) for i in index))
     ogrid = [np.asarray(g).ndim and np.array_equal(np.unique(g), np.arange(x.shape[d])) for d, g in enumerate(grids)]
     dim = next((d for d, same in enumerate(ogrid) if not same), None)
-    if dim is None:  # a whole sort: the dimension along which the index is no grid
+    if dim is None:  # a full sort: the dimension along which the index is no grid
         dim = next((d for d, i in enumerate(index) if np.asarray(i).size == grids[d].size), x.ndim - 1)
     seen = set()
     for place in np.ndindex(grids[0].shape):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.engine.hooks import hooks_of, move_retained, unhooked
-from symgrad.engine.storage.views import Base, Stale, View, hidden, recast
+from symgrad.engine.storage.views import Base, Stale, View, recast
 from symgrad.engine.tensor import Tensor, new
 from symgrad.graph.modes import thread
-from symgrad.graph.node import BARRED, Node, next_sequence, node_class
+from symgrad.graph.node import BARRED, Node, node_class
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["INTERRUPTED", "interrupt", "rebase"]
@@ -52,7 +52,7 @@ INTERRUPTED = new(_Interrupted)
 def interrupt(t: Tensor) -> None:
     """Refuse derivatives of a tensor, and of all that share its memory, from now on."""
     base = t._view.base if type(t._view) is View else t
-    base._place = INTERRUPTED
+    base._node_slot = INTERRUPTED
     if base._view is not None:
         base._view.outdate()
 
@@ -68,16 +68,15 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
         if old is not None and hooks_of(old) is not None:  # the hooks of a view stay with its old value, which nobody asks for now
             node.parents = (unhooked(old), *node.parents[1:])
         node = _copy_slices(meta, node, t, before)
-    former = base._place
-    if hidden():
-        thread.modes.recorder.rebase((t, old), (base, former))
-    else:
+    former, recorder = base._node_slot, thread.modes.recorder
+    recorder.rebase((t, old), (base, former))
+    if not recorder.hides:
         move_retained(base, former, node)
-    base._place = node
+    base._node_slot = node
     if isinstance(base._view, Base):
         base._view.outdate()
-    if base is not t and isinstance(t._place, Stale) and not hidden():
-        t._place.last = piece  # so that the view is no leaf, though nobody has asked for its node
+    if base is not t and isinstance(t._node_slot, Stale) and not recorder.hides:
+        t._node_slot.last = piece  # so that the view is no leaf, though nobody has asked for its node
         if hasattr(t, "_retained"):
             move_retained(t, old, t._node)
 
@@ -85,15 +84,13 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
 def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     """The node of a base after a view of it was written."""
     view, base = t._value, meta.base
-    old, array, flags = base._node, meta.family.array, piece.flags & thread.modes.recorder.flags
+    old, array, flags = base._node, meta.base_meta.array, piece.flags & thread.modes.recorder.flags
     flags |= 0 if old is None else old.flags & thread.modes.recorder.flags
     units, source = recast(array if before is None else before, old, view.dtype, flags)
-    place, beyond = meta.place(view)
+    place, beyond = meta.geometry(view)
     if beyond is not None:
         raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
-    node = new(CopySlices)
-    node.args, node.parents, node.value = (units, piece.value, place), (source, piece), base._value
-    node.flags, node.sequence_nr = flags, next_sequence()
+    node = CopySlices((units, piece.value, place), (source, piece), base._value, flags)
     if view.dtype == array.dtype:
         return node
     node.value = recast(array, None, view.dtype)[0]

@@ -144,23 +144,16 @@ def user_frame(depth: int) -> FrameType:
     return frame
 
 
-_others: set[str] = set()  # files that are not this package's
-
-
 def stamp(array: np.ndarray, operation: str) -> None:
     """Count a write into the array's memory, which follows: what an interrupt leaves half done is counted, too."""
     counter = _counters.get(id(array if array.base is None else owner(array)))
     if counter is None:
         counter = counter_of(array)
     frame: Any = sys._getframe(2)
-    code = frame.f_code
-    if code.co_filename not in _others:
-        while code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
-            frame = frame.f_back
-            code = frame.f_code
-        _others.add(code.co_filename)
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+        frame = frame.f_back
     now = next_sequence()
-    counter.writes.append((now, operation, code, frame.f_lasti))
+    counter.writes.append((now, operation, frame.f_code, frame.f_lasti))
     counter.count += 1
     all_threads.written = counter.last = now
     for reference in counter.bases:

@@ -25,7 +25,7 @@ from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TR
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
-__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "adopt", "as_strided", "base_of", "disown", "hidden", "own",
+__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "adopt", "as_strided", "base_of", "disown", "own",
            "reading", "recast", "refuse_in_place"]
 
 ref = weakref.ref
@@ -69,45 +69,44 @@ class Base:
     def outdate(self) -> None:
         """After a write: make the views stale, except those without a graph where the base has none."""
         base = self.tensor()
-        node = None if base is None else base._place
+        node = None if base is None else base._node_slot
         if base is None or not self.views or node is INFERENCE or node is None and not self.mixed:
             return
         for reference in list(self.views):
             view = reference()
-            last = None if view is None else view._place
+            last = None if view is None else view._node_slot
             if view is not None and type(last) is not Stale:
                 if node is None and (last is None or isinstance(last, Leaf)):
                     continue
-                view._place = Stale(reference, last)
-                if hidden():
-                    thread.modes.recorder.outdate(reference)
+                view._node_slot = Stale(reference, last)
+                thread.modes.recorder.outdate(reference)
             self.views.discard(reference)
 
 
 class View:
     """What a view knows: its base, how it was made (if not by an op that gives one recorded view), and the newest write when its node was current."""
 
-    __slots__ = ("base", "made", "since", "_place")
+    __slots__ = ("base", "made", "since", "_known_geometry")
 
     def __init__(self, base: Tensor, made: str):
         self.base, self.made = base, made
-        self._place: tuple[np.ndarray, np.ndarray, tuple[Geometry, np.ndarray | None]] | None = None
+        self._known_geometry: tuple[np.ndarray, np.ndarray, tuple[Geometry, np.ndarray | None]] | None = None
 
     @property
-    def family(self) -> Base:
+    def base_meta(self) -> Base:
         """The metadata of the base."""
         return self.base._view
 
     def renew(self, view: Tensor) -> None:
         """Note that the view's node is, or will be, current."""
         self.since = all_threads.written
-        self.family.add(ref(view))
+        self.base_meta.add(ref(view))
 
-    def place(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
+    def geometry(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
         """Where the view stands in its base, and the values of elements that are none of the base's."""
-        family, known = self.family, self._place
-        if known is None or known[0] is not view or known[1] is not family.array:
-            known = self._place = view, family.array, Geometry.of(view, recast(family.array, None, view.dtype)[0])
+        base_meta, known = self.base_meta, self._known_geometry
+        if known is None or known[0] is not view or known[1] is not base_meta.array:
+            known = self._known_geometry = view, base_meta.array, Geometry.of(view, recast(base_meta.array, None, view.dtype)[0])
         return known[2]
 
 
@@ -136,21 +135,21 @@ class Stale(Node):
 
     def current(self, always: bool = False) -> Node | None:
         """The node that the view has now; where nothing is recorded there is none unless one is `always` made."""
-        view = self.tensor()
-        if view is None or not (always or thread.modes.grad or hidden()):
+        view, grad, recorder = self.tensor(), thread.modes.grad, thread.modes.recorder
+        if view is None or not (always or grad or recorder.hides):
             return None
         meta, base = view._view, view._view.base
         parent, node = base._node, None
-        if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not hidden():
+        if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not recorder.hides:
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
         flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
-        if hidden() and not thread.modes.grad:
-            flags = SHADOW * thread.modes.recorder.knows(parent)
+        if recorder.hides and not grad:
+            flags = SHADOW * recorder.knows(parent)
         if flags:
-            node = reading(view._value, meta.family.array, parent, flags, meta.place(view._value))
+            node = reading(view._value, meta.base_meta.array, parent, flags, meta.geometry(view._value))
             move_retained(view, self.last, node)
         meta.renew(view)
-        view._place = node
+        view._node_slot = node
         return node
 
 
@@ -171,11 +170,6 @@ class UnrecordedLeaf(Leaf):
 UnrecordedLeaf.__name__ = "AccumulateGrad"
 
 
-def hidden() -> bool:
-    """Whether this thread runs the forward of a Function, after which tensors return to the places they had."""
-    return thread.modes.recorder.hides
-
-
 def base_of(t: Tensor) -> Tensor | None:
     """The tensor whose memory a view shows; None for what is no view."""
     return t._view.base if type(t._view) is View else None
@@ -183,7 +177,7 @@ def base_of(t: Tensor) -> Tensor | None:
 
 def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
-    meta, node = source._view, view._place
+    meta, node = source._view, view._node_slot
     if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
         return view  # nobody can write through either, as in an argument of a transform
     if special and not thread.modes.grad:
@@ -193,26 +187,29 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
         base, made = meta.base, made or meta.made
         meta = base._view
     elif meta is None:
-        with _lock:
-            meta = source._view
-            if meta is None:
-                meta = source._view = Base(source)
+        with _lock: meta = _base_metadata(source)  # noqa: E701  on one line: no interrupt comes between its end and the release of the lock
     if base._value is not meta.array:  # it was given other memory
         meta.array = base._value
         meta.views.clear()
     view._view = View(base, made)
     view._view.renew(view)
     if node is None:
-        if base._place is not None and base._place.requires_grad:
-            view._place = UnrecordedLeaf(view, view._value, True)
-    elif base._place is None:
+        if base._node_slot is not None and base._node_slot.requires_grad:
+            view._node_slot = UnrecordedLeaf(view, view._value, True)
+    elif base._node_slot is None:
         meta.mixed = True
     return view
 
 
+def _base_metadata(base: Tensor) -> Base:
+    if base._view is None:
+        base._view = Base(base)
+    return base._view
+
+
 def disown(view: Tensor) -> None:
     """Make a view a tensor of its own."""
-    view._view.family.views.discard(ref(view))
+    view._view.base_meta.views.discard(ref(view))
     view._view = None
 
 
@@ -244,7 +241,7 @@ def refuse_in_place(t: Tensor) -> None:
 
 def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
     """torch's error for a view that was not made one by one in a graph."""
-    node = t._place.last if isinstance(t._place, Stale) else t._place
+    node = t._node_slot.last if isinstance(t._node_slot, Stale) else t._node_slot
     source = "" if node is None or isinstance(node, Leaf) else f"Output {node.output_nr} of {node.short_name()} is a view"
     if meta.made == INFERRED:
         message = f"A view was created in inference mode and {what} in normal mode."
@@ -291,7 +288,7 @@ def reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int
 
 def leaf_so_far(self: Tensor) -> bool:
     """As `is_leaf`, without looking at what a write made of a view."""
-    node = self._place
+    node = self._node_slot
     if isinstance(node, Stale):
         return not node.recorded
     return node is None or isinstance(node, Leaf) or not node.requires_grad
@@ -312,7 +309,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def _quit(t: Tensor) -> None:
     """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
-    node = t._place
+    node = t._node_slot
     if isinstance(node, Leaf):
         t._former_leaf = ref(node)
     elif node is not None and node.flags is not BARRED:
@@ -322,8 +319,8 @@ def _quit(t: Tensor) -> None:
     if isinstance(t._view, Base):
         t._view.mixed = True
         for view in t._view.current():
-            if isinstance(view._place, UnrecordedLeaf):
-                view._place = None
+            if isinstance(view._node_slot, UnrecordedLeaf):
+                view._node_slot = None
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -331,7 +328,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
     Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
     """
-    node = self._place
+    node = self._node_slot
     if isinstance(node, Stale):  # which asks because its base does
         if not requires_grad and node.recorded:
             raise RuntimeError(NOT_A_LEAF)
@@ -350,11 +347,11 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         Tensor._set_requires_grad(self, requires_grad)
     if requires_grad and isinstance(self._view, Base):
         for view in self._view.current():
-            if isinstance(view._place, (Leaf, type(None))):
+            if isinstance(view._node_slot, (Leaf, type(None))):
                 if written_since(view._value, view._view.since):
-                    view._place = Stale(ref(view), None)
-                elif view._place is None:
-                    view._place = UnrecordedLeaf(view, view._value, True)
+                    view._node_slot = Stale(ref(view), None)
+                elif view._node_slot is None:
+                    view._node_slot = UnrecordedLeaf(view, view._value, True)
     return self
 
 

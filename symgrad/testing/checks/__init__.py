@@ -1,4 +1,4 @@
-"""The checks: each a public function, all of them in the table CHECKS, in the order in which they are run."""
+"""The checks: each a public function, all of them in the table CHECKS, in the order in which they run."""
 
 from symgrad.testing.checks.base import CHECKS, Check, check, run
 from symgrad.testing.checks.calling import check_determinism, check_errors, check_pickling, check_threads
@@ -23,5 +23,5 @@ __all__ = ["CHECKS", "Check", "check", "check_adjoint", "check_aliasing", "check
 ORDER = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof", "formulas",
          "adjoint", "linearity", "symmetry", "mixed", "complex", "structure", "broadcasting", "batching", "scalars", "empty", "layouts",
          "mutation", "aliasing", "determinism", "threads", "pickling", "errors")
-for _name in ORDER:  # what is most telling comes first
+for _name in ORDER:  # the checks whose failures say most come first
     CHECKS[_name] = CHECKS.pop(_name)

@@ -1,4 +1,4 @@
-"""`check`: the decorator that makes a public check of a body `(attack, example)`, and the table of all checks."""
+"""The decorator `check`, which makes a public check of a body `(attack, example)`, and the table of all checks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ CHECKS: dict[str, Check] = {}
 
 
 def always(attack: Attack) -> str:
-    """It applies to every op."""
+    """A check for every op."""
     return ""
 
 
 def differentiable(attack: Attack) -> str:
-    """It applies to ops with derivatives."""
+    """A check for ops with derivatives."""
     return lacking(attack, 1)
 
 
 def lacking(attack: Attack, order: int) -> str:
-    """Why derivatives of an order are not looked at, "" where they are."""
+    """Why derivatives of an order are not checked, "" where they are."""
     if attack.order >= order:
         return ""
     if attack.profile.order < order:
@@ -38,7 +38,7 @@ def lacking(attack: Attack, order: int) -> str:
 
 
 def check(name: str, draws: str = "points", when: When = always, most: int | None = None) -> Callable[[Body], Callable[..., Result]]:
-    """Make a public check of a body, and enter it in the table. The body raises `Wrong` for what is wrong.
+    """Make a public check of a body and enter it in the table. The body raises `Wrong` for a wrong result.
 
     The check is a function `(op, formula=..., domain=..., profile=..., seed=..., inputs=..., ...)` that returns a `Result`, and raises `CheckFailure`
     with the simplest input found.
@@ -61,10 +61,10 @@ def check(name: str, draws: str = "points", when: When = always, most: int | Non
 
 
 def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None) -> Result:
-    """Run one check: through every example, and on a failure to the simplest example that fails."""
+    """Run one check at every example. On a failure simplify the example."""
     start = time.perf_counter()
     if examples is None:
-        _ = attack.dtype  # raises where no call gives a value: then there is nothing to check
+        _ = attack.dtype  # raises if the op has no value at any point; then there is nothing to check
     reason = attack.claims.without.get(check.name) or check.when(attack)
     if reason:
         return Result(check.name, "not applicable", reason)

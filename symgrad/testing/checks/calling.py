@@ -1,4 +1,4 @@
-"""Checks of calls: twice the same, from several threads, after pickling, and with arguments that must be refused."""
+"""Checks of calls: repeated calls, calls from several threads, pickling, and arguments that the op must refuse."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from symgrad.testing.subjects.base import Array, Subject, is_active
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
 REPEATS, THREADS, ROUNDS = 12, 4, 4
-SWITCH = 1e-6  # seconds after which Python turns to another thread
+SWITCH = 1e-6  # the thread switch interval in seconds
 
 Found = list[tuple[str, int, tuple[int, ...], Array]]
 
 
 def frozen(found: Found) -> Found:
-    """Results in memory of their own."""
+    """Copies of results."""
     return [(what, order, wrt, x.copy()) for what, order, wrt, x in found]
 
 
 def same(found: Found, before: Found, when: str) -> None:
-    """Raise `Wrong` unless results are to the bit what they were before."""
+    """Raise `Wrong` unless results equal the earlier ones to the bit."""
     if len(found) != len(before):
         raise Wrong(f"there are {len(found)} results {when} and {len(before)} before")
     for (what, order, wrt, a), (*_, b) in zip(found, before):
@@ -50,10 +50,10 @@ def repeatable(attack: Attack) -> str:
 
 @check("determinism", when=repeatable, most=8)
 def check_determinism(attack: Attack, example: Example) -> None:
-    """Called again, and again after calls with other arguments, the op gives the same to the bit: value, derivatives, tangent.
+    """Repeated calls give the same value, derivatives and tangent to the bit, also after calls with other arguments.
 
-    One result pulled back twice gives the same gradients, and so it does where the op was called with other arguments between the value and its
-    gradient. It does not apply to random ops. Raises CheckFailure where two results differ.
+    Two pullbacks of one result give the same gradients, also if the op was called with other arguments between the forward and the
+    backward pass. The check does not apply to random ops. Raises CheckFailure where two results differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_determinism
@@ -68,7 +68,7 @@ def check_determinism(attack: Attack, example: Example) -> None:
     elsewhere = None
     try:
         elsewhere = frozen(results(attack, other.copied()))
-    except Exception:  # that is for other checks to say
+    except Exception:  # other checks report it
         pass
     same(results(attack, example.copied()), first, "after a call with other arguments")
     if elsewhere is not None:
@@ -81,7 +81,7 @@ def check_determinism(attack: Attack, example: Example) -> None:
 
 
 def _one_graph(subject: Subject, example: Example, other: Example, known: Array) -> None:
-    """Raise `Wrong` where one result has different gradients at different times."""
+    """Raise `Wrong` where two pullbacks of one result differ."""
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     leaves = [subject.leaf(x, is_active(x)) for x in example.xs]
     value = subject.call(leaves)
@@ -103,10 +103,10 @@ def _one_graph(subject: Subject, example: Example, other: Example, known: Array)
 
 @check("threads", when=repeatable, most=1)
 def check_threads(attack: Attack, example: Example) -> None:
-    """Called from four threads at once with different arguments, the op gives in each what it gives alone, to the bit: value, derivatives, tangent.
+    """Called from four threads at once with different arguments, the op gives the results of single-threaded calls, to the bit.
 
-    Python is made to turn from thread to thread as often as it can meanwhile. It does not apply to random ops. Raises CheckFailure where a result
-    differs.
+    Value, derivatives and tangent are compared, with the shortest thread switch interval. The check does not apply to random ops. Raises
+    CheckFailure where a result differs.
 
     >>> import symgrad
     >>> from symgrad.testing import check_threads
@@ -145,7 +145,7 @@ def check_threads(attack: Attack, example: Example) -> None:
 
 
 def public_function(attack: Attack) -> Any:
-    """What people call: an op of the registry by its public function."""
+    """The function that users call: the public function of a registered op."""
     op = attack.subject.op
     if op is None:
         return attack.subject.function
@@ -157,10 +157,10 @@ def public_function(attack: Attack) -> Any:
 
 @check("pickling", most=1)
 def check_pickling(attack: Attack, example: Example) -> None:
-    """The result of the op is pickled, and the op itself, if it is found again by module and name; what comes back is the same.
+    """The op's result can be pickled, and so can the op if it can be imported by module and name; unpickled they are the same.
 
-    A lambda and a function inside another are not found again: then it does not apply, and the reason says so. Raises CheckFailure for what is
-    not pickled or comes back different.
+    The check does not apply to lambdas and nested functions, which cannot be imported by name. Raises CheckFailure for what cannot be
+    pickled or comes back different.
 
     >>> import symgrad
     >>> from symgrad.testing import check_pickling
@@ -191,7 +191,7 @@ def check_pickling(attack: Attack, example: Example) -> None:
 
 
 def by_name(function: Any) -> bool:
-    """Whether a function is found again by its module and its qualified name."""
+    """Whether a function can be imported by its module and qualified name."""
     try:
         found = importlib.import_module(function.__module__)
         for part in function.__qualname__.split("."):
@@ -207,10 +207,10 @@ def declares_errors(attack: Attack) -> str:
 
 @check("errors", when=declares_errors, most=1)
 def check_errors(attack: Attack, example: Example) -> None:
-    """Arguments that are declared to be refused are: by the exception that is declared, with a message in which its pattern is found.
+    """Arguments declared as errors raise the declared exception, with a message that matches the pattern.
 
-    Declared are pairs `(arguments, exception)` or `(arguments, exception, pattern)`; arrays among the arguments become those of the
-    framework. It does not apply where none are. Raises CheckFailure where nothing is raised, or something else.
+    Errors are declared as pairs `(arguments, exception)` or `(arguments, exception, pattern)`; arrays among the arguments become those of
+    the framework. The check does not apply where none are declared. Raises CheckFailure where nothing, or another exception, is raised.
 
     >>> import symgrad
     >>> from symgrad.testing import check_errors

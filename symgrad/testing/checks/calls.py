@@ -1,11 +1,11 @@
-"""How else an op may be called: differentiated by one argument alone, given one tensor twice, arrays of many axes; and what a call leaves behind."""
+"""Helpers for further ways to call an op: one differentiated argument, one tensor as several arguments, many axes; and side effects of a call."""
 
 from __future__ import annotations
 
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree_at, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import Array, is_active
+from symgrad.testing.subjects.base import Array, Arrays, is_active
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]
 
-MANY = (2, 1, 11, 1, 60)  # five axes, two of one element, more elements than loops over blocks take at once
+MANY = (2, 1, 11, 1, 60)  # five axes, two of size 1, with more elements than one block of a blocked loop
 
 
 def _size(attack: Attack, *arrays: Array) -> Array:
@@ -30,14 +30,13 @@ def _size(attack: Attack, *arrays: Array) -> Array:
 
 
 def each_alone(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where the gradient by one argument, the only one that is differentiated by, is another than among all of them."""
+    """Raise `Wrong` where the gradient by one argument changes if only that argument requires grad."""
     subject = attack.subject
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     if attack.claims.random or not attack.order or not subject.records or len(places) < 2:
         return
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        *xs, g = arrays
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
         out = []
         for i, among in enumerate(subject.gradient(xs, g)):
             if i in places:
@@ -47,20 +46,20 @@ def each_alone(attack: Attack, example: Example) -> None:
                 out.append(Sides("the gradient by this argument alone is not that among others", alone, others, _size(attack, others), 1, (i,), True))
         return out
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)
 
 
 def one_for_several(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where one tensor, given for several arguments, has another value or gradient than equal ones have."""
+    """Raise `Wrong` where one tensor, passed as several arguments, gives another value or gradient than equal tensors."""
     subject, x = attack.subject, example.xs[0]
     same = [i for i, other in enumerate(example.xs) if other.shape == x.shape and other.dtype == x.dtype
             and all(v in attack.domains[min(i, len(attack.domains) - 1)] for v in np.ravel(x.real).tolist())]
     if attack.claims.random or len(same) < 2 or 0 not in same:
         return
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        x, g = arrays[0], arrays[-1]
-        equal = [x.copy() if i in same else other for i, other in enumerate(arrays[:-1])]
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
+        x = xs[0]
+        equal = [x.copy() if i in same else other for i, other in enumerate(xs)]
         active = bool(attack.order) and is_active(x)
         one = subject.leaf(x, active)
         value = subject.call([one if i in same else subject.leaf(other, False) for i, other in enumerate(equal)])
@@ -76,11 +75,11 @@ def one_for_several(attack: Attack, example: Example) -> None:
         return out
 
     if subject.value([x if i in same else other for i, other in enumerate(example.xs)]).shape == example.cotangent.shape:
-        agree(sides, [*example.xs, example.cotangent])
+        agree_at(example, sides)
 
 
 def in_other_shapes(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where an op of elements gives, for the same numbers as a column or in many axes, other ones, or another shape."""
+    """Raise `Wrong` where an elementwise op gives other numbers, or another shape, if the same elements are reshaped."""
     subject = attack.subject
     if attack.claims.random or not attack.elementwise or not example.cotangent.size or any(x.shape != example.cotangent.shape for x in example.xs):
         return
@@ -88,8 +87,8 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
         return
     shapes = [MANY] if subject.compiles else [(example.cotangent.size, 1), MANY]
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        flat = [x.reshape(-1) for x in arrays]
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
+        flat = [x.reshape(-1) for x in (*xs, g)]
         value = subject.value(flat[:-1])
         pulled = subject.gradient(flat[:-1], flat[-1]) if attack.order else []
         out = []
@@ -106,11 +105,11 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
                     out.append(Sides(f"the gradient {what}", c, expected, np.abs(wide(expected)), 1, (i,), True))
         return out
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)
 
 
 class Thing(NamedTuple):
-    """Something that all code shares: what it is, how it is read, how it is put back, and what is done to it before the call."""
+    """Global state: a description, how to read it, how to restore it, and a change made before the call."""
 
     what: str
     read: Callable[[], Any]
@@ -128,12 +127,12 @@ def _things(attack: Attack) -> Iterator[Thing]:
         yield Thing("whether torch records", torch.is_grad_enabled, torch.set_grad_enabled)
     if not attack.claims.random:
         yield Thing("NumPy's generator of random numbers", np.random.get_state, np.random.set_state, np.random.random)
-        yield Thing("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # one number on: it may have been seeded
+        yield Thing("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # the call may seed
 
 
 @contextmanager
 def surroundings_kept(attack: Attack) -> Iterator[None]:
-    """Raise `Wrong` for what all code shares and a call has changed; it is put back."""
+    """Raise `Wrong` if a call has changed global state; the state is restored."""
     things = list(_things(attack))
     kept = [thing.read() for thing in things]
     for thing in things:

@@ -1,4 +1,4 @@
-"""Two ways to the same numbers: what they may differ by is rounding, and how much that is the op itself says."""
+"""Comparison of two computations of the same numbers, which may differ by rounding alone; the op itself shows how large that is."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import Array, Arrays
 from symgrad.testing.tolerances import finfo
 
-__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "moderate", "moved", "same_bits", "wide"]
+__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "moderate", "moved", "same_bits", "wide"]
 
 ROUNDINGS = 16  # allowed, in units of the sum of the absolute values of the terms
-SPREADS = 16  # allowed, in units of what the difference varies by when the inputs move by their last places
+SPREADS = 16  # allowed, in units of how much the difference varies when the inputs change by a few ULP
 PROBES = 64
-REACH = (4.0, 256.0, 2.0**20, 64.0)  # last places that the numbers move by, in each quarter of the probes
+REACH = (4.0, 256.0, 2.0**20, 64.0)  # by how many ULP the numbers change, in each quarter of the probes
 TINY = 2.0**-1074
-MODERATE = (1e100, 1e50, 1e30)  # for doubles, whose largest number has this logarithm
+MODERATE = (1e100, 1e50, 1e30)  # limits for float64; those of another dtype are scaled by the logarithm of its largest number
 LOGARITHM = math.log(np.finfo(np.float64).max)
 
 
 class Sides(NamedTuple):
-    """Two arrays that should be the same up to rounding, with the size of the terms they are made of.
+    """Two arrays that should be equal up to rounding, with the size of the terms that they are sums of.
 
-    `identical` says that where one is not finite the other must be the same; elsewhere such places are passed over.
+    With `identical`, elements that are not finite must be equal on both sides; otherwise they are skipped.
     """
 
     what: str
@@ -39,22 +40,22 @@ class Sides(NamedTuple):
 
 
 def wide(x: Any) -> Array:
-    """The numbers as doubles, or as complex numbers of doubles."""
+    """The numbers as float64 or complex128."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
 def epsilon(arrays: Arrays) -> float:
-    """The largest unit in the last place of 1 among the floating-point dtypes of some arrays."""
+    """The largest machine epsilon among the floating-point dtypes of some arrays."""
     return max((float(finfo(x.dtype).eps) for x in arrays if x.dtype.kind in "fcV"), default=2.0**-52)
 
 
 def moved(x: Array, k: int, size: Any = 0.0) -> Array:
-    """The array with each number moved by some of its last places: up in size for an even k, down for an odd one.
+    """The array with each number changed by a few ULP: larger in absolute value for an even k, smaller for an odd one.
 
-    In the last quarter of the probes they are the places of a `size`, if that is larger: a small number that is added to a large one must move by
-    what is lost in the sum. Equal numbers move alike, so that ties stay ties; and all go to one side, so that at a kink nothing jumps
-    between two calls on the same side.
+    In the last quarter of the probes these are the ULP of `size`, if that is larger: a small number that is added to a large one must change by
+    as much as the sum loses. Equal numbers change alike, so that ties stay ties. All change to the same side, so that two calls on one side of a
+    kink do not jump.
 
     >>> a, b, c = moved(np.array([1.0, 1.0, 2.0]), 0)
     >>> bool(a == b > 1.0 and c > 2.0)
@@ -66,7 +67,7 @@ def moved(x: Array, k: int, size: Any = 0.0) -> Array:
     parts = numbers.view(np.float64)
     quarter = 4 * k // PROBES
     mixed = (parts.view(np.uint64) ^ np.uint64(k * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0xBF58476D1CE4E5B9)
-    places = 1.0 + (REACH[quarter] - 1.0) * (mixed >> np.uint64(32)).astype(np.float64) * 2.0**-32  # at least one: none stays where it was
+    places = 1.0 + (REACH[quarter] - 1.0) * (mixed >> np.uint64(32)).astype(np.float64) * 2.0**-32  # at least one ULP, so that every number changes
     length = np.abs(parts)
     if quarter == 3:
         length = np.maximum(length, np.repeat(np.broadcast_to(size, x.shape).ravel(), parts.size // max(numbers.size, 1)))
@@ -75,7 +76,7 @@ def moved(x: Array, k: int, size: Any = 0.0) -> Array:
 
 
 def sizes(arrays: Sequence[Array]) -> Any:
-    """The largest size of the numbers in one place of some arrays, or in all of them where their shapes differ; at least 1."""
+    """The largest absolute value at each place of some arrays, or in all of them if their shapes differ; at least 1."""
     each = [np.where(np.isfinite(a), a, 0.0) for a in (np.abs(wide(x)) for x in arrays if x.dtype.kind in "fcV")]
     if len({a.shape for a in each}) > 1:
         each = [np.max(a, initial=0.0) for a in each]
@@ -83,9 +84,9 @@ def sizes(arrays: Sequence[Array]) -> Any:
 
 
 def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Array:
-    """Where every argument is of a size at which derivatives of an order neither overflow nor lose digits to underflow, as an array of a shape.
+    """A mask of a shape: where every argument is of a size at which derivatives of an order neither overflow nor lose digits to underflow.
 
-    With `each` an element of the result depends on the same element of the arguments alone, else on all of them.
+    With `each` an element of the result depends only on the same element of the arguments, otherwise on all elements.
     """
     out = np.ones(shape, dtype=bool)
     for x in xs:
@@ -98,10 +99,10 @@ def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Arra
 
 
 def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], exact: str = "") -> None:
-    """Raise `Wrong` where two sides differ by more than 16 roundings of their terms, and by more than rounding can explain.
+    """Raise `Wrong` where two sides differ by more than 16 roundings of their terms and by more than rounding can explain.
 
-    `sides(arrays)` computes them. Where cancellation leaves more than the 16 roundings, they are computed again with every number in
-    `arrays` moved by some of its last places: a difference of rounding then varies as much as it is large, one of a mistake stays.
+    `sides(arrays)` computes them. Where cancellation leaves more than 16 roundings, both are computed again with every number in
+    `arrays` changed by a few ULP: a difference that is rounding then varies by its own size, a difference that is a mistake stays.
     """
     found = sides(arrays)
     unit = epsilon(arrays)
@@ -124,21 +125,35 @@ def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Arra
         raise _wrong(found[n], far, exact)
 
 
+def agree_at(example: Example, sides: Callable[..., list[Sides]], sets: int = 0) -> None:
+    """As `agree`, for `sides(xs, g, *tangents)` of an example: its arguments, its cotangent, and its first sets of tangents."""
+    count = len(example.xs)
+    given = [(k, i, t) for k, ts in enumerate(example.tangents[:sets]) for i, t in enumerate(ts) if t is not None]
+
+    def of_arrays(arrays: Sequence[Array]) -> list[Sides]:
+        tangents: list[list[Array | None]] = [[None] * count for _ in range(sets)]
+        for (k, i, _), t in zip(given, arrays[count + 1:]):
+            tangents[k][i] = t
+        return sides(arrays[:count], arrays[count], *tangents)
+
+    agree(of_arrays, [*example.xs, example.cotangent, *(t for _, _, t in given)])
+
+
 def _unexplained(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], found: list[Sides],
                  suspects: list[tuple[int, Array]]) -> list[tuple[int, Array]]:
-    """Those of the differences that are larger than what they, or one of their sides, vary by when the numbers move by their last places."""
+    """The differences that are larger than their own variation, or that of one of the sides, when the numbers change by a few ULP."""
     size = sizes(arrays)
     seen: dict[tuple[int, str, int], list[Array]] = {}
     for k in range(PROBES):
         try:
             again = sides([moved(x, k, size) for x in arrays])
-        except Exception:  # the op refuses what lies outside its domain
+        except Exception:  # the op raises outside its domain
             continue
         for n, far in suspects:
             left, right = wide(again[n].left), wide(again[n].right)
             if left.shape == far.shape == right.shape:
                 seen.setdefault((n, "difference", k % 2), []).append(left - right)
-                if 2 * k < PROBES:  # farther off they vary by more than rounding
+                if 2 * k < PROBES:  # farther away they vary by more than rounding
                     seen.setdefault((n, "left", k % 2), []).append(left)
                     seen.setdefault((n, "right", k % 2), []).append(right)
         if k % 16 == 15:
@@ -150,7 +165,7 @@ def _unexplained(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequen
 
 
 def _spread(n: int, far: Array, seen: dict[tuple[int, str, int], list[Array]]) -> Array:
-    """How far apart the numbers on one side of a point lie at most, in each part of complex ones."""
+    """The largest distance between the numbers on one side of a point, for the real and the imaginary part separately."""
     out = np.zeros(far.shape)
     for (number, _, _), rows in seen.items():
         if number == n:
@@ -166,7 +181,7 @@ def _wrong(sides: Sides, far: Array, exact: str) -> Wrong:
 
 
 def same_bits(what: str, a: Any, b: Any, **where: Any) -> None:
-    """Raise `Wrong` unless two arrays are the same to the bit, NaN included; None is the same as None."""
+    """Raise `Wrong` unless two arrays are equal to the bit, NaN included; None equals None."""
     if a is None and b is None:
         return
     if a is None or b is None:

@@ -1,4 +1,4 @@
-"""The check of ops on complex numbers: adjoints, finite differences along both axes, Cauchy-Riemann, conjugate symmetry, and the real axis."""
+"""The check for complex numbers: adjoints, finite differences along both axes, Cauchy-Riemann, conjugate symmetry, and the real axis."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.consistency import joined, per_element, product
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, is_active
+from symgrad.testing.subjects.base import Array, Arrays, is_active
 from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]
 
-STEP = 2.0**-7  # of finite differences, in parts of the number
-ROOM = 2.0**16  # by how much functions of complex numbers may be less accurate than those of real ones
-RESOLVED = 1e-5  # relative error up to which finite differences say something
-AGREED = 1e-8  # relative error that they are taken to have themselves
-ALIKE = 1e-6  # relative difference up to which two of them are the same
+STEP = 2.0**-7  # of finite differences, relative to the number
+ROOM = 2.0**16  # the factor by which functions of complex numbers may be less accurate than those of real ones
+RESOLVED = 1e-5  # relative error up to which finite differences are used
+AGREED = 1e-8  # relative error that finite differences are assumed to have
+ALIKE = 1e-6  # relative difference up to which two finite differences are equal
 
 
 def takes_complex(attack: Attack) -> str:
@@ -32,16 +32,16 @@ def takes_complex(attack: Attack) -> str:
 
 @check("complex", draws="complex", when=takes_complex, most=7)
 def check_complex(attack: Attack, example: Example) -> None:
-    """The op on complex numbers: its pullback is the one of torch, the adjoint over the real numbers, Re⟨g, jvp(t)⟩ = Re⟨vjp(g), t⟩, so g conj(f′).
+    """Derivatives for complex numbers follow torch's convention: the pullback is the adjoint over the reals, Re⟨g, jvp(t)⟩ = Re⟨vjp(g), t⟩.
 
-    - The pullback is the adjoint of the pushforward, and its derivative symmetric over the real numbers.
-    - Finite differences along t and along i t, with a bound of their error, are what pullback and pushforward say, and the second derivative.
-    - Where those along i t are i times those along t the op is holomorphic there, and vjp(i g) = i vjp(g), jvp(i t) = i jvp(t): Cauchy-Riemann.
-    - A holomorphic op with real values on the real axis has f(conj z) = conj f(z).
-    - On the real axis value and gradient are those for real numbers.
+    - The pullback is the adjoint of the pushforward (so g conj(f′) for a holomorphic f), and its derivative is symmetric over the reals.
+    - Pullback, pushforward and second derivative agree with finite differences along t and along i t, within a bound of their error.
+    - The op is holomorphic where differences along i t are i times those along t; there vjp(i g) = i vjp(g) and jvp(i t) = i jvp(t).
+    - A holomorphic op with real values on the real axis fulfils f(conj z) = conj f(z).
+    - On the real axis value and gradient equal those for real numbers.
 
-    It applies where `complex=True` is claimed: what people write a derivative for is real numbers, unless they say otherwise. Of symgrad's own ops
-    it is found out by trying. Raises CheckFailure for what does not hold.
+    It applies where `complex=True` is claimed, since most derivatives are written for real numbers. symgrad's own ops are tried without a
+    claim. Raises CheckFailure for a property that does not hold.
 
     >>> import symgrad
     >>> from symgrad.testing import check_complex
@@ -51,7 +51,7 @@ def check_complex(attack: Attack, example: Example) -> None:
     Source: K. Kreutz-Delgado, The Complex Gradient Operator and the CR-Calculus, 2009, sections 3 and 4.
     """
     value = complex_value(attack, example)
-    if COMPLEX not in attack.domains:  # an op of complex numbers alone need not take real ones
+    if COMPLEX not in attack.domains:  # an op for complex numbers need not take real ones
         real_axis(attack, example)
     if not attack.order or value.dtype.kind not in "fc":
         return
@@ -68,7 +68,7 @@ def check_complex(attack: Attack, example: Example) -> None:
 
 
 def complex_value(attack: Attack, example: Example) -> Array:
-    """The value for complex numbers. Raises NotApplicable where the op refuses them and nobody claims that it does not."""
+    """The value for complex numbers. Raises NotApplicable if the op refuses them and complex=True is not claimed."""
     try:
         return attack.subject.value(example.xs)
     except NotApplicable:
@@ -80,9 +80,9 @@ def complex_value(attack: Attack, example: Example) -> Array:
 
 
 def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
-    """The derivative of a function along tangents by central differences at three steps, extrapolated, and a bound of its error.
+    """The derivative of a function along tangents, by central differences at three steps with extrapolation, and a bound of its error.
 
-    The bound is by how much the last extrapolation moved, and what rounding can do; infinite at a kink, where the two sides do not come together.
+    The bound is the change in the last extrapolation plus rounding. It is infinite at a kink, where the one-sided differences do not converge.
     """
     def at(s: float) -> Array:
         return wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)]))
@@ -101,9 +101,9 @@ def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Arra
 
 
 def by_differences(attack: Attack, example: Example) -> bool:
-    """Raise `Wrong` where finite differences say something else than pullback or pushforward; whether the op is holomorphic at every place.
+    """Raise `Wrong` where pullback or pushforward disagree with finite differences; return whether the op is holomorphic at every place.
 
-    They are taken by each argument along t and along i t.
+    Differences are taken by each argument along t and along i t.
     """
     subject, xs, g, count = attack.subject, example.xs, example.cotangent, len(example.xs)
     each = per_element(attack, xs, g.shape)
@@ -113,7 +113,7 @@ def by_differences(attack: Attack, example: Example) -> bool:
         t = example.tangents[0][i]
         if t is None or not is_active(x) or x.dtype.kind != "c":
             continue
-        t = t * np.maximum(np.abs(x), 0.1)  # so that no step goes farther than a part of the number
+        t = t * np.maximum(np.abs(x), 0.1)  # so that a step is small relative to the number
         found, bounds = [], []
         for tangent in (t, 1j * t):
             ts = [tangent if k == i else None for k in range(count)]
@@ -132,7 +132,7 @@ def by_differences(attack: Attack, example: Example) -> bool:
 
 
 def second_by_differences(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where the second derivative is not what finite differences of the pullback say, by each argument along t and along i t."""
+    """Raise `Wrong` where the second derivative disagrees with finite differences of the pullback, by each argument along t and along i t."""
     subject, xs, g, count = attack.subject, example.xs, example.cotangent, len(example.xs)
     each = per_element(attack, xs, g.shape)
     for i, x in enumerate(xs):
@@ -148,7 +148,7 @@ def second_by_differences(attack: Attack, example: Example) -> None:
 
 
 def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...], order: int = 1) -> None:
-    """Raise `Wrong` where a derivative is farther from finite differences than their bound, at places where that is small."""
+    """Raise `Wrong` where a derivative is outside the error bound of the finite differences, at places where the bound is small."""
     value, size = found
     size = np.maximum(size, np.abs(true))
     with np.errstate(invalid="ignore"):
@@ -160,27 +160,24 @@ def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, w
 
 def cauchy_riemann(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where the derivatives of a holomorphic op are not linear over the complex numbers."""
-    subject, count = attack.subject, len(example.xs)
-    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+    subject = attack.subject
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        xs, g = arrays[:count], arrays[count]
-        ts = dict(zip(kept, arrays[count + 1:]))
+    def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         out = []
         for i, (a, b) in enumerate(zip(subject.gradient(xs, 1j * g), subject.gradient(xs, g))):
             if a is not None and b is not None and b.dtype.kind == "c":
                 out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", wide(a), 1j * wide(b), np.abs(wide(b)), 1, (i,)))
         if subject.forward:
-            pushed = wide(subject.tangent(xs, [ts.get(i) for i in range(count)]))
-            turned = subject.tangent(xs, [1j * ts[i] if i in ts else None for i in range(count)])
+            pushed = wide(subject.tangent(xs, ts))
+            turned = subject.tangent(xs, [None if t is None else 1j * t for t in ts])
             out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", wide(turned), 1j * pushed, np.abs(pushed), 1))
         return out
 
-    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 def conjugate_symmetry(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where a holomorphic op that is real on the real axis has another value at conj z than the conjugate."""
+    """Raise `Wrong` where a holomorphic op that is real on the real axis violates f(conj z) = conj f(z)."""
     subject = attack.subject
     real = None if COMPLEX in attack.domains else real_value(attack, example)
     if real is None or real.dtype.kind != "f" or not np.isfinite(real).all():
@@ -194,34 +191,33 @@ def conjugate_symmetry(attack: Attack, example: Example) -> None:
 
 
 def real_value(attack: Attack, example: Example) -> Array | None:
-    """The value for the real parts of the arguments, None where it refuses them."""
+    """The value for the real parts of the arguments, None where the op refuses them."""
     try:
         return attack.subject.value([np.real(x).copy() for x in example.xs])
-    except Exception:  # an op of complex numbers alone
+    except Exception:  # an op for complex numbers only
         return None
 
 
 def real_axis(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where value or gradient at numbers without an imaginary part are not those for real numbers."""
-    subject, count = attack.subject, len(example.xs)
+    """Raise `Wrong` where value or gradient for complex numbers on the real axis are not those for real numbers."""
+    subject = attack.subject
     if any(np.any(np.imag(x)) for x in example.xs if x.dtype.kind == "c"):
         return
     usual = real_value(attack, example)
     if usual is None or usual.dtype.kind != "f":
         return
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        real = [np.real(x).copy() for x in arrays]
-        inside = [x.astype(np.complex128) if is_active(x) else x for x in real[:count]]
-        value = subject.value(real[:count])
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
+        real, g = [np.real(x).copy() for x in xs], np.real(g).copy()
+        inside = [x.astype(np.complex128) if is_active(x) else x for x in real]
+        value = subject.value(real)
         out = [Sides("the value on the real axis is not that for real numbers", wide(subject.value(inside)), value + 0j, ROOM * np.abs(value), 0)]
         if attack.order:
-            g = real[count]
             given = g.astype(np.complex128) if subject.value(inside).dtype.kind == "c" else g
-            for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real[:count], g))):
+            for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real, g))):
                 if a is not None and b is not None:
                     what = "the gradient on the real axis is not that for real numbers"
                     out.append(Sides(what, np.real(wide(a)), wide(b), ROOM * np.abs(b), 1, (i,)))
         return out
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)

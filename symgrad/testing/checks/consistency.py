@@ -1,4 +1,4 @@
-"""Checks of an op against itself: pullback against pushforward, what every pullback obeys, and the Hessian against its transpose."""
+"""Checks of an op against itself: pullback against pushforward, linearity of the pullback, and symmetry of the Hessian."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable, lacking
-from symgrad.testing.checks.comparing import Sides, agree, moderate, wide
+from symgrad.testing.checks.comparing import Sides, agree_at, moderate, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Arrays, is_active
@@ -19,26 +19,26 @@ SCALE = 40  # the power of two that a cotangent is scaled by, up or down
 
 
 def product(a: Array | None, b: Array | None, like: Array) -> Array:
-    """The product of two arrays over the real numbers, element by element; None is zero."""
+    """The elementwise product of two arrays over the real numbers; None is zero."""
     if a is None or b is None:
         return np.zeros(like.shape)
     return np.real(np.conj(wide(a)) * wide(b))
 
 
 def per_element(attack: Attack, xs: Arrays, shape: tuple[int, ...]) -> bool:
-    """Whether an identity holds for each element by itself, and not for the sums alone."""
+    """Whether an identity holds for each element, not only for the sums."""
     return attack.elementwise and all(x.shape == shape for x in xs)
 
 
 def joined(terms: Sequence[Array], each: bool) -> tuple[Array, Array]:
-    """The sum of products and of their absolute values: for each element, or over all of them."""
+    """The sum of products and the sum of their absolute values: for each element, or over all elements."""
     if each:
         return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0)
     return np.array(sum(float(t.sum()) for t in terms)), np.array(sum(float(np.abs(t).sum()) for t in terms))
 
 
 def within(sides: list[Sides], xs: Arrays, each: bool) -> list[Sides]:
-    """The sides, with those places left out at which the arguments are not of a moderate size."""
+    """The sides without the places at which the arguments are not of a moderate size."""
     return [s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), s.size, np.inf)) for s in sides]
 
 
@@ -48,13 +48,13 @@ def has_pushforward(attack: Attack) -> str:
 
 @check("adjoint", when=has_pushforward)
 def check_adjoint(attack: Attack, example: Example) -> None:
-    """The pullback is the adjoint of the pushforward: ⟨g, jvp(t)⟩ = ⟨vjp(g), t⟩, for each argument by itself and for all of them.
+    """The pullback is the adjoint of the pushforward: ⟨g, jvp(t)⟩ = ⟨vjp(g), t⟩, for each argument and for all of them.
 
-    The products are real: Re(conj(a) b). They agree to 16 roundings of the sum of the absolute values of their terms, for each element of an op
-    that acts on elements, else of the whole sums; where terms cancel, to what rounding of the inputs makes of them. An argument
-    whose gradient is None counts as zero. Places where one of the sides is not finite, or an argument is beyond 1e±100, are passed over.
+    The products are real: Re(conj(a) b). They agree to 16 roundings of the sum of the absolute values of their terms: for each element of an
+    elementwise op, otherwise for the whole sums; where terms cancel, to the effect of rounding the inputs. An argument whose
+    gradient is None counts as zero. Places where a side is not finite, or an argument is beyond 1e±100, are skipped.
 
-    It does not apply to ops without derivatives and to those without a pushforward. Raises CheckFailure where the two differ.
+    The check does not apply to ops without derivatives or without a pushforward. Raises CheckFailure where the two differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_adjoint
@@ -68,16 +68,13 @@ def check_adjoint(attack: Attack, example: Example) -> None:
     if not active:
         return
     sets = [[i] for i in active] + [active] * (len(active) > 1)
-    count, kept = len(xs), [i for i, t in enumerate(ts) if t is not None]
     each = per_element(attack, xs, example.cotangent.shape)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        at, g = arrays[:count], arrays[count]
-        moving = dict(zip(kept, arrays[count + 1:]))
+    def sides(at: Arrays, g: Array, moving: Sequence[Array | None]) -> list[Sides]:
         pulled = subject.gradient(at, g)
         out = []
         for chosen in sets:
-            pushed = subject.tangent(at, [moving.get(i) if i in chosen else None for i in range(count)])
+            pushed = subject.tangent(at, [t if i in chosen else None for i, t in enumerate(moving)])
             if pushed.shape != g.shape:
                 raise Wrong(f"the tangent has the shape {pushed.shape}, the value {g.shape}", pushed, g, order=1, wrt=tuple(chosen))
             left, one = joined([product(g, pushed, g)], each)
@@ -85,28 +82,27 @@ def check_adjoint(attack: Attack, example: Example) -> None:
             out.append(Sides("⟨g, jvp(t)⟩ is not ⟨vjp(g), t⟩", left, right, one + other, 1, tuple(chosen)))
         return within(out, at, each)
 
-    agree(sides, [*xs, example.cotangent, *(ts[i] for i in kept)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 @check("linearity", when=differentiable, most=12)
 def check_linearity(attack: Attack, example: Example) -> None:
     """The pullback is linear in the cotangent: vjp(2g − 3h) = 2 vjp(g) − 3 vjp(h), vjp(c g) = c vjp(g) for c = 2^40 or 2^-40, and vjp(0) = 0.
 
-    The first is looked at with g and h exchanged, too: |2g − 3h| may be 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|.
-    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it. Places that are not finite are passed over,
-    and those beyond 1e±100.
+    The first identity is also checked with g and h exchanged: |2g − 3h| may equal 2|g| − 3|h|, but then |2h − 3g| is not 2|h| − 3|g|.
+    Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs. Places that are not finite, or beyond
+    1e±100, are skipped.
 
-    It does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
+    The check does not apply to ops without derivatives. Raises CheckFailure where the pullback is not linear.
 
     >>> import symgrad
     >>> from symgrad.testing import check_linearity
     >>> check_linearity(symgrad.sin).verdict
     'passed'
     """
-    subject, count = attack.subject, len(example.xs)
+    subject = attack.subject
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        xs, g = arrays[:count], arrays[count]
+    def sides(xs: Arrays, g: Array) -> list[Sides]:
         h = (g * -0.5 - 1.25).astype(g.dtype)
         pulled, other = subject.gradient(xs, g), subject.gradient(xs, h)
         out = []
@@ -127,7 +123,7 @@ def check_linearity(attack: Attack, example: Example) -> None:
                 out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
         return within(out, xs, attack.elementwise)
 
-    agree(sides, [*example.xs, example.cotangent])
+    agree_at(example, sides)
 
 
 def has_a_hessian(attack: Attack) -> str:
@@ -140,13 +136,13 @@ def has_a_hessian(attack: Attack) -> str:
 
 @check("symmetry", when=has_a_hessian)
 def check_symmetry(attack: Attack, example: Example) -> None:
-    """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; and so is the third derivative.
+    """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; so is the third derivative.
 
-    So it is for every pullback that is the gradient of something: one of two wrong partial derivatives is found without knowing the right ones.
-    Equal is to 16 roundings of the sum of absolute values, or to what rounding of the inputs makes of it. Places that are not finite are passed
-    over, and those beyond 1e±50 (1e±30 for the third derivative).
+    This holds for the pullback of every gradient: one wrong partial derivative of two is found without a reference.
+    Sides agree to 16 roundings of the sum of absolute values, or to the effect of rounding the inputs. Places that are not finite, or beyond
+    1e±50 (1e±30 for the third derivative), are skipped.
 
-    It does not apply where there is no second derivative, and to elementwise ops of one argument, of which there is only one. Raises CheckFailure
+    The check does not apply without a second derivative, nor to elementwise ops of one argument, which have only one. Raises CheckFailure
     where the two differ.
 
     >>> import symgrad
@@ -155,15 +151,13 @@ def check_symmetry(attack: Attack, example: Example) -> None:
     'passed'
     """
     subject, xs = attack.subject, example.xs
-    count = len(xs)
     active = [i for i, x in enumerate(xs) if is_active(x) and all(s[i] is not None for s in example.tangents)]
     if not active:
         raise NotApplicable("no argument is differentiated")
     each = per_element(attack, xs, example.cotangent.shape)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        at, g, flat = arrays[:count], arrays[count], arrays[count + 1:]
-        t, s, r = ([dict(zip(active, flat[k * len(active):])).get(i) for i in range(count)] for k in range(3))
+    def sides(at: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
+        t, s, r = ([x if i in active else None for i, x in enumerate(ts)] for ts in tangents)
         out = []
         for order, (one, a), (other, b) in ((2, ((t,), s), ((s,), t)), (3, ((t, s), r), ((r, t), s)))[:attack.order - 1]:
             along, across = subject.gradient(at, g, *one), subject.gradient(at, g, *other)
@@ -173,4 +167,4 @@ def check_symmetry(attack: Attack, example: Example) -> None:
                              size + more, order, tuple(active)))
         return within(out, at, each)
 
-    agree(sides, [*xs, example.cotangent, *(s[i] for s in example.tangents for i in active)])  # type: ignore[list-item]
+    agree_at(example, sides, 3)

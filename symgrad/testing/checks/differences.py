@@ -1,4 +1,4 @@
-"""The check of derivatives against finite differences of the op's own values: it asks for no formula."""
+"""The check of derivatives against finite differences of the op's own values, which needs no formula."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from symgrad.testing.subjects.base import is_active
 __all__ = ["check_differences", "extrapolated"]
 
 RATIO, STEPS = 3.0, 9
-SHORTEST = 2.0**-40  # step, of the size of what is moved
-LONGEST = 0.1  # step: functions have kinks, and repeat themselves, on the scale of 1
+SHORTEST = 2.0**-40  # longest step, relative to the size of the argument
+LONGEST = 0.1  # longest step: kinks and periods of functions are on the scale of 1
 MARGIN = 100.0  # times the error bound, which is an estimate
-VAGUE = 1e-3  # a difference with a larger relative error bound than this decides nothing
+VAGUE = 1e-3  # a difference with a larger relative error bound is not used
 NOISE = 16 * 2.0**-52  # of the op's own values
-FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # numbers beyond are on another scale than the steps; the last one next to other numbers
-SHIFT, LEAST, BESIDES = 2.0**-20, 2.0**-46, 8  # of the longest step and of the number, to places beside a point, and how many of them
+FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # numbers beyond are on another scale than the steps; the last bound holds beside other arguments
+SHIFT, LEAST, BESIDES = 2.0**-20, 2.0**-46, 8  # shift of a point relative to the longest step and to the number, and the number of shifted points
 Arrays = Sequence[np.ndarray]
 Slope = tuple[np.ndarray, np.ndarray]  # a derivative by differences, and an estimate of its error
 Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative before them
@@ -31,12 +31,12 @@ ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
 def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """The derivatives at 0, and estimates of their errors, of functions that are known at 0 and at shrinking steps to both sides.
+    """The derivatives at 0, and estimates of their errors, of functions known at 0 and at shrinking steps to both sides.
 
-    `values` has along its first axis the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the steps as they
-    are rounded, and `size` says how large the argument is there. Central differences are extrapolated to the step 0 (Ridders 1982); of all
-    extrapolations the one that moves least is taken. The bound is by how much it moved, or what rounding can do to it, whichever is larger;
-    infinite where the quotients do not come together, as at a kink or where the function changes on the scale of the steps, and where a value
+    Along its first axis `values` has the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the rounded
+    steps, and `size` is the size of the argument there. Central differences are extrapolated to the step 0 (Ridders 1982); the extrapolation
+    that changes least is taken. The bound is its change or the effect of rounding, whichever is larger. It is infinite where the
+    quotients do not converge, as at a kink or where the function varies on the scale of the steps, and where a value
     is not finite.
 
     >>> h = 0.1 / 3.0**np.arange(9)
@@ -65,14 +65,14 @@ def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tup
         row = new
     kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
     apart = np.abs(plain[-1] - plain[-2]) > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
-    elsewhere = np.abs(best - plain[-1]) > 0.05 * np.abs(plain[-1]) + 4 * noise  # as of long steps over many jumps
+    elsewhere = np.abs(best - plain[-1]) > 0.05 * np.abs(plain[-1]) + 4 * noise  # as with long steps across many jumps
     return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
 
 
 def _grain(values: np.ndarray) -> np.ndarray:
-    """How finely the values can be told from each other, where some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
+    """The resolution of the values, where some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
 
-    Where all of them are equal it is what rounding leaves of numbers near 1.
+    Where all of them are equal it is the rounding of numbers near 1.
     """
     inwards = np.concatenate([values[1:STEPS + 1], values[:1], values[:STEPS:-1]])  # in order of their places
     gaps = np.abs(np.diff(inwards, axis=0))
@@ -82,7 +82,7 @@ def _grain(values: np.ndarray) -> np.ndarray:
 
 
 def _smooth(attack: Attack) -> str:
-    """It applies to ops with derivatives that take real numbers and give the same twice."""
+    """A check for deterministic ops of real numbers with derivatives."""
     if attack.claims.random:
         return "it is random"
     if attack.dtype != "float64":
@@ -92,9 +92,9 @@ def _smooth(attack: Attack) -> str:
 
 @check("differences", when=_smooth)
 def check_differences(attack: Attack, example: Example) -> None:
-    """Every derivative is the limit of difference quotients of what the op gives for the order below, as far as these tell.
+    """Every derivative is the limit of difference quotients of the op's results for the order below, as far as these converge.
 
-    The gradient is compared with the values, the second derivative with the gradient, and for an op of which nothing else is known the third
+    The gradient is compared with the values, the second derivative with the gradient, and, for an op without a reference, the third
     with the second.
 
     >>> import symgrad
@@ -118,7 +118,7 @@ def check_differences(attack: Attack, example: Example) -> None:
 
 
 def _by_elements(attack: Attack, example: Example, a: int, order: int) -> None:
-    """The derivatives by argument a of every element of the value, or of the gradients of the order below, all steps at once."""
+    """The derivatives by argument a of every element of the value, or of the gradients of the order below, at all steps at once."""
     xs, subject = example.xs, attack.subject
     shape = example.cotangent.shape
     whole = [np.broadcast_to(x, shape) for x in xs]
@@ -151,7 +151,7 @@ def _numbers(got: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
-    """How long steps of an argument, at its place among all of them, may be inside its domain; 0 where it is on another scale."""
+    """The longest steps of an argument inside its domain; 0 where it is on another scale."""
     out = np.minimum(LONGEST * np.maximum(np.abs(xs[a]), 0.1), LONGEST)
     domain = attack.domains[min(place, len(attack.domains) - 1)]
     flat = xs[a].ravel()
@@ -201,12 +201,12 @@ def _along(attack: Attack, example: Example, order: int) -> None:
                 _settle(attack, side, lambda k, i=i: sides([_beside(x, longest, k) for x in xs])[i], order, () if order == 1 else (i,))  # type: ignore[misc]
             except Wrong:
                 if side[0].shape == side[1].shape and not _additive(slopes, direction, i, side[1]):
-                    continue  # as where elements tie: it has slopes there, and no derivative
+                    continue  # a tie, say: the function has one-sided slopes there, and no derivative
                 raise
 
 
 def _additive(slopes: Callable[..., Any], direction: Sequence[np.ndarray | None], i: int, true: np.ndarray) -> bool:
-    """Whether the slope along a direction is the sum of those along its components, as that of every differentiable function is."""
+    """Whether the slope along a direction is the sum of those along its components, as for every differentiable function."""
     total, size = np.zeros(true.shape), np.max(np.abs(true), initial=0.0)
     for a, t in enumerate(direction):
         if t is None:
@@ -222,17 +222,17 @@ def _additive(slopes: Callable[..., Any], direction: Sequence[np.ndarray | None]
 
 
 def _beside(x: np.ndarray, length: Any, k: int) -> np.ndarray:
-    """An array with every number moved by a small part of a length: equal ones alike, and each k another way."""
+    """An array with every number shifted by a small part of a length: equal numbers alike, each k differently."""
     if not is_active(x):
         return x
     return np.asarray(x + np.sin(k + 1e3 * np.where(np.abs(x) < FAR, x, 0.0)) * np.maximum(length * SHIFT, LEAST * np.abs(x)))
 
 
 def _settle(attack: Attack, side: Side, again: Callable[[int], Side | None], order: int, wrt: tuple[int, ...]) -> None:
-    """Compare both sides, and where they differ look beside the point for what the difference varies by.
+    """Compare both sides; where they differ, measure how much the difference varies next to the point.
 
-    That is rounding inside the op, which its values do not show, as in 1 - cos(x): it is another everywhere, where a mistake stays what it is. What
-    the difference varies by may be rounding of the op's own derivative, which counts only as far as that by differences varies, too.
+    Rounding inside the op, as in 1 - cos(x), does not show in its values. It varies from point to point, whereas a mistake does not. If the
+    op's own derivative varies by rounding, this counts only as far as the derivative by differences varies, too.
     """
     got, true, bound = side
     try:

@@ -1,4 +1,4 @@
-"""Checks of an op's rules: their numbers against the same rules read with many digits, and their proof."""
+"""Checks of an op's rules: their results against the same rules evaluated with many digits, and their proof."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Index = tuple[int, ...]
 
 
 class _Replay:
-    """What an op's own rules give with many digits, in the place of the truth."""
+    """A reference: the op's own rules evaluated with many digits."""
 
     def __init__(self, op: Any, parameters: tuple[Any, ...], elementwise: bool = False):
         self.op, self.parameters, self.elementwise = op, parameters, elementwise
@@ -65,28 +65,28 @@ class _Replay:
         with working(DIGITS):
             return _numbers(self._push(self._cells(xs), _lifted(ts)))
 
-    def surely(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number with more digits; None for one that is not finite."""
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number with more digits; None if it is not finite."""
         xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
         with working(MOST):
             return _number(self._entry(wrt, at)(*self._inputs(xs, cotangent, tangents)))
 
-    def moves(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """Σ |input ∂ number / ∂ input|, by moving each input by 10⁻¹⁰ of itself, so that a variance of 0 moves, too."""
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """Σ |input ∂ number / ∂ input|, by changing each input by 10⁻¹⁰ of itself, so that a variance of 0 changes, too."""
         xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
         inputs, entry = self._inputs(xs, cotangent, tangents), self._entry(wrt, at)
-        with working(MOST):  # what is left of numbers that cancel has few of them
+        with working(MOST):  # cancellation leaves few of them
             base, total = entry(*inputs), precise.context.zero
             for moved in _moved(inputs, 1 + precise.context.mpf(10) ** -10):
                 total += abs(entry(*moved) - base)
             return number(total * precise.context.mpf(10) ** 10)
 
-    def beside(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
-        """A rule that jumps is read as it is."""
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """A rule with a jump is evaluated as it is."""
         return False
 
     def _alone(self, xs: Arrays, at: Index, cotangent: np.ndarray | None, tangents: tuple[Tangents, ...]) -> tuple[Any, Index, Any, Any]:
-        """What one element is made of, and its place there: of an op that acts on elements those at its place, else everything."""
+        """The inputs that one element depends on, and its index among them: those at its place for an elementwise op, otherwise all."""
         if not self.elementwise or len({x.shape for x in xs}) > 1:
             return xs, at, cotangent, tangents
 
@@ -111,7 +111,7 @@ def _lifted(ts: Tangents) -> list[Any]:
 
 
 def _number(x: Any) -> Any:
-    """A finite number; None for another."""
+    """A finite number, None for any other."""
     x = int(x) if isinstance(x, bool) else x
     return number(x) if precise.context.isfinite(x) else None
 
@@ -123,7 +123,7 @@ def _numbers(x: Any) -> np.ndarray:
 
 
 def _moved(inputs: tuple[list[Any], ...], factor: Any) -> Iterator[tuple[list[Any], ...]]:
-    """The inputs, one number at a time scaled."""
+    """The inputs with one number scaled, for each number in turn."""
     for part, group in enumerate(inputs):
         for i, x in enumerate(group):
             if x is None:
@@ -136,7 +136,7 @@ def _moved(inputs: tuple[list[Any], ...], factor: Any) -> Iterator[tuple[list[An
 
 
 def _rules(attack: Attack) -> str:
-    """It applies to ops of the registry, whose rules are known."""
+    """A check for registered ops, whose rules are known."""
     op = attack.subject.op
     if op is None or op.kind == "composite":
         return "its rules are not known; it is no op of the registry"
@@ -145,18 +145,18 @@ def _rules(attack: Attack) -> str:
 
 @check("digits", when=_rules)
 def check_digits(attack: Attack, example: Example) -> None:
-    """The numbers of the value, the pullback and the pushforward are those of the same rules read with a hundred digits.
+    """The value, the pullback and the pushforward agree with the same rules evaluated with a hundred digits.
 
     >>> import symgrad
     >>> check_digits(symgrad.tanh).verdict
     'passed'
     """
-    replay = _Replay(attack.subject.op, attack.claims.parameters, attack.elementwise)  # type: ignore[attr-defined]
+    replay = _Replay(attack.subject.op, attack.claims.parameters, attack.elementwise)
     xs, g, ts = example.xs, example.cotangent, example.tangents[0]
     try:
         value = replay.value(xs)
         pulled, pushed = (replay.gradient(xs, g), replay.tangent(xs, ts)) if attack.order else ([], None)
-    except (ArithmeticError, ValueError, mpmath.libmp.NoConvergence):  # of one element, beyond what is computed with digits
+    except (ArithmeticError, ValueError, mpmath.libmp.NoConvergence):  # raised for single elements that cannot be computed with many digits
         return
     compare(attack, "the value", attack.subject.value(xs), value, xs, of=replay)
     if attack.order:
@@ -168,21 +168,21 @@ def check_digits(attack: Attack, example: Example) -> None:
 
 
 def _provable(attack: Attack) -> str:
-    """It applies to ops with rules, where the profile has time for it."""
+    """A check for ops with rules, if the profile has time for proofs."""
     if not attack.profile.seconds:
         return f"the profile {attack.profile.name} has no time for proofs"
-    return _rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")  # type: ignore[attr-defined]
+    return _rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")
 
 
 @check("proof", when=_provable, most=1)
 def check_proof(attack: Attack, example: Example) -> None:
-    """The rules are not refuted by `symgrad.prove`: what they are formulas of is what SymPy says, wherever it was compared.
+    """`symgrad.prove` does not refute the rules: their formulas equal SymPy's derivatives wherever they were compared.
 
     >>> import symgrad
     >>> check_proof(symgrad.tanh, profile="ci").verdict
     'passed'
     """
-    op = attack.subject.op  # type: ignore[attr-defined]
+    op = attack.subject.op
     proof = vars(attack).setdefault("_proof", None) or prove(op, min(2, attack.order), complex=False, seconds=attack.profile.seconds)
     vars(attack)["_proof"] = proof
     for s in proof.statements:

@@ -1,4 +1,4 @@
-"""The check of an op in the smaller floating-point types."""
+"""The check of an op in the narrower floating-point types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Arrays = Sequence[np.ndarray]
 
 
 class _Double:
-    """What an op gives for doubles, in the place of the truth: it has more digits than the smaller types can show."""
+    """A reference: the op's results for float64, which has more digits than the narrower types."""
 
     exact = "the op itself for float64"
 
@@ -38,25 +38,25 @@ class _Double:
         """The pullback."""
         return [None if g is None else _numbers(g) for g in self.subject.gradient([x.copy() for x in xs], cotangent)]
 
-    def surely(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
+    def certain(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
         """One number."""
         found = self.value(xs) if cotangent is None or wrt is None else self.gradient(xs, cotangent)[wrt]
         return None if found is None else found[at]
 
-    def moves(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
-        """How far one number moves when each number of the inputs moves by a millionth, in millions."""
-        base, total = self.surely(xs, at, wrt, cotangent), mpmath.mpf(0)
+    def condition(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
+        """The condition of one number: how much it changes, times 2²⁰, when each input changes by 2⁻²⁰ of itself."""
+        base, total = self.certain(xs, at, wrt, cotangent), mpmath.mpf(0)
         inputs = [*xs, *([] if cotangent is None else [cotangent])]
         for i, x in enumerate(inputs):
             for place in range(x.size) if is_active(x) else ():
                 moved = [v.copy() for v in inputs]
                 moved[i].reshape(-1)[place] *= 1 + PART
-                found = self.surely(moved[:len(xs)], at, wrt, None if cotangent is None else moved[-1])
+                found = self.certain(moved[:len(xs)], at, wrt, None if cotangent is None else moved[-1])
                 total += mpmath.inf if found is None or base is None else abs(found - base) / PART
         return total
 
-    def beside(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
-        """Whether an element of the value is another one when the inputs move by their last places, as next to a jump."""
+    def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
+        """Whether an element lies between the values for inputs that are changed by their last places, as next to a jump."""
         around = [self.value([x * (1 + 2 * s * epsilon) if is_active(x) else x for x in xs])[at] for s in (1, -1)]
         return None not in around and min(around) <= value <= max(around)
 
@@ -75,10 +75,10 @@ def _real(attack: Attack) -> str:
 
 @check("dtypes", draws="low", when=_real)
 def check_dtypes(attack: Attack, example: Example) -> None:
-    """In each smaller floating-point type value and gradient stay in the type, and are true to its own ULP at the numbers as it has them.
+    """In each narrower floating-point type, value and gradient keep the type and are accurate to its ULP.
 
-    The true ones are those of the formula, or, of arrays and where nothing is claimed, what the op gives for doubles. The types of 16 bits may be
-    refused by an op that does not claim them.
+    The reference is the formula, or the op in float64 for arrays and for ops without a formula. An op may refuse 16-bit types that
+    it does not claim.
 
     >>> import symgrad
     >>> check_dtypes(symgrad.tanh).verdict
@@ -114,7 +114,7 @@ def check_dtypes(attack: Attack, example: Example) -> None:
 
 
 def _stays(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
-    """The op keeps the type, unless it gives another one for doubles, too."""
+    """Raise `Wrong` unless the op keeps the type; an op that returns another type for float64, too, is left alone."""
     if whole == attack.dtype and np.asarray(got).dtype != dtype:
         instead = "" if attack.claims.dtypes else f"; if the op is made for {attack.dtype} alone, claim dtypes=({attack.dtype!r},)"
         raise Wrong(f"{what} has the dtype {np.asarray(got).dtype}{instead}", got)

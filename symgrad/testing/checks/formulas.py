@@ -1,4 +1,4 @@
-"""The check of the formulas of an op of symgrad: that its derivatives have some where its value has one."""
+"""The check of symbolic formulas: where an op's value has one, so do its derivatives."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_formulas"]
 
-PLACES = 2  # elements of an op that acts on each
-DEEP = 3  # the orders of which formulas are read: of an op on elements, and
-FLAT = 2  # of one on arrays, whose formulas grow with the number of elements
+PLACES = 2  # elements of the arguments of an elementwise op
+DEEP = 3  # the orders of which formulas are read, for an elementwise op and
+FLAT = 2  # for one of arrays, whose formulas grow with the number of elements
 
 
 def _with_rules(attack: Attack) -> str:
@@ -27,10 +27,10 @@ def _with_rules(attack: Attack) -> str:
 
 @check("formulas", when=_with_rules, most=1)
 def check_formulas(attack: Attack, example: Example) -> None:
-    """Where the value has a formula, so have the pullback, and the pullback of that: a rule reads the same with numbers and with expressions.
+    """Where the value has a formula, so have the pullback and its pullback: a rule works with numbers and with expressions.
 
-    A rule that takes a truth value for a number has numbers for a gradient and no expression.
-    It applies to ops that are declared by rules. Raises CheckFailure where a formula is missing.
+    A rule that uses a boolean as a number gives numeric gradients, but no expressions. The check
+    applies to ops that are declared by rules. Raises CheckFailure where a formula is missing.
 
     >>> import symgrad
     >>> from symgrad.testing import check_formulas
@@ -65,6 +65,6 @@ def _read(gradient: Any, order: int, place: int) -> None:
     if gradient is not None:
         try:
             gradient.expr  # noqa: B018
-        except Exception as error:  # whatever SymPy makes of what a rule gives it
+        except Exception as error:  # SymPy may raise anything for what a rule passes to it
             raise Wrong(f"the derivative has no formula, though the value has one ({type(error).__name__}: {error})", order=order,
                         wrt=(place,)) from error

@@ -1,4 +1,4 @@
-"""How far numbers are from the true ones, in units in the last place (ULP), and how far they may be."""
+"""The errors of numbers in units in the last place (ULP), and the errors that are allowed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from symgrad.testing.tolerances import finfo
 
 __all__ = ["compare"]
 
-MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may be infinite by itself
-FLUSHES = 1024  # times the smallest normal number: what is left of one taken for zero on the way, times a factor
-NEXT = (0.875, 1.0, 1.125)  # around a point, as parts of it
+MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may overflow
+FLUSHES = 1024  # times the smallest normal number: the result of flushing an intermediate number to zero, times a factor
+NEXT = (0.875, 1.0, 1.125)  # points next to a point, relative to it
 Index = tuple[int, ...]
 
 
 def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[np.ndarray], i: int | None = None,
             cotangent: np.ndarray | None = None, *tangents: Sequence[np.ndarray | None], wrt: Index = (), of: Any = None) -> None:
-    """Raise Wrong if an element is farther from the true one than is allowed; None among the true ones is not compared.
+    """Raise Wrong if an element's error is larger than allowed; an element whose reference is None is not compared.
 
-    They are the value at xs, with tangents its tangent, and with an argument i gradients by it, `of` the truth they are from. An error counts in
-    ULP of the true number, or of how far it moves when every input moves by its own size, where that is more. Beyond the range of the dtype only
-    the direction is asked for.
+    Compared are values at xs, with tangents their tangent, and with an argument i gradients by it; `of` is the reference. An error counts in
+    ULP of the true number, or of its change when every input changes by its own size, if that is more. Beyond the range of the dtype
+    only the direction is compared.
     """
     of = of or attack.truth
     order = len(tangents) + (i is not None)
@@ -48,23 +48,23 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
     for at in (tuple(map(int, row)) for row in np.argwhere(~_close(numbers, true, kind, bar))):
         value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
         if truth is None or len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
-            continue  # where there is no truth; and what is made of several numbers with few digits has few digits
-        moves: Any = functools.partial(of.moves, xs, at, i, cotangent, *tangents)
+            continue  # no reference; or several arguments, one of them subnormal and so with few digits
+        condition: Any = functools.partial(of.condition, xs, at, i, cotangent, *tangents)
         nearby = functools.partial(of.nearby, xs, at, i, cotangent, *tangents) if order and point and hasattr(of, "nearby") else None
-        measure = _Measure(attack, got.dtype, order, bar, point, moves, largest, nearby)
+        measure = _Measure(attack, got.dtype, order, bar, point, condition, largest, nearby)
         error = measure(value, truth)
         if not error <= bar:
-            truth = of.surely(xs, at, i, cotangent, *tangents)
+            truth = of.certain(xs, at, i, cotangent, *tangents)
             error = 0.0 if truth is None else measure(value, truth)
         if order > 1 and len(point) > 1 and not np.isfinite(value) and not error <= bar:
             whole = of.value(xs)[at]
-            error = 0.0 if whole is not None and abs(whole) > float(kind.max) else error  # it is made of the value, which is infinite
-        if not error <= bar and not (order == 0 and of.beside(xs, at, value, float(kind.eps))):
+            error = 0.0 if whole is not None and abs(whole) > float(kind.max) else error  # the derivative is computed from the value, which overflows
+        if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.eps))):
             raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
 
 
 def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.ndarray:
-    """Which elements are right by far; the others are looked at with all digits."""
+    """The elements that are clearly right; the others are compared with all digits."""
     plain = np.array([np.nan if t is None else float(t) for t in true.ravel().tolist()]).reshape(true.shape)
     size = np.abs(plain)
     unit = float(kind.eps) * np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
@@ -73,23 +73,23 @@ def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.n
 
 
 def _point(attack: Attack, xs: Sequence[np.ndarray], at: Index, shape: Index) -> list[float]:
-    """The arguments that an element is made of, if it is made of single numbers."""
+    """The arguments that an element depends on, if it depends on single numbers."""
     if not attack.elementwise or np.broadcast_shapes(*(x.shape for x in xs)) != shape:
         return []
     return [float(np.broadcast_to(x, shape)[at]) for x in xs if x.dtype.kind in "fV"]
 
 
 class _Measure:
-    """The error of one number in ULP; infinite for one that is wrong in another way.
+    """The error of one number in ULP; infinite for a number that is wrong in another way.
 
-    Where no error is claimed, one counts that is small beside what the derivative is near the point: few functions keep their digits where a
-    derivative passes through zero. An error that is claimed is meant: there an op of one argument is measured by the movement of the truth only
-    where that passes through zero next to the point.
+    Without a claimed error, an error also passes if it is small relative to the derivative near the point: few functions keep their digits
+    where a derivative passes through zero. A claimed error is strict: the condition of an op of one argument then counts only where the
+    derivative passes through zero next to the point.
     """
 
-    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], moves: Callable[[], Any],
+    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], condition: Callable[[], Any],
                  largest_of_all: Callable[[], Any] | None = None, nearby: Callable[[], Any] | None = None):
-        self.attack, self.order, self.bar, self.point, self.moves = attack, order, bar, point, moves
+        self.attack, self.order, self.bar, self.point, self.condition = attack, order, bar, point, condition
         self.largest_of_all, self.nearby = largest_of_all, nearby
         self.name, kind = np.dtype(dtype).name, finfo(dtype)
         self.epsilon, self.tiny, self.largest, self.smallest = (
@@ -100,7 +100,7 @@ class _Measure:
         order, point, tiny, largest = self.order, self.point, self.tiny, self.largest
         in_range = all(1 / largest < abs(mpmath.mpf(x)) ** order < largest for x in point if x)
         if order > 1 and not in_range and (len(point) > 1 or not np.isfinite(value) and not self._is_claimed()):
-            return 0.0  # a higher derivative is a product of powers that leave the range by themselves
+            return 0.0  # a higher derivative is a product of powers that overflow or underflow
         if not self.attack.subject.subnormals and self.name != "float16" and np.isfinite(value) and abs(mpmath.mpf(value) - true) <= FLUSHES * tiny:
             return 0.0
         if abs(true) > largest:
@@ -108,12 +108,12 @@ class _Measure:
             return 0.0 if away else np.inf
         if 0 < abs(true) < tiny:
             if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.smallest:
-                return np.inf  # a number is taken for nothing
+                return np.inf  # a subnormal number is flushed to zero
             return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
         if not np.isfinite(value):
             if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
                 return 0.0
-            return 0.0 if order and self.moves() > largest / MARGIN else np.inf  # infinite terms
+            return 0.0 if order and self.condition() > largest / MARGIN else np.inf  # infinite terms
         with mpmath.workdps(60):
             error = mpmath.mpf(value) - true
             plain = (0.0 if abs(value) < tiny else np.inf) if true == 0 else self._ulps(error, true)
@@ -124,7 +124,7 @@ class _Measure:
                 least = self._ulps(error, max(abs(true), self.nearby()))
             if least <= self.bar:
                 return least
-            moved = self.moves()
+            moved = self.condition()
             return self._ulps(error, max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
 
     def _ulps(self, error: Any, size: Any) -> float:

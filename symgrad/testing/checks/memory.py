@@ -1,7 +1,8 @@
-"""Checks of memory: any layout of the inputs, nothing written to, and nothing shared that a user holds."""
+"""Checks of memory: layouts of the inputs, writes to them, and memory shared with results."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,18 +10,18 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import one_for_several, surroundings_kept
-from symgrad.testing.checks.comparing import PROBES, Sides, agree, moved, wide
+from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, moved, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Subject, is_active
+from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
 __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 
-PASSED_ON = ("torch", "autograd")  # frameworks that hand one cotangent to several arguments themselves
+PASSED_ON = ("torch", "autograd")  # frameworks that pass one cotangent to several arguments
 
 
 def laid_out(x: Array, layout: str) -> Array:
-    """The numbers of an array in memory in another way; of an overlapping one all along the first axis are the first.
+    """The numbers of an array in another memory layout; in the overlapping one all rows are the first.
 
     >>> laid_out(np.arange(3.0), "backwards").strides
     (-8,)
@@ -41,12 +42,12 @@ def laid_out(x: Array, layout: str) -> Array:
 
 
 def is_view(attack: Attack) -> bool:
-    """Whether the value may show the memory of an argument."""
+    """Whether the value may be a view of an argument."""
     return attack.claims.view or bool(getattr(attack.subject.op, "view", False))
 
 
 def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int, ...], Array]]:
-    """Value, derivatives up to the second and tangent of an example: what it is, its order, by which argument, and the array."""
+    """Value, derivatives up to the second and tangent of an example: a description, the order, the arguments, and the array."""
     subject, xs = attack.subject, example.xs
     out: list[tuple[str, int, tuple[int, ...], Array]] = [("the value", 0, (), subject.value(xs))]
     for order in range(1, min(attack.order, 2) + 1):
@@ -61,22 +62,21 @@ def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int,
 
 
 def flattened(example: Example) -> list[tuple[str, Array]]:
-    """The arrays of an example, each with what it is."""
+    """The arrays of an example with their descriptions."""
     given = [(f"argument {i}", x) for i, x in enumerate(example.xs)]
     return [*given, ("the cotangent", example.cotangent), *((f"tangent {i}", t) for s in example.tangents for i, t in enumerate(s) if t is not None)]
 
 
 def of_elements(attack: Attack, example: Example, chosen: Array, shape: tuple[int, ...]) -> Example | None:
-    """The example with some of its elements alone, in a shape, for an op that acts on elements; None where it is none, or none are left."""
+    """The example with some of its elements, reshaped, for an elementwise op; None for another op, and where no element is left."""
     arrays = [x for _, x in flattened(example)]
     if not attack.elementwise or not chosen.any() or any(x.shape != chosen.shape for x in arrays):
         return None
-    return Example(tuple(x[chosen].reshape(shape) for x in example.xs), example.cotangent[chosen].reshape(shape),
-                   tuple(tuple(None if t is None else t[chosen].reshape(shape) for t in s) for s in example.tangents))
+    return example.mapped(lambda x: x[chosen].reshape(shape))
 
 
 def another(attack: Attack, example: Example, kind: str = "points") -> Example:
-    """A different example of the same shapes: one of those drawn, or the same with every number moved a little."""
+    """A different example of the same shapes: one of those drawn, or the same with every number changed a little."""
     for other in attack.examples(kind):
         if [x.shape for x in other.xs] == [x.shape for x in example.xs] and any(a.tobytes() != b.tobytes() for a, b in zip(other.xs, example.xs)):
             return other
@@ -93,12 +93,12 @@ def has_memory(attack: Attack) -> str:
 
 @check("layouts", when=holds_layouts, most=6)
 def check_layouts(attack: Attack, example: Example) -> None:
-    """However the arguments, cotangents and tangents lie in memory, the results are those for contiguous copies, and nothing is written to.
+    """Results do not depend on the memory layout of arguments, cotangents and tangents, and nothing is written to them.
 
-    They are every second element of an array, backwards, by columns, read-only, and overlapping (one row shown several times): those of them that the
-    framework can hold. An op whose value is a view may refuse a layout with a RuntimeError.
+    The layouts are every second element, backwards, by columns, read-only, and overlapping (one row repeated with stride 0), as far as the
+    framework supports them. An op whose value is a view may refuse a layout with a RuntimeError.
 
-    It does not apply where arrays of the framework have one layout. Raises CheckFailure where a result differs by more than rounding.
+    The check does not apply where arrays of the framework have one layout. Raises CheckFailure where a result differs by more than rounding.
 
     >>> import symgrad
     >>> from symgrad.testing import check_layouts
@@ -108,18 +108,13 @@ def check_layouts(attack: Attack, example: Example) -> None:
     subject, view = attack.subject, is_view(attack)
     size = example.cotangent.size // 2 * 2
     example = of_elements(attack, example, np.arange(example.cotangent.size).reshape(example.cotangent.shape) < size, (2, -1)) or example
-    arrays = [x for _, x in flattened(example)]
 
-    def rebuilt(flat: Sequence[Array]) -> Example:
-        rest = iter(flat)
-        return Example(tuple(next(rest) for _ in example.xs), next(rest),
-                       tuple(tuple(None if t is None else next(rest) for t in s) for s in example.tangents))
-
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
+    def sides(xs: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
         out = []
-        usual = results(attack, rebuilt([x.copy() for x in arrays]))
+        contiguous = Example(tuple(xs), g, tuple(map(tuple, tangents))).copied()
+        usual = results(attack, contiguous.copied())
         for layout in subject.layouts:
-            inside = rebuilt([laid_out(x, layout) for x in arrays])
+            inside = contiguous.mapped(functools.partial(laid_out, layout=layout))
             before = [x.tobytes() for _, x in flattened(inside)]
             plain = usual if layout != "overlapping" else results(attack, inside.copied())
             try:
@@ -136,15 +131,15 @@ def check_layouts(attack: Attack, example: Example) -> None:
                 out.append(Sides(f"{what} for {layout} arrays is not that for contiguous ones", a, b, np.asarray(size), order, wrt, identical=True))
         return out
 
-    agree(sides, arrays)
+    agree_at(example, sides, len(example.tangents))
 
 
 @check("mutation", when=has_memory, most=8)
 def check_mutation(attack: Attack, example: Example) -> None:
-    """Neither value nor derivatives of any order write to arguments, cotangents or tangents, nor to what was returned before.
+    """Value and derivatives of every order leave arguments, cotangents, tangents and earlier results unchanged.
 
-    Nor do they change what all code shares: default dtypes, whether operations are recorded, NumPy's handling of errors, and, unless the op is
-    claimed to be random, the generators of NumPy and Python. All bytes are compared. It does not apply where arrays of the framework cannot be
+    They leave global state unchanged, too: default dtypes, grad mode, NumPy's handling of errors, and, unless the op is claimed to be
+    random, the generators of NumPy and Python. All bytes are compared. The check does not apply where arrays of the framework cannot be
     written to. Raises CheckFailure for an array that was changed.
 
     >>> import symgrad
@@ -168,12 +163,12 @@ def check_mutation(attack: Attack, example: Example) -> None:
 
 @check("aliasing", when=has_memory, most=16)
 def check_aliasing(attack: Attack, example: Example) -> None:
-    """The value shares no memory with an argument, unless it is claimed to be a view; gradients share none with anything a user holds.
+    """The value shares no memory with an argument, unless it is claimed to be a view; gradients share none with any tensor of the user.
 
-    That is the arguments, the value, the cotangent, and each other; but torch and autograd hand one cotangent to several arguments
-    themselves, so there the last two are left out. Of an op that acts on elements the positive ones, the negative ones and the zeros are
-    looked at by themselves, too: then it may have nothing to change. One tensor given for several arguments counts as equal ones. It does
-    not apply where arrays of the framework cannot be written to. Raises CheckFailure for arrays that share memory.
+    Those are the arguments, the value, the cotangent, and the other gradients; torch and autograd pass one cotangent to several
+    arguments themselves, so the last two are left out there. The positive, the negative and the zero elements of an elementwise op are
+    also checked separately, since the op may return an argument that needs no change. One tensor passed as several arguments gives the
+    results of equal ones. The check needs arrays that can be written to. Raises CheckFailure for arrays that share memory.
 
     >>> import symgrad
     >>> from symgrad.testing import check_aliasing
@@ -182,7 +177,7 @@ def check_aliasing(attack: Attack, example: Example) -> None:
     """
     _shares_nothing(attack, example.copied())
     one_for_several(attack, example.copied())
-    for sign in (1, -1, 0) if attack.elementwise else ():  # an op may give back an argument that needs no change
+    for sign in (1, -1, 0) if attack.elementwise else ():  # an op may return an argument that needs no change
         if len({x.shape for x in example.xs}) > 1:
             break
         part = of_elements(attack, example, np.logical_and.reduce([np.sign(wide(x).real) == sign for x in example.xs]), (-1,))
@@ -191,7 +186,7 @@ def check_aliasing(attack: Attack, example: Example) -> None:
 
 
 def _shares_nothing(attack: Attack, own: Example) -> None:
-    """Raise `Wrong` where value or gradients share memory with what a user holds."""
+    """Raise `Wrong` where value or gradients share memory with a tensor of the user."""
     subject = attack.subject
     arguments = [(f"argument {i}", x) for i, x in enumerate(own.xs)]
     leaves = [subject.leaf(x, bool(attack.order) and is_active(x)) for x in own.xs]
@@ -216,7 +211,7 @@ def _shares_nothing(attack: Attack, own: Example) -> None:
 
 
 def _gradients(subject: Subject, example: Example, result: object, leaves: Sequence[object], seed: Array) -> list[tuple[int, Array]]:
-    """The gradients by number of the argument, from the value at hand where the framework's values know what they come from."""
+    """The gradients by number of the argument, from the given result where the framework records, else from a new call."""
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     try:
         found = subject.grad([result], [leaves[i] for i in places], [subject.leaf(seed, False)], False)

@@ -1,4 +1,4 @@
-"""Checks of an op's numbers against the true ones: the value, and derivatives of the first, second and third order."""
+"""Checks of an op's results against the reference: the value, and derivatives of the first, second and third order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_third", "check_value"]
 
-FEW = 16  # examples whose third derivatives are looked at; those with edges come first
+FEW = 16  # examples at which third derivatives are checked; those with edges come first
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
 def known(attack: Attack) -> str:
-    """It applies where something is true of the op."""
+    """A check for ops with a reference."""
     return "" if attack.truth is not None else "nothing is claimed of it that it could be compared with; give a formula"
 
 
@@ -47,7 +47,7 @@ def check_value(attack: Attack, example: Example) -> None:
 
 
 def _compare_gradient(attack: Attack, example: Example, *tangents: Sequence[np.ndarray | None], wrt: tuple[int, ...] = ()) -> None:
-    """Every gradient of Σ tangent * (... Σ tangent * gradient of <cotangent, value>) is the true one."""
+    """Compare every gradient of Σ tangent * (... Σ tangent * gradient of <cotangent, value>) with the reference."""
     xs, g = example.xs, example.cotangent
     for i, (got, true) in enumerate(zip(attack.subject.gradient(xs, g, *tangents), attack.truth.gradient(xs, g, *tangents))):
         if true is not None:
@@ -107,7 +107,7 @@ def check_third(attack: Attack, example: Example) -> None:
     if not attack.elementwise:
         return _compare_gradient(attack, example, *example.tangents[:2])
     if attack.subject.compiles and example.cotangent.ndim != 1:
-        return None  # where every shape is compiled for, in vectors alone
+        return None  # every shape is compiled for, so only vectors are checked
     active = [i for i, x in enumerate(example.xs) if is_active(x)]
     for a, b in itertools.combinations_with_replacement(active, 2):
         _compare_gradient(attack, example, _one(example.tangents[0], a), _one(example.tangents[1], b), wrt=(a, b))

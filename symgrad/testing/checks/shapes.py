@@ -1,7 +1,8 @@
-"""Checks of shapes and dtypes: the structure of derivatives, broadcasting, batches, single numbers, and arrays without elements."""
+"""Checks of shapes and dtypes: the structure of derivatives, broadcasting, batches, 0-d arrays, and empty arrays."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from symgrad.carriers import numeric
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import each_alone, in_other_shapes
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.memory import another
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
@@ -23,12 +24,12 @@ __all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars
 
 COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128")
-SUBSETS = 3  # arguments of which every subset is batched; of more each by itself, and all
+SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
 
 
-def cast(x: Array | None, dtype: str) -> Array | None:
-    """An array of floats in another dtype, anything else as it is."""
-    if x is None or x.dtype.kind not in "fc":
+def cast(x: Array, dtype: str) -> Array:
+    """An array of floats in another dtype; any other array unchanged."""
+    if x.dtype.kind not in "fc":
         return x
     if x.dtype.kind == "c":
         return x.astype(COMPLEX_OF.get(dtype, "complex64"))
@@ -36,20 +37,20 @@ def cast(x: Array | None, dtype: str) -> Array | None:
 
 
 def names_a_dtype(parameter: Any) -> bool:
-    """Whether a further argument of an op is a dtype: then the result need not have that of the input."""
+    """Whether a further argument of an op is a dtype; then the result need not have the dtype of the input."""
     kind = type(parameter)
     return (kind.__name__.lower().endswith("dtype") or isinstance(parameter, type) and issubclass(parameter, np.generic)
             or kind is str and parameter in DTYPES)
 
 
 def derivatives(attack: Attack, example: Example) -> Iterator[tuple[int, list[Array | None]]]:
-    """The pullbacks of an example by order, up to the second: each an array or None for every argument."""
+    """The pullbacks of an example by order, up to the second: an array or None for every argument."""
     for order in range(1, min(attack.order, 2) + 1):
         yield order, attack.subject.gradient(example.xs, example.cotangent, *example.tangents[:order - 1])
 
 
 def fitting(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any) -> None:
-    """Raise `Wrong` where a value has not this shape and dtype, a derivative not its argument's, a tangent not the value's."""
+    """Raise `Wrong` unless the value and tangents have this shape and dtype, and derivatives those of their arguments."""
     xs, subject = example.xs, attack.subject
 
     def same(what: str, found: Array, shape: tuple[int, ...], dtype: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
@@ -75,16 +76,16 @@ def fitting(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any
 
 @check("structure", most=8)
 def check_structure(attack: Attack, example: Example) -> None:
-    """Shapes and dtypes: one cotangent for each argument, None or of its shape and dtype; a tangent of the value's.
+    """Each argument gets one cotangent, None or of its shape and dtype; a tangent has the shape and dtype of the value.
 
-    The gradient by one argument is the same where it is the only one that is asked for, and the elements of an op that acts on them are the same as a
-    row, as a column, and as thousands in five axes.
+    The gradient by one argument is the same if only that argument requires grad. Elements of an elementwise op are the same in a row,
+    in a column, and in an array of thousands in five axes.
 
-    So for derivatives of both orders, and for floats of every dtype that the op takes: float32 stays float32. The value of an op that acts on
-    elements has the broadcast shape. The value's dtype is left alone where it is not that of the input in float64 either, and where a
-    further argument names a dtype. An exception in float16 or bfloat16 counts only where that dtype is claimed.
+    This holds for derivatives of both orders and for every floating-point dtype of the op: float32 stays float32. The value of an elementwise op
+    has the broadcast shape. The dtype of the value is not checked if it is not that of the input in float64 either, or if a
+    further argument is a dtype. An exception in float16 or bfloat16 counts only if that dtype is claimed.
 
-    It applies to every op. Raises CheckFailure for what does not fit.
+    The check applies to every op. Raises CheckFailure for a shape, dtype or gradient that is wrong.
 
     >>> import symgrad
     >>> from symgrad.testing import check_structure
@@ -105,9 +106,8 @@ def check_structure(attack: Attack, example: Example) -> None:
         if dtype != attack.dtype and (dtype == "float64" or attack.claims.dtypes is not None and dtype not in attack.claims.dtypes):
             continue
         if dtype not in ("float64", "float32") and (any(x.dtype.kind == "c" for x in xs) or attack.subject.compiles and len(shape) != 1):
-            continue  # where every shape is compiled for, the types of 16 bits are looked at in vectors
-        small = Example(tuple(cast(x, dtype) for x in xs), cast(example.cotangent, dtype),  # type: ignore[arg-type,misc]
-                        tuple(tuple(cast(t, dtype) for t in s) for s in example.tangents))
+            continue  # every shape is compiled for, so 16-bit types are checked in vectors only
+        small = example.mapped(functools.partial(cast, dtype=dtype))
         try:
             found = subject.value(small.xs)
             expected = next(x.dtype for x in small.xs if is_active(x)) if stays else found.dtype
@@ -122,7 +122,7 @@ def check_structure(attack: Attack, example: Example) -> None:
 
 
 def count_cotangents(attack: Attack, xs: Arrays, value: Array) -> None:
-    """Raise `Wrong` where the rule of an op of ours gives more cotangents, or fewer, than it has arguments."""
+    """Raise `Wrong` where the vjp rule of a symgrad op returns more or fewer cotangents than it has arguments."""
     op = attack.subject.op
     if op is not None and op.vjp is not None and value.dtype.kind in "fcV":
         found = op.vjp(numeric, np.ones_like(value), value, (*xs, *attack.claims.parameters), (True,) * len(xs))
@@ -137,7 +137,7 @@ def of_several(attack: Attack) -> str:
 
 
 def summed(c: Array, shape: tuple[int, ...]) -> Array:
-    """The sum over what was stretched from a shape."""
+    """The sum over the axes that were broadcast from a shape."""
     lead = c.ndim - len(shape)
     stretched = tuple(range(lead)) + tuple(k for k in range(lead, c.ndim) if shape[k - lead] == 1)
     return c.sum(axis=stretched).reshape(shape)
@@ -145,35 +145,33 @@ def summed(c: Array, shape: tuple[int, ...]) -> Array:
 
 @check("broadcasting", draws="broadcast", when=of_several, most=18)
 def check_broadcasting(attack: Attack, example: Example) -> None:
-    """Arguments of shapes that differ give what the expanded ones give: the same value, and its gradient summed over what was stretched.
+    """Arguments of different shapes give the value of the expanded arguments, and its gradient summed over the broadcast axes.
 
-    So for the second derivative and the tangent. Shapes are () and others with 1, with 0, and without the first dimensions. Arguments of
-    two and of three elements must be refused. An argument that the value does not depend on may have no say in its shape.
+    The same holds for the second derivative and the tangent. Shapes are () and others with sides of 1, of 0, and without leading axes.
+    Arguments of two and of three elements must be refused. An argument that the value does not depend on need not count for the shape.
 
-    It applies to ops of several arguments that act on elements. Raises CheckFailure where the two differ.
+    The check applies to elementwise ops of several arguments. Raises CheckFailure where the two differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_broadcasting
     >>> check_broadcasting(symgrad.add).verdict
     'passed'
     """
-    subject, xs, count = attack.subject, example.xs, len(example.xs)
+    subject, xs = attack.subject, example.xs
     shape = np.broadcast_shapes(*(x.shape for x in xs))
     value = subject.value(xs)
     if value.shape != shape and value.shape in _shapes_without_some(attack, xs, value):
         return
     kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
-        at, g = arrays[:count], arrays[count]
+    def sides(at: Arrays, g: Array, given: Sequence[Array | None]) -> list[Sides]:
         whole = [np.broadcast_to(x, shape).copy() for x in at]
         size = subject.value(whole)
         out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(wide(size)), 0, identical=True)]
-        ts = dict(zip(kept, arrays[count + 1:]))
-        given, stretched = [ts.get(i) for i in range(count)], [None if i not in ts else np.broadcast_to(ts[i], shape).copy() for i in range(count)]
+        stretched = [None if t is None else np.broadcast_to(t, shape).copy() for t in given]
         pairs: list[tuple[list, list]] = [([], [])] * (attack.order > 0)
         pairs += [([only(given, k)], [only(stretched, k)]) for k in kept] * (attack.order > 1)
-        for tangents, expanded in pairs:  # of the second order with the tangent of one argument by itself, so that nothing cancels
+        for tangents, expanded in pairs:  # second order with the tangent of one argument at a time, so that terms cannot cancel
             for i, (a, b) in enumerate(zip(subject.gradient(at, g, *tangents), subject.gradient(whole, g, *expanded))):
                 if a is None and b is None:
                     continue
@@ -188,8 +186,8 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
                 pass
         return out
 
-    agree(sides, [*xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
-    if count == 2 and all(x.size for x in xs):
+    agree_at(example, sides, 1)
+    if len(xs) == 2 and all(x.size for x in xs):
         refused = [np.resize(xs[0], 2), np.resize(xs[1], 3)]
         try:
             found = subject.value(refused)
@@ -202,17 +200,17 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
 
 
 def only(tangents: Sequence[Array | None], k: int) -> list[Array | None]:
-    """The tangent of one argument alone."""
+    """The tangents with all but that of one argument None."""
     return [t if i == k else None for i, t in enumerate(tangents)]
 
 
 def _shapes_without_some(attack: Attack, xs: Arrays, value: Array) -> list[tuple[int, ...]]:
-    """The shapes that the arguments broadcast to without those that have no gradient."""
+    """The broadcast shapes of the arguments without those that have no gradient."""
     if not attack.order:
         return []
     try:
         found = attack.subject.gradient(xs, np.ones_like(value))
-    except Exception:  # of a pullback that refuses what the value does not
+    except Exception:  # the pullback may raise where the value does not
         return []
     used = [x.shape for x, c in zip(xs, found) if c is not None and np.any(c)]
     return [np.broadcast_shapes(*used)] if len(used) < len(xs) else []
@@ -228,13 +226,13 @@ def mapped(attack: Attack) -> str:
 
 @check("batching", when=mapped, most=8)
 def check_batching(attack: Attack, example: Example) -> None:
-    """The op mapped over a batch by the framework's vmap gives what a loop gives, value and pullback, whichever arguments are batched.
+    """The framework's vmap of the op gives the value and pullback of a loop, for every choice of batched arguments.
 
-    A batch is the arguments, those of another example, and again the arguments. Of up to three arguments every subset is batched, of
-    more each by itself and all. The pullback of an argument that is not batched is summed over the batch.
+    A batch consists of the arguments, those of another example, and the arguments again. Every subset of up to three arguments is batched; of
+    more arguments each single one and all. The pullback of an argument that is not batched is summed over the batch.
 
-    It does not apply where the framework has no vmap or the op no rule for it (unless `batched=True` is claimed), nor to random ops. Raises
-    CheckFailure where the two differ.
+    The check does not apply where the framework has no vmap or the op no rule for it (unless `batched=True` is claimed), nor to random ops.
+    Raises CheckFailure where the two differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_batching
@@ -280,10 +278,10 @@ def check_batching(attack: Attack, example: Example) -> None:
 
 
 def _fits(subject: Subject, other: Example, example: Example) -> bool:
-    """Whether the op takes other arguments of the same shapes, and gives a value of the same shape."""
+    """Whether the op takes the arguments of another example and gives a value of the same shape."""
     try:
         return [x.shape for x in other.xs] == [x.shape for x in example.xs] and subject.value(other.xs).shape == example.cotangent.shape
-    except Exception:  # a matrix that does not go with the other arguments, say
+    except Exception:  # for instance a matrix that does not fit the other arguments
         return False
 
 
@@ -293,24 +291,22 @@ def on_elements(attack: Attack) -> str:
 
 @check("scalars", draws="scalars", when=on_elements, most=12)
 def check_scalars(attack: Attack, example: Example) -> None:
-    """Arrays of shape () give what those of shape (1,) give: value, first and second derivative, tangent; all of shape () and of the same dtype.
+    """Arrays of shape () give the numbers of arrays of shape (1,), with shape () and the same dtype: value, both derivatives, tangent.
 
-    It applies to ops that act on elements. Raises CheckFailure where the two differ.
+    The check applies to elementwise ops. Raises CheckFailure where the two differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_scalars
     >>> check_scalars(symgrad.log1p).verdict
     'passed'
     """
-    subject, count = attack.subject, len(example.xs)
-    kept = [i for i, t in enumerate(example.tangents[0]) if t is not None]
+    subject = attack.subject
     fitting(attack, example, (), subject.value([x.reshape(1) for x in example.xs]).dtype)
 
-    def sides(arrays: Sequence[Array]) -> list[Sides]:
+    def sides(at: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> list[Sides]:
         results = []
         for shape in ((), (1,)):
-            xs, (g,), ts = ([x.reshape(shape) for x in part] for part in (arrays[:count], arrays[count:count + 1], arrays[count + 1:]))
-            given = [dict(zip(kept, ts)).get(i) for i in range(count)]
+            xs, g, given = [x.reshape(shape) for x in at], cotangent.reshape(shape), [None if t is None else t.reshape(shape) for t in ts]
             found: list[tuple[str, int, tuple[int, ...], Array | None]] = [("the value", 0, (), subject.value(xs))]
             for order in range(1, min(attack.order, 2) + 1):
                 found += [("the derivative", order, (i,), c) for i, c in enumerate(subject.gradient(xs, g, *[given] * (order - 1)))]
@@ -322,15 +318,15 @@ def check_scalars(attack: Attack, example: Example) -> None:
                 out.append(Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(wide(b)), order, wrt, identical=not order))
         return out
 
-    agree(sides, [*example.xs, example.cotangent, *(example.tangents[0][i] for i in kept)])  # type: ignore[list-item]
+    agree_at(example, sides, 1)
 
 
 @check("empty", draws="empty", when=on_elements)
 def check_empty(attack: Attack, example: Example) -> None:
-    """Arrays without elements: the value has the broadcast shape and the dtype of others, and the derivatives are arrays of their arguments' shapes.
+    """For empty arrays the value has the broadcast shape and the usual dtype, and derivatives have the shapes of their arguments.
 
-    The gradient of an argument with one element is 0. It applies to ops that act on elements. Raises CheckFailure for anything else, an
-    exception included.
+    The gradient of an argument with one element is 0. The check applies to elementwise ops. Raises CheckFailure for another result and for
+    an exception.
 
     >>> import symgrad
     >>> from symgrad.testing import check_empty

@@ -1,4 +1,4 @@
-"""The check of an op at the points that are claimed to be special."""
+"""The check of an op at its special points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_special"]
 
-BESIDE = 1e-9  # how far the points are at which the derivatives around a kink are taken
+BESIDE = 1e-9  # distance of the points next to a kink at which derivatives are taken
 DIRECTIONS = 32
 STEEP = 1e4
 
@@ -28,10 +28,10 @@ def _claimed(attack: Attack) -> str:
 
 @check("special", draws="special", when=_claimed)
 def check_special(attack: Attack, example: Example) -> None:
-    """At every special point value and derivatives up to the second are finite, and the gradient is a gradient.
+    """At every special point value and derivatives up to the second are finite, and the gradient is a valid (sub)gradient.
 
-    It is the one agreed on with the point; else the true one where there is one; else it lies between those around the point: between the
-    derivatives to both sides, for several arguments in the convex hull of the gradients nearby. At an end of the domain derivatives may be infinite.
+    It is the gradient claimed with the point; otherwise the reference, if there is one; otherwise it lies between the derivatives on both sides,
+    or in the convex hull of the gradients nearby for several arguments. At an end of the domain derivatives may be infinite.
 
     >>> import symgrad
     >>> check_special(symgrad.relu).verdict
@@ -79,7 +79,7 @@ def _equal(got: list[float], agreed: list[float], at: tuple[int, ...]) -> None:
 
 
 def _between(attack: Attack, xs: Any, point: tuple[float, ...], got: list[float], at: tuple[int, ...]) -> None:
-    """The gradient at a kink is a mean of those around it."""
+    """Raise `Wrong` unless the gradient at a kink is in the convex hull of those around it."""
     active = [i for i, x in enumerate(xs) if is_active(x)]
     around = []
     for signs in itertools.product((1, -1, 2, -2), repeat=len(active)):
@@ -89,7 +89,7 @@ def _between(attack: Attack, xs: Any, point: tuple[float, ...], got: list[float]
         near = attack.truth.gradient([np.asarray(m, x.dtype) for m, x in zip(moved, xs)], np.ones(()))
         row = [near[i].item() for i in active]
         if any(d is not None and abs(d) > STEEP for d in row):
-            return  # a pole, where no gradient is a mean
+            return  # a pole
         if all(d is not None for d in row):
             around.append([float(d) for d in row])
     if not around:

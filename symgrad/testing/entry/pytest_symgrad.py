@@ -1,6 +1,6 @@
-"""The plugin as pytest loads it: options, and the question whether anything is marked. `symgrad` is imported for the first op, not before.
+"""The entry point of the pytest plugin: its options, and the test for marked objects. `symgrad` is imported with the first marked op.
 
-This module is installed at the top level, since importing one below `symgrad` would import all of it into every run of pytest.
+This module is installed at the top level, since a module below `symgrad` would import symgrad into every run of pytest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 MARK = "__symgrad_op__"  # the attribute that `symgrad.testing.op` sets
-OP = "symgrad.op"  # a property that the reports of our tests carry, and no others
+OP = "symgrad.op"  # a property in the reports of this plugin's tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """List the checks, where that is asked for."""
+    """List the checks, if the option is given."""
     if not config.getoption("symgrad_list"):
         return None
     from symgrad.testing.plugin.plugin import listed
@@ -42,7 +42,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark, and read the options now if one is given, so that a mistake is told before anything runs."""
+    """Register the mark, and read the options if one is given, so that a mistake is reported before any test runs."""
     config.addinivalue_line("markers", "symgrad: a check of an op, made by symgrad's plugin")
     config.pluginmanager.register(_Listener(config), "symgrad-listener")
     asked = any(value for name, value in vars(config.option).items() if name.startswith("symgrad_"))
@@ -84,23 +84,23 @@ def pytest_runtest_protocol() -> Any:
 
 
 class _Listener:
-    """Hears what tests said, also where they run in other processes and this one has seen no op."""
+    """Receives the reports of tests, also from other processes while this process has collected no op."""
 
     def __init__(self, config: pytest.Config):
         self.config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Hand our reports on, and those of processes that died, which have no properties: any of their tests may have been ours."""
+        """Pass on the plugin's reports, and those of crashed processes: these have no properties, and any of their tests may be the plugin's."""
         if any(key == OP for key, _ in report.user_properties):
-            _plugin(self.config).heard(report)
+            _plugin(self.config).add_report(report)
         elif report.failed and report.when not in ("setup", "call", "teardown"):
             plugin = self.config.pluginmanager.get_plugin("symgrad-plugin")
             if plugin is not None:
-                plugin.heard(report)
+                plugin.add_report(report)
 
 
 def _plugin(config: pytest.Config) -> Any:
-    """The plugin proper, made when it is first needed."""
+    """The plugin, made when it is first needed."""
     found = config.pluginmanager.get_plugin("symgrad-plugin")
     if found is None:
         from symgrad.testing.plugin.plugin import Plugin

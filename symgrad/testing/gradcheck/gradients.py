@@ -1,6 +1,6 @@
-"""The attack of `autograd.gradcheck`: a function that passes at the given inputs, looked at with exact derivatives and at other points.
+"""The search of `autograd.gradcheck` for wrong derivatives of a function that passes at the given inputs: exact derivatives, other points.
 
-A function is never accused for what is no wrong derivative. What is left out is counted with its reason: points where it raises, is not finite,
+Only wrong derivatives count as failures. Everything left out is counted with its reason: points where the function raises, is not finite,
 changes its outputs' shapes, or has a kink; functions that are random or keep a state; derivatives that do not exist.
 """
 
@@ -25,10 +25,10 @@ __all__ = ["attack_gradients"]
 
 def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order: int = 1, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
                      backward: bool = True, forward: bool = False, seed: int = 0) -> GradientAttack:
-    """Attack the first derivative of a function that `gradcheck` passed at these inputs; `order` is what the report calls it.
+    """Search for wrong first derivatives of a function that `gradcheck` passed at these inputs; `order` is the order shown in the report.
 
-    The inputs' memory is written and put back, as `gradcheck` does it, so that what a closure holds moves along; random generators are put
-    back, too. What the function prints or warns of at other points is not told again.
+    The inputs are written in place and restored, as `gradcheck` does, so that tensors in a closure change along; random generators are
+    restored, too. Output and warnings of the function at other points are suppressed.
 
     >>> import symgrad
     >>> report = attack_gradients(symgrad.tanh, (symgrad.tensor([0.5, 1.0], requires_grad=True),))
@@ -44,7 +44,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
             Search(Points(Problem(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
     except (Unattacked, LeftOut) as error:
         report.reason = str(error)
-    except Exception as error:  # whatever a function raises that is called more often than it thinks
+    except Exception as error:  # a repeated call may raise anything
         report.reason = f"called again it raised {type(error).__name__}: {error}"
     finally:
         random.setstate(states[0])

@@ -1,4 +1,4 @@
-"""A function under `gradcheck` as a function of one vector of real numbers, which stand in the memory of its own inputs."""
+"""A function under `gradcheck` as a function of one vector of real numbers, which is written into the memory of its inputs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Array = np.ndarray
 
 
 class LeftOut(Exception):
-    """Why a point is not looked at."""
+    """The reason why a point is left out."""
 
 
 class Unattacked(Exception):
-    """Why no point is looked at."""
+    """The reason why no point can be checked."""
 
 
 class Points:
-    """The inputs that are differentiated by as one vector, two numbers for a complex one, and the outputs there, weighted and summed.
+    """The differentiated inputs as one vector, with two numbers for a complex one, and the weighted sum of the outputs.
 
-    Raises Unattacked where there is nothing to move, or nothing that moves.
+    Raises Unattacked if no input can be changed, or if no output depends on one.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator):
@@ -60,7 +60,7 @@ class Points:
 
     @contextlib.contextmanager
     def at(self, vector: Array) -> Iterator[None]:
-        """The inputs moved to a point; they are put back at the end."""
+        """A context in which the inputs are at a point; they are restored at the end."""
         before = [a.copy() for a in self.arrays]
         try:
             for a, part in zip(self.arrays, self.split(vector)):
@@ -91,10 +91,10 @@ class Points:
         return tuple(f"{name} = {wrap(part)}" for name, part in zip(self.names, self.split(vector)))
 
     def outputs(self) -> list[Tensor]:
-        """The differentiable outputs where the inputs are now. Raises LeftOut where there is nothing to differentiate."""
+        """The differentiable outputs at the current inputs. Raises LeftOut if there is nothing to differentiate."""
         try:
             every = self.problem.evaluate(self.problem.inputs)
-        except Exception as error:  # whatever a function raises outside its domain
+        except Exception as error:  # a function may raise anything outside its domain
             raise LeftOut(f"it raises {type(error).__name__}") from None
         if [(y.shape, y.dtype, y.requires_grad) for y in every] != self.form:
             raise LeftOut("its outputs change in shape or dtype")
@@ -134,7 +134,7 @@ class Points:
         return float(found.sum()), float(bound.sum())
 
     def each_output(self, most: int) -> Iterator[str]:
-        """Every element of the outputs by itself, by its name: while it is told, the weights are 1 for it and 0 for the others."""
+        """Every element of the outputs in turn, by name: while one is yielded, its weight is 1 and all others are 0."""
         weights = self.weights
         try:
             for i, y in enumerate(self.problem.outputs):
@@ -147,7 +147,7 @@ class Points:
 
 
 def place(x: Tensor, index: Sequence[int]) -> str:
-    """An element's place in brackets; nothing for a tensor of one number without dimensions."""
+    """The index of an element in brackets; "" for a 0-d tensor."""
     return str([int(k) for k in index]) if x.ndim else ""
 
 

@@ -1,4 +1,4 @@
-"""The report of the attack of `gradcheck`: what was compared, what was left out, and the derivative that is wrong."""
+"""The report of `gradcheck`'s search: what was compared, what was left out, and the derivative that is wrong."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NUMERICAL = "finite differences with a bound of their error"
 
 @dataclass(frozen=True)
 class GradientMismatch:
-    """A derivative that is wrong: `where` it stands, what the function's gradient gives, what is true, and the inputs as text.
+    """A wrong derivative: `where` it is, the function's gradient, the reference, and the inputs as text.
 
-    `given` says whether it was found at the given inputs, `exact` whether the truth has fifty digits, `forward` whether it is a tangent, `small`
-    whether the difference is one that the default tolerances allow.
+    `given` says whether it was found at the given inputs, `exact` whether the reference has fifty digits, `forward` whether it is a tangent,
+    `small` whether the default tolerances allow the difference.
     """
 
     where: str
@@ -48,12 +48,12 @@ class GradientMismatch:
 
 @dataclass
 class GradientAttack(Verdict, Shown):
-    """What was looked at beside finite differences at the given inputs.
+    """The result of the search besides the finite differences at the given inputs.
 
-    `attacked` counts the points where derivatives were compared (the given one among them), `exact` those of them where the truth has
-    fifty digits. `left_out` has the reasons for points that were not, with their numbers; `reason` is why there was no attack at all. `ulp` is
-    the largest error of a float of the gradient in units in the last place, `where` says of which, and `condition` how much
-    the point itself stands for. `failure` is the derivative that is wrong, None if none is.
+    `attacked` counts the points where derivatives were compared (the given one among them), `exact` those where the reference has
+    fifty digits. `left_out` counts other points by reason; `reason` says why no point was checked. `ulp` is
+    the largest error of a float of the gradient in units in the last place, `where` names the float, and `condition` is the condition of
+    the point. `failure` is the wrong derivative, None if there is none.
     """
 
     order: int
@@ -75,7 +75,7 @@ class GradientAttack(Verdict, Shown):
 
     @property
     def truth(self) -> str:
-        """What the derivatives were compared with."""
+        """The references that the derivatives were compared with."""
         parts = [f"{EXACT} ({self.exact} points)"] * (self.exact > 0) + [f"{NUMERICAL} ({self.attacked - self.exact})"] * (self.attacked > self.exact)
         return ", ".join(parts)
 

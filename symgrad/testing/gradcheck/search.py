@@ -1,4 +1,4 @@
-"""The search of `gradcheck` for a point with a wrong derivative: exact derivatives where there is a formula, differences where there is none."""
+"""The search of `gradcheck` for a point with a wrong derivative, by exact derivatives where there is a formula, else by differences."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
 __all__ = ["Search"]
 
-POINTS, EDGES = 16, 8  # random and special points that are looked at, where the time allows it
-SECONDS = 0.15  # for all points but the given one; a dozen may take three times as long, and two are looked at in any case
+POINTS, EDGES = 16, 8  # random and special points, if the time allows
+SECONDS = 0.15  # for all points but the given one; up to a dozen may take three times as long, and two are always checked
 FEWEST, AT_LEAST = 12, 2
-SHRINKING, TRIES = 0.5, 60  # seconds and tries for making a point simple that shows a wrong derivative
-STEPS = 250  # single numbers that are computed in a recorded computation which SymPy differentiates again
-DIGITS = 1e-9  # a relative error that no rounding of a float makes
-DIFFERENCES = 1e-5  # the same, where the truth is a finite difference
-NOISE = 1e-8  # what differences of values of size 1 do not show, when an input moves by its own size
-SINGLE = 64  # inputs, or elements of an output, up to which each is looked at by itself to say which derivative is wrong
-BESIDE = (1e-4, 1e-4, 1e-3, 1e-3)  # how far from a point a wrong derivative must still be wrong, at two places of four
-DEFAULTS = (1e-5, 1e-3)  # atol and rtol: who allows more is taken at his word
+SHRINKING, TRIES = 0.5, 60  # seconds and tries to simplify a point with a wrong derivative
+STEPS = 250  # numbers computed in a recorded computation that SymPy differentiates again
+DIGITS = 1e-9  # a relative error beyond rounding of floats
+DIFFERENCES = 1e-5  # the same if the reference is a finite difference
+NOISE = 1e-8  # the resolution of differences of values of size 1, when an input changes by its own size
+SINGLE = 64  # inputs, or elements of an output, up to which each is checked separately to find the wrong derivative
+BESIDE = (1e-4, 1e-4, 1e-3, 1e-3)  # distances from a point at which a wrong derivative must still be wrong, at two places of four
+DEFAULTS = (1e-5, 1e-3)  # atol and rtol; larger tolerances of the user are kept
 
 
 Along = Callable[[Array], float]
 
 
 class Entry(NamedTuple):
-    """A derivative that is wrong: by which coordinate (None: along a direction), both values, whether the truth is exact, whether by a tangent."""
+    """A wrong derivative: its coordinate (None for a direction), both values, whether the reference is exact, whether it is a tangent."""
 
     coordinate: int | None
     analytical: float
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
 
 class Search:
-    """One attack. What it finds it enters in the report."""
+    """One search, which fills the report."""
 
     def __init__(self, points: Points, report: GradientAttack, tolerances: tuple[float, float], backward: bool, forward: bool,
                  rng: np.random.Generator):
@@ -61,9 +61,9 @@ class Search:
         self.special: list[Array] | None = None
 
     def run(self) -> None:
-        """Look at the given point, and then at special and random ones, until one is wrong, there are enough, or the time is over.
+        """Compare at the given point, then at special and random ones, until one is wrong, enough are compared, or the time is over.
 
-        Raises Unattacked for a function that is not the same when it is called again.
+        Raises Unattacked for a function whose repeated calls differ.
         """
         points, report = self.points, self.report
         self.first = self._again()
@@ -89,12 +89,12 @@ class Search:
             self._accuse(wrong)
 
     def _again(self) -> tuple[Array, ...]:
-        """The values at the given point and, where the backward is checked, the gradient."""
+        """The values at the given point and, if the backward pass is checked, the gradient."""
         points = self.points
         return points.values(points.given), points.gradient(points.given) if self.backward else np.zeros(0)
 
     def _look(self, vector: Array) -> Array | None:
-        """Compare at one point, and count it. Gives the point if a derivative is wrong there."""
+        """Compare at one point and count it. Return the point if a derivative is wrong there."""
         try:
             exact, wrong = self.compare(vector, measure=True)
         except LeftOut as error:
@@ -105,7 +105,7 @@ class Search:
         return None if wrong is None else vector
 
     def compare(self, vector: Array, measure: bool = False) -> tuple[bool, Entry | None]:
-        """Whether the truth at a point is exact, and what is wrong there. Raises LeftOut where nothing can be said."""
+        """Whether the reference at a point is exact, and the wrong entry there. Raises LeftOut if nothing can be compared."""
         exact, found = False, None
         if self.formula:
             exact, found = self._digits(vector, measure)
@@ -119,7 +119,7 @@ class Search:
     # Fifty digits
 
     def _digits(self, vector: Array, measure: bool) -> tuple[bool, Entry | None]:
-        """Whether there is an exact truth, and the worst entry of the gradient that is not it."""
+        """Whether there is an exact reference, and the worst entry of the gradient that differs from it."""
         points = self.points
         with points.at(vector):
             total = self._recorded()
@@ -143,23 +143,23 @@ class Search:
                 mine = float(run.gradient()[bad.index[0]])
             except Undefined:
                 raise LeftOut("no derivative is known") from None
-            except (NoFormula, ArithmeticError, ValueError, TypeError, AttributeError, RuntimeError):  # rules that are for floats alone
+            except (NoFormula, ArithmeticError, ValueError, TypeError, AttributeError, RuntimeError):  # the rules work for floats only
                 self.formula = False
                 return False, None
         rule, truth = float(bad.rule), float(bad.truth)
-        if np.isfinite(rule) and not abs(mine - rule) < abs(mine - truth):  # the floats are right, so that the rule was misread
+        if np.isfinite(rule) and not abs(mine - rule) < abs(mine - truth):  # the floats are right, so the rule was misread
             return False, None
         return True, Entry(bad.index[0], mine, truth, True)
 
     def _recorded(self) -> Any:
-        """The weighted sum of the outputs where the inputs are now, recorded to the last operation; None where that does not work or is long."""
+        """The weighted sum of the outputs at the current inputs, fully recorded; None if it cannot be recorded or is too long."""
         points = self.points
         try:
             with in_mode(complete=True):
                 total: Any = 0
                 for y, w in zip(points.outputs(), points.weights):
                     total = total + (y * wrap(w)).sum()
-        except LeftOut:  # as by a Function that turns its tensors into arrays
+        except LeftOut:  # for instance a Function that converts its tensors to arrays
             points.outputs()
             self.formula = False
             return None
@@ -170,7 +170,7 @@ class Search:
         return total
 
     def _beyond(self, entries: Sequence[Any]) -> Any:
-        """The entry with the largest error, relative to what is allowed; None if none is beyond it."""
+        """The entry with the largest error relative to what is allowed; None if all are allowed."""
         with mpmath.workdps(60):
             pairs = [(e, mpmath.mpf(e.truth), mpmath.mpf(e.rule)) for e in entries]
             scale = max(abs(truth) for _, truth, _ in pairs)
@@ -192,9 +192,9 @@ class Search:
     # Differences
 
     def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> Entry | None:
-        """What is wrong with derivatives along directions: first along one at random, then along each coordinate.
+        """The wrong derivative along a direction: first along a random one, then along each coordinate.
 
-        Differences are the truth, or the gradient where that is known to be `exact`.
+        The reference is the difference, or the gradient if it is known to be `exact`.
         """
         truth = self._against_gradient(vector) if exact else self._against_differences(vector, size)
         scale = np.maximum(np.abs(vector), 0.1)
@@ -213,12 +213,12 @@ class Search:
         return found
 
     def _against_gradient(self, vector: Array) -> Callable[[Array], tuple[float, float]]:
-        """Derivatives along directions by a gradient that is right, and what is allowed beside them."""
+        """Derivatives along directions by a gradient that is right, and the error allowed."""
         gradient = self.points.gradient(vector)
         return lambda u: (float(gradient @ u), DIFFERENCES * float(np.abs(gradient) @ np.abs(u)) + DEFAULTS[0] * float(np.abs(u).sum()))
 
     def _against_differences(self, vector: Array, size: Along) -> Callable[[Array], tuple[float, float]]:
-        """Derivatives along directions by differences, and what is allowed beside them. Raises LeftOut where they say nothing."""
+        """Derivatives along directions by differences, and the error allowed. Raises LeftOut if they do not converge."""
         noise = NOISE * float(np.abs(self.points.values(vector)).sum())
 
         def truth(u: Array) -> tuple[float, float]:
@@ -230,10 +230,10 @@ class Search:
 
         return truth
 
-    # Accusing
+    # Reporting a failure
 
     def _accuse(self, vector: Array) -> None:
-        """Make sure that it is the function that is wrong, and say where, at a simple point."""
+        """Confirm that the function's derivative is wrong, and report it at a simple point."""
         points, report = self.points, self.report
         if not all(np.array_equal(a, b) for a, b in zip(self.first, self._again())):
             raise Unattacked("called often it gives other answers: it keeps a state")
@@ -266,14 +266,14 @@ class Search:
 
 
 def _steps(node: Any) -> int:
-    """About how many single numbers are computed at a node."""
+    """About how many numbers are computed at a node."""
     args = [a for a in (node.args or ())[:len(node.parents)] if isinstance(a, np.ndarray)]
     inner = args[0].shape[-1] if args and node.op.kind == "multilinear" and args[0].ndim else 1
     return max([np.size(node.value) * inner, *(a.size for a in args)])
 
 
 def _written_out(node: Any) -> int:
-    """The length of a Function's recorded forward as one formula for each element, in which what is used twice is there twice."""
+    """The length of a Function's recorded forward as one formula per element, in which shared parts are repeated."""
     roots = [n for n in getattr(node, "inner", None) or () if n is not None]
     sizes: dict[Any, int] = dict.fromkeys(node.parents, 1)
     for n in upstream(roots, stop=sizes):

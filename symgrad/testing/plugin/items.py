@@ -1,4 +1,4 @@
-"""The tests that an op expands into: one for each check, and one for the scan."""
+"""The tests of an op: one for each check, and one for the accuracy scan."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ SECONDS = {"dev": 2.0, "ci": 10.0, "thorough": 60.0}  # for the scan of one op
 
 
 class OpUnderTest:
-    """An op that a process tests: its attack is made by the first check that runs, and shared by all of them."""
+    """An op that a process tests: the first check makes its attack, which all checks share."""
 
     def __init__(self, op: Any, name: str, options: Options):
         self.op, self.name, self.options = op, name, options
         self._attack: Attack | Exception | None = None
-        self._told = ""  # the test that said why there is no attack
+        self._reporter = ""  # the test that reported why there is no attack
 
     @property
     def claims(self) -> Claims:
-        """What is claimed of the op, with what the command line adds."""
+        """The claims of the op with those of the command line."""
         claims = claims_of(self.op) or Claims()
         if self.options.ulp is not None and claims.ulp is None:
             claims = claims.but(ulp=self.options.ulp)
         return claims
 
     def attack(self, test: str) -> Attack:
-        """The attack, for a test. Raises NoAttack where there is none, for the first test; the others are skipped, and say which that is."""
+        """The attack, for a test. Raises NoAttack in the first test if there is none; the others are skipped with a reference to the first."""
         if self._attack is None:
             try:
                 self._attack = self._made()
-            except Exception as error:  # whatever a user's module raises
+            except Exception as error:  # a user's module may raise anything
                 self._attack = error
         if isinstance(self._attack, Exception):
-            self._told = self._told or test
-            if self._told != test:
-                pytest.skip(f"it cannot be attacked, as {self._told} says")
+            self._reporter = self._reporter or test
+            if self._reporter != test:
+                pytest.skip(f"it cannot be attacked, as {self._reporter} says")
             raise NoAttack(self.name, self._attack)
         return self._attack
 
@@ -67,7 +67,7 @@ class OpUnderTest:
             taken = attack.claims.dtypes or attack.subject.dtypes
             some = tuple(name for name in taken if name in self.options.dtypes)
             attack = Attack(self.op, self.claims.but(dtypes=some), profile=self.options.profile, seed=self.options.seed)
-        for part in ("domains", "elementwise", "shapes", "truth"):  # so that claims that do not fit are told here
+        for part in ("domains", "elementwise", "shapes", "truth"):  # so that wrong claims are reported here
             getattr(attack, part)
         known(attack.claims.without, "without", ACCURACY)
         if special_points(attack):
@@ -86,7 +86,7 @@ class OpUnderTest:
 
 
 class NoAttack(Exception):
-    """Why an op cannot be attacked at all."""
+    """The reason why an op cannot be tested at all."""
 
     def __init__(self, name: str, error: Exception):
         said = str(error).removeprefix("check: ").removeprefix("symgrad.testing: ").removeprefix(f"{name}: ")
@@ -96,7 +96,7 @@ class NoAttack(Exception):
 
 
 class Text:
-    """What pytest prints for a failure: a report of ours; its first line stands in the summary."""
+    """The text that pytest prints for a failure; its first line is in the summary."""
 
     def __init__(self, text: str):
         self.text = text
@@ -115,18 +115,18 @@ class OpItem(pytest.Item):
     """A test of one op."""
 
     def __init__(self, *, tested: OpUnderTest, check: str, **rest: Any):
-        super().__init__(**rest, nodeid=f"{rest['parent'].nodeid}::{rest['name']}")  # as text, which pytest reads as it does where it looks one up
+        super().__init__(**rest, nodeid=f"{rest['parent'].nodeid}::{rest['name']}")  # as text, in the form in which pytest reads a location
         self.tested, self.check = tested, check
-        self.tell(op=tested.name, check=check, profile=tested.options.profile.name, seed=tested.options.seed)
+        self.add_properties(op=tested.name, check=check, profile=tested.options.profile.name, seed=tested.options.seed)
         self.add_marker("symgrad")
 
-    def tell(self, **properties: Any) -> None:
-        """Properties of the test, as reports of every kind carry them; what is not known is left out."""
+    def add_properties(self, **properties: Any) -> None:
+        """Add properties of the test, which all kinds of reports contain; None and "" are left out."""
         for key, value in properties.items():
             if value not in (None, ""):
                 self.user_properties.append((f"symgrad.{key}", value))
 
-    def again(self) -> str:
+    def command(self) -> str:
         """The command that runs this test alone."""
         words = [self.nodeid]
         for name in ("profile", "orders", "dtypes", "ulp", "seed"):
@@ -142,7 +142,7 @@ class OpItem(pytest.Item):
         return file or self.path, line, f"{self.tested.name}[{self.check}]"
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """The report of the check; a traceback only where the kit itself is wrong."""
+        """The report of the check; a traceback only for an error of symgrad itself."""
         error = excinfo.value
         if isinstance(error, (CheckFailure, NoAttack, Lost)):
             return Text(str(error))
@@ -153,26 +153,26 @@ class CheckItem(OpItem):
     """One check of one op."""
 
     def runtest(self) -> None:
-        """Run it. Raises CheckFailure, and what pytest takes for a skip where the check does not apply."""
-        with silence():  # NumPy says much at the ends of domains, and a user's filter may make errors of it
+        """Run the check. Raises CheckFailure, and pytest's exception for a skipped test if the check does not apply."""
+        with silence():  # NumPy warns at the ends of domains, and a user's filter may turn warnings into errors
             result = run(CHECKS[self.check], self.tested.attack(self.nodeid))
-        self.tell(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
+        self.add_properties(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
         if result.failure is not None:
-            result.failure.command = self.again()
+            result.failure.command = self.command()
             raise CheckFailure(result.failure)
         if result.verdict == "not applicable":
             pytest.skip(result.reason)
 
 
 class Lost(AssertionError):
-    """A scan that found lost digits; the message is its report."""
+    """A scan that found a loss of digits; the message is its report."""
 
 
 class AccuracyItem(OpItem):
     """The scan of one op by `symgrad.accuracy`."""
 
     def runtest(self) -> None:
-        """Scan. Raises Lost where digits are lost that are not lost to the condition of the point."""
+        """Run the scan. Raises Lost if digits are lost beyond the condition of the point."""
         attack, options = self.tested.attack(self.nodeid), self.tested.options
         try:
             function, formula = scannable(self.tested.op, attack)
@@ -180,19 +180,20 @@ class AccuracyItem(OpItem):
             report = accuracy(function, attack.domains[0] if one else dict(zip(attack.names, attack.domains)), order=min(2, attack.order),
                               formula=formula, seconds=SECONDS[options.profile.name], seed=options.seed, progress=False)
         except (NotApplicable, TypeError, ValueError) as error:
-            self.tell(verdict="not applicable", reason=str(error))
+            self.add_properties(verdict="not applicable", reason=str(error))
             pytest.skip(str(error))
         lost = [w for w in report.worst if w.verdict in ("digits are lost", "not finite")]
-        self.tell(verdict="failed" if lost else "passed", examples=report.points, ulp=number(max((w.ulp for w in report.worst), default=0.0)))
+        worst = max((w.ulp for w in report.worst), default=0.0)
+        self.add_properties(verdict="failed" if lost else "passed", examples=report.points, ulp=number(worst))
         if lost:
             first = max(lost, key=lambda w: w.ulp)
             raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}\n"
-                       f"to see it again: {self.again()}")
+                       f"to see it again: {self.command()}")
         self.add_report_section("call", "accuracy", str(report))
 
 
 def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
-    """The function and the formula as `symgrad.accuracy` takes them. Raises NotApplicable where it takes none."""
+    """The function and the formula as `symgrad.accuracy` takes them. Raises NotApplicable if it cannot take them."""
     reason = attack.claims.without.get(ACCURACY, "" if attack.elementwise else "the scan is of functions of single numbers")
     if reason:
         raise NotApplicable(reason)
@@ -211,24 +212,24 @@ def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
 
 
 def named(function: Any, attack: Attack) -> Any:
-    """A function under the name and with the arguments of the op."""
+    """A function with the name and the arguments of the op."""
     function.__name__ = attack.name
     function.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in attack.names])
     return function
 
 
 def number(x: float | None) -> float | str | None:
-    """A number as JSON and JUnit can hold it."""
+    """A number that JSON and JUnit can hold."""
     return None if x is None else float(x) if math.isfinite(x) else repr(float(x))
 
 
 def worst(result: Result) -> float | str | None:
-    """The error of a failure, in ULP, where it is one."""
+    """The error of a failure in ULP, None if there is none."""
     return None if result.failure is None else number(result.failure.wrong.ulp)
 
 
 def order(result: Result) -> int | None:
-    """The order of the derivative that is wrong."""
+    """The order of the wrong derivative."""
     return None if result.failure is None else result.failure.wrong.order
 
 

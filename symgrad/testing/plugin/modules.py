@@ -1,4 +1,4 @@
-"""Modules and what is in them, by the names a user gives: imported as Python imports them, never run as text."""
+"""Modules and ops by the names on the command line; modules are imported, no text is evaluated."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["NotThere", "module_named", "modules_in", "ops_in", "split", "thing_n
 
 
 class NotThere(ValueError):
-    """Why a module, or something in it, cannot be used; the message names the remedy."""
+    """The reason why a module or an object in it cannot be used; the message has the remedy."""
 
 
 def split(text: str) -> tuple[str, str | None]:
     """The module and the name of MODULE:NAME; the name is None where there is no colon.
 
-    Raises NotThere for what are no names of Python.
+    Raises NotThere for text that is no Python name.
 
     >>> split("package.ops:swish"), split("ops")
     (('package.ops', 'swish'), ('ops', None))
@@ -42,7 +42,7 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 def module_named(name: str, folders: Iterable[Path]) -> ModuleType:
-    """Import a module, which may be in one of some folders. Raises NotThere where it is not there, or does not run."""
+    """Import a module, which may be in one of some folders. Raises NotThere if it is missing or its import fails."""
     for folder in map(str, folders):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -79,12 +79,12 @@ def _functions(module: ModuleType) -> list[str]:
 
 
 def modules_in(module: ModuleType) -> list[str]:
-    """The names of the modules inside a package, none of anything else."""
+    """The names of the modules inside a package; [] for any other module."""
     return [f"{module.__name__}.{found.name}" for found in pkgutil.iter_modules(getattr(module, "__path__", ()))]
 
 
 def ops_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The ops of a module with their names: what is marked, and what was declared with symgrad's constructors; not what it imports."""
+    """The ops of a module with their names: marked objects, and ops declared with symgrad's constructors; imported ones are left out."""
     seen: set[int] = set()
     for name, thing in list(vars(module).items()):
         marked = claims_of(thing) is not None

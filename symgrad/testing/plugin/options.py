@@ -1,4 +1,4 @@
-"""What the command line says to the plugin, read and checked; every mistake is a usage error that names the remedy."""
+"""The command line options of the plugin, read and checked; every mistake is a usage error with its remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64"
 
 
 class Options(NamedTuple):
-    """How ops are attacked."""
+    """The options of a run."""
 
     profile: Profile
     checks: tuple[str, ...]
@@ -31,7 +31,7 @@ class Options(NamedTuple):
 
 
 class Target(NamedTuple):
-    """An op of a module that was named on the command line, and the only checks of it that are to run, all where there are none."""
+    """An op that was named on the command line, and the checks of it that are to run; none means all."""
 
     module: str
     name: str
@@ -112,9 +112,9 @@ def _file(config: pytest.Config, text: str | None) -> Path | None:
 
 
 def targets_of(config: pytest.Config) -> list[Target]:
-    """The ops that `--symgrad-ops` and ids such as symgrad::module::op::check name, each once.
+    """The ops named by `--symgrad-ops` and by ids such as symgrad::module::op::check, each once.
 
-    Raises UsageError for modules and names that are not there, and for modules without ops.
+    Raises UsageError for modules and names that do not exist, and for modules without ops.
     """
     given = [("--symgrad-ops", part, "") for text in config.getoption("symgrad_ops") for part in _listed(text)]
     for text in filter(is_id, config.args):
@@ -137,7 +137,7 @@ def targets_of(config: pytest.Config) -> list[Target]:
 
 
 def is_id(argument: str) -> bool:
-    """Whether an argument of the command line is an id of ours, and no file.
+    """Whether an argument of the command line is an id of this plugin, not a file.
 
     >>> is_id("symgrad::ops::swish"), is_id("symgrad/test_ops.py::swish")
     (True, False)

@@ -1,6 +1,6 @@
-"""The plugin of pytest proper: ops that are marked, or named on the command line, are attacked, each check being a test.
+"""The pytest plugin: ops that are marked, or named on the command line, get one test for each check.
 
-`pytest_symgrad`, which pytest loads, imports this when the first op is met or an option of ours is given.
+`pytest_symgrad`, which pytest loads, imports this module with the first op or option.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ DONE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TES
 
 
 def listed() -> str:
-    """The checks with what each says about itself, one a line."""
+    """The checks with the first line of their docstrings, one a line."""
     width = max(map(len, CHECKS))
     return "\n".join(f"{name:{width}}  {(check.function.__doc__ or '').strip().partition(chr(10))[0]}".rstrip() for name, check in CHECKS.items())
 
 
 class Plugin:
-    """One run of pytest: its options, the ops it was told to attack, and what the checks said.
+    """One run of pytest: its options, the ops named on the command line, and the results of the checks.
 
     Raises UsageError for options that cannot be used.
     """
@@ -37,7 +37,7 @@ class Plugin:
         self.targets = targets_of(config)
         self.tally = Tally(self.options)
         self.writes = self.options.report is not None and not hasattr(config, "workerinput") and not config.option.collectonly
-        if self.options.report is not None and self.writes:  # a run that is killed leaves none, rather than that of another run
+        if self.options.report is not None and self.writes:  # so that a killed run does not leave the report of another run
             self.options.report.unlink(missing_ok=True)
 
     def marked(self, collector: pytest.Collector, name: str, thing: Any) -> list[pytest.Item]:
@@ -46,13 +46,13 @@ class Plugin:
         if not isinstance(collector, pytest.Module) and not isinstance(vars(owner).get(name), staticmethod):
             raise collector.CollectError(f"{name} is marked by symgrad.testing.op inside a class; mark functions of a module, or static methods")
         first = next(key for key, value in vars(owner).items() if value is thing or getattr(value, "__func__", None) is thing)
-        if first != name:  # another name of an op that was met already
+        if first != name:  # another name of the same op
             return []
         return list(items_of(collector, OpUnderTest(thing, name, self.options), f"{name}[{{}}]"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Our ids are no files: pytest need not look for them."""
+        """Remove the ids of this plugin's tests from the files that pytest looks for."""
         self.config.args[:] = [argument for argument in self.config.args if not is_id(argument)]
 
     @pytest.hookimpl(tryfirst=True)
@@ -74,25 +74,25 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
-        """A check that does not apply is skipped where the op is, not in a line of the plugin."""
+        """Report the op's location, not a line of the plugin, for a check that is skipped."""
         report = yield
         if isinstance(item, OpItem) and report.skipped and isinstance(report.longrepr, tuple):
             path, line, _ = item.reportinfo()
             report.longrepr = str(path), (line or 0) + 1, report.longrepr[2]
         return report
 
-    def heard(self, report: pytest.TestReport) -> None:
-        """Take in what a test of ours said, here or in another process."""
+    def add_report(self, report: pytest.TestReport) -> None:
+        """Collect the report of a test, from this or another process."""
         self.tally.add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the report, which says whether the run came to its end."""
+        """Write the report, and whether the run was complete."""
         if self.options.report is not None and self.writes:
             stopped = exitstatus not in DONE or bool(session.shouldfail or session.shouldstop)
             self.tally.write(self.options.report, not stopped)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say how many ops and checks there were."""
+        """Print the number of ops and checks."""
         if self.tally.tests:
             terminalreporter.write_line(self.tally.line())
         if self.writes:
@@ -100,8 +100,8 @@ class Plugin:
 
 
 class Group(pytest.Collector):
-    """What the tests of ops named on the command line hang from: one for all, one for each module, one for each op."""
+    """A collector of tests of ops named on the command line: one for all, one for each module, one for each op."""
 
     def collect(self) -> list[pytest.Item]:
-        """Nothing: the tests are there already."""
+        """Nothing: the tests are added by the plugin."""
         return []

@@ -1,4 +1,4 @@
-"""What the checks said, put together from the reports of the tests: a line for the terminal, and a file of JSON."""
+"""The results of checks, collected from the reports of the tests: a line for the terminal, and a JSON file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 class Tally:
-    """What every test of an op said, by its id. It reads reports only, so that it does not matter which process ran the test."""
+    """The result of every test of an op, by its id. Only reports are read, so that it does not matter which process ran the test."""
 
     def __init__(self, options: Options):
         self.options = options
@@ -25,7 +25,7 @@ class Tally:
         self.crashed = False
 
     def add(self, report: pytest.TestReport) -> None:
-        """Take a report in: that of the call, or of a set-up that failed; or of a process that died in some test."""
+        """Collect a report: of a call, of a failed set-up, or of a crashed process."""
         if report.when not in ("setup", "call", "teardown"):
             self.crashed = True
             return
@@ -40,7 +40,7 @@ class Tally:
         self.tests[report.nodeid] = test
 
     def ops(self) -> dict[str, list[dict[str, Any]]]:
-        """The tests of each op, by the op's own id, both in order of their ids."""
+        """The tests of each op, by the op's id, both sorted by their ids."""
         out: dict[str, list[dict[str, Any]]] = {}
         for nodeid, test in self.tests.items():
             out.setdefault(nodeid.removesuffix(f"[{test['check']}]").removesuffix(f"::{test['check']}"), []).append(test)
@@ -57,7 +57,7 @@ class Tally:
                 f"{f', {silent} not applicable' if silent else ''} (profile {self.options.profile.name}, seed {self.options.seed})")
 
     def write(self, path: Path, complete: bool) -> None:
-        """Write the report as JSON, ops and checks in order of their ids, all of it at once; `complete` is false of a run that was stopped."""
+        """Write the report as JSON, ops and checks sorted by their ids, atomically; `complete` is false for an interrupted run."""
         order = {name: i for i, name in enumerate(self.options.checks)}
         ops = [{"id": name, "op": tests[0].get("op", name), "verdict": "failed" if any(t["verdict"] == "failed" for t in tests) else "passed",
                 "checks": [{k: v for k, v in t.items() if k not in ("op", "profile", "seed")}

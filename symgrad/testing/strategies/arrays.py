@@ -16,18 +16,18 @@ from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["ARRANGEMENTS", "arranged", "arrays", "coded", "tied_arrays"]
 
-CODED = 64  # elements of an array that have bytes of their own, and so shrink by themselves; a key fills in the others
+CODED = 64  # elements of an array with a byte each, which shrink separately; a key fills in the others
 KEYS = 1 << 12
 ARRANGEMENTS = ("", "ties", "rows", "equal", "zeros", "sorted", "reversed")
 
 
 def code_size(count: int) -> int:
-    """How many bytes stand for so many elements: one for each, and one for the page of the table."""
+    """The number of bytes that encode so many elements: one for each, and one for the page of the table."""
     return min(count, CODED) + 1
 
 
 def coded(entries: np.ndarray, codes: bytes, count: int, key: int = 0) -> np.ndarray:
-    """The numbers of a table that bytes name, in the page that the first one names; those that have no bytes are chosen by the key."""
+    """The numbers of a table that bytes select, in the page that the first byte selects; a key selects those without a byte."""
     columns = np.frombuffer(codes, np.uint8)
     out = entries[columns[0] % PAGES, columns[1:]]
     if count > CODED:
@@ -57,10 +57,10 @@ def arranged(x: np.ndarray, how: str, domain: Domain) -> np.ndarray:
 def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     """A strategy for arrays of numbers of a domain, weighted to its edges, some with ties, with equal rows, with zeros, sorted.
 
-    `domain` and `dtype` are those of `numbers`, `shape` is a shape, a number, or a strategy for shapes. A domain of truth values gives arrays of
+    `domain` and `dtype` are those of `numbers`, `shape` is a shape, a number, or a strategy for shapes. A boolean domain gives arrays of
     bool. They shrink to small whole numbers.
 
-    Raises TypeError for what is no domain, no shape or no floating-point type, ValueError for a domain without a number of the type and for a
+    Raises TypeError for an invalid domain, shape or floating-point type, ValueError for a domain without a number of the type and for a
     shape with a negative side, ImportError where hypothesis is not installed.
 
     >>> import hypothesis
@@ -93,7 +93,7 @@ def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any = "float64") -> Any:
-    """A strategy for tuples of so many arrays of one shape that are equal in some places or in all: where maximum, hypot and the like have kinks.
+    """A strategy for tuples of arrays of one shape that are equal at some places or at all: where maximum, hypot and the like have kinks.
 
     The arguments are those of `arrays`. They shrink to arrays that are equal everywhere.
 

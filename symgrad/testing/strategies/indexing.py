@@ -22,7 +22,7 @@ def axes(ndim: int, *, several: bool = True, negative: bool = True, empty: bool 
     """One axis of an array with `ndim` dimensions, or a tuple of different ones in any order, as reductions take them.
 
     An axis k is written as k or, where `negative`, as k - ndim. Without `several` there are no tuples; with `empty` there is the empty one.
-    Of an array without dimensions only the empty tuple is drawn, whatever the options say. They shrink to 0, and to short tuples.
+    For a 0-d array only the empty tuple is drawn, whatever the options are. They shrink to 0, and to short tuples.
 
     Raises ValueError for a negative number of dimensions.
 
@@ -67,12 +67,12 @@ def permutations(ndim: int, *, negative: bool = False) -> SearchStrategy[tuple[i
 
 
 def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = True, negative_steps: bool = False) -> SearchStrategy[Any]:
-    """What may stand in the brackets of an array of a shape: x[index] is valid for every index that is drawn.
+    """A strategy for index expressions: x[index] is valid for an array x of the shape.
 
     An index is an int, a slice, None, `...`, an array of integers, a boolean mask of one or more axes, or a tuple of these. The integer
     arrays of one index have one shape. Without `advanced` there are no arrays, without `new_axes` no None. Steps of slices
-    are negative only where `negative_steps` says so, for NumPy alone takes these. Everything is valid in NumPy, symgrad and PyTorch; where an int
-    stands beside arrays, NumPy may order the axes of the result otherwise than the other two. They shrink to `...`, the whole array.
+    are negative only with `negative_steps`, since only NumPy takes these. Everything is valid in NumPy, symgrad and PyTorch; if an int
+    is next to arrays, NumPy may order the axes of the result differently from the other two. They shrink to `...`, the whole array.
 
     Raises ValueError for a negative size.
 
@@ -102,7 +102,7 @@ def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = Tru
     def drawn(draw: Any) -> Any:
         kind = draw(st.sampled_from(["basic", "arrays", "mask"])) if advanced else "basic"
         of = draw(st.sampled_from(ARRAYS)) if kind == "arrays" else ()
-        hidden = draw(st.integers(0, len(shape)))  # axes from here on may stand behind ...
+        hidden = draw(st.integers(0, len(shape)))  # axes from here on may follow ...
         left = kind == "mask" and len(shape) > 0
         parts: list[Any] = []
         axis = 0
@@ -136,5 +136,5 @@ def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = Tru
 
 
 def _plain(part: Any) -> Any:
-    """A part of an index that can be compared: an array stands as its type."""
+    """A part of an index that can be compared: an array is replaced by its type."""
     return np.ndarray if isinstance(part, np.ndarray) else part

@@ -1,4 +1,4 @@
-"""Strategies for matrices with a structure. They are made of small whole numbers, so that the structure is exact and an entry can be read.
+"""Strategies for matrices with a structure. Their entries are small integers, so that the structure is exact.
 
 A size is a number or a strategy; where it is None, 1 to 4 rows are drawn. With `batch`, a shape or a strategy of shapes, there are that many
 matrices in the leading dimensions. Entries of complex dtypes are complex, and there "symmetric" means Hermitian and "orthogonal" unitary.
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["degenerate", "ill_conditioned", "low_rank", "orthogonal", "positive_definite", "singular", "symmetric", "triangular"]
 
 Draw = Callable[[Any], Any]
-Matrices = Any  # a strategy of arrays, written out only where hypothesis is imported
-ENTRIES = 3  # the size of the largest whole number that is drawn as an entry
-DRAWN, KEYS = 64, 1 << 12  # entries that are drawn one by one, and of what a key for the others is chosen
+Matrices = Any  # a strategy of arrays; hypothesis may be missing, so that the type cannot be named
+ENTRIES = 3  # the largest absolute value of an integer entry
+DRAWN, KEYS = 64, 1 << 12  # entries drawn one by one, and the entries a key selects from for the others
 LARGEST = 4  # rows of a matrix whose size is not given
 # Vectors v for which |v|² - 2 v vᵀ, which is |v|² times a reflection, has small entries.
 MIRRORS = ((1, 1), (1, 2), (1, -1), (2, 1), (1, 3), (1, 1, 1), (1, 1, 1, 1), (2, 1, 1), (1, 2, 2), (2, -1, 1))
@@ -40,7 +40,7 @@ def _sized(size: int | SearchStrategy[int] | None, least: int = 1) -> Any:
 
 
 def _stacked(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtype: Any, least: int = 1) -> Matrices:
-    """Matrices by a function of `draw` and the size, stacked to a batch of one size."""
+    """Matrices from a function of `draw` and the size, stacked to a batch of one size."""
     st = hypothesis_needed().strategies
     batches = st.just(tuple(batch)) if isinstance(batch, (tuple, list)) else batch
     sizes = size if isinstance(size, st.SearchStrategy) else _sized(size, least)
@@ -56,7 +56,7 @@ def _stacked(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtyp
 
 
 def _entries(draw: Draw, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Whole numbers, Gaussian ones for a complex dtype. Of very many only the first are drawn one by one, which shrink by themselves."""
+    """Integers, Gaussian ones for a complex dtype. Of very many only the first are drawn one by one and shrink separately."""
     st = hypothesis_needed().strategies
     count = math.prod(shape)
 
@@ -71,14 +71,14 @@ def _entries(draw: Draw, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _lower(draw: Draw, n: int, dtype: Any) -> np.ndarray:
-    """Whole numbers below the diagonal, zeros elsewhere."""
+    """Integers below the diagonal, zeros elsewhere."""
     out = np.zeros((n, n), np.complex128 if np.dtype(dtype).kind == "c" else np.int64)
     out[np.tril_indices(n, -1)] = _entries(draw, (n * (n - 1) // 2,), dtype)
     return out
 
 
 def _rotated(draw: Draw, n: int, dtype: Any, mirrors: int = 2) -> tuple[np.ndarray, int]:
-    """A whole multiple of an orthogonal matrix, and which multiple: a signed permutation times up to so many reflections."""
+    """An integer multiple of an orthogonal matrix, and the factor: a signed permutation times up to so many reflections."""
     st = hypothesis_needed().strategies
     units = (1, -1, 1j, -1j) if np.dtype(dtype).kind == "c" else (1, -1)
     out = np.zeros((n, n), np.complex128 if len(units) == 4 else np.int64)
@@ -130,7 +130,7 @@ def orthogonal(size: int | SearchStrategy[int] | None = None, *, determinant: in
                batch: Any = ()) -> SearchStrategy[np.ndarray]:
     """Orthogonal matrices (unitary ones of a complex dtype): signed permutations times reflections of whole vectors.
 
-    Every entry is the float next to a fraction of small numbers, so that Q Qᵀ is the unit matrix to a rounding of each entry. With
+    Every entry is the float next to a fraction of small integers, so that Q Qᵀ is the unit matrix up to a rounding of each entry. With
     `determinant` 1 or -1 only those of real matrices are drawn. They shrink to the unit matrix, or to one like it.
 
     Raises ValueError for another determinant, or for one of complex matrices.
@@ -178,7 +178,7 @@ def low_rank(size: int | tuple[int, int] | SearchStrategy[Any] | None = None, ra
              dtype: Any = "float64", batch: Any = ()) -> SearchStrategy[np.ndarray]:
     """Matrices of whole numbers of exactly a rank, as the product of two that have it; a size is a number, or a pair (rows, columns).
 
-    Without `rank` it is drawn: from 1 to one less than it could be, and 0 where that is nothing.
+    Without `rank` it is drawn from 1 to one less than the full rank; it is 0 if the full rank is 1 or less.
 
     Raises ValueError, when drawn, for a rank that a matrix of the size cannot have.
 
@@ -189,7 +189,7 @@ def low_rank(size: int | tuple[int, int] | SearchStrategy[Any] | None = None, ra
     st = hypothesis_needed().strategies
 
     def full(draw: Draw, rows: int, r: int) -> np.ndarray:
-        """A matrix of r columns with r of its rows those of a triangular one with 1 on its diagonal."""
+        """A matrix of r columns, r of whose rows are those of a unit triangular matrix."""
         top = _lower(draw, r, dtype) + np.eye(r, dtype=np.int64)
         return np.concatenate([top, _entries(draw, (rows - r, r), dtype)])[list(draw(st.permutations(range(rows))))]
 
@@ -259,7 +259,7 @@ def degenerate(size: int | SearchStrategy[int] | None = None, *, symmetric: bool
                batch: Any = ()) -> SearchStrategy[np.ndarray]:
     """Matrices with a repeated eigenvalue (where `symmetric`) or a repeated singular value: Q diag(λ) Qᵀ, or U diag(σ) Vᵀ.
 
-    The value is there `multiplicity` times or more, exactly, for all are whole numbers. The others may be 0, repeated or of the other sign.
+    The value occurs `multiplicity` times or more, exactly, since all are integers. The others may be 0, repeated or of the other sign.
 
     Raises ValueError for a size that is less than the multiplicity, or a multiplicity below 2.
 

@@ -1,4 +1,4 @@
-"""Hypothesis, which is an extra: imported when something is drawn; and what is given to strategies, read."""
+"""The optional package hypothesis, and the readers of domains and shapes given to strategies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["domain_read", "hypothesis_needed", "shape_read"]
 
 
 def hypothesis_needed() -> Any:
-    """The package hypothesis, with its strategies. Raises ImportError, which names the extra, where it is not installed."""
+    """The package hypothesis with its strategies. Raises ImportError, which names the extra, if it is not installed."""
     try:
         import hypothesis
         import hypothesis.strategies
@@ -22,7 +22,7 @@ def hypothesis_needed() -> Any:
 
 
 def domain_read(given: Any) -> Domain:
-    """A domain in any form. Raises TypeError for another form and ValueError for one without a point, in words for a domain of no argument."""
+    """A domain in any form. Raises TypeError for another form and ValueError for an empty one; the message names no argument."""
     try:
         return domain_of(given)
     except (TypeError, ValueError) as error:
@@ -30,7 +30,7 @@ def domain_read(given: Any) -> Domain:
 
 
 def shape_read(given: Any) -> Any:
-    """A shape, of a number too as in NumPy, or a strategy of shapes as it is. Raises TypeError for anything else, ValueError for negative sides.
+    """A shape (a number is one axis), or a strategy of shapes, unchanged. Raises TypeError for other values, ValueError for negative sides.
 
     >>> shape_read(3), shape_read([2, 0])
     ((3,), (2, 0))

@@ -13,12 +13,12 @@ __all__ = ["edges", "numbers"]
 
 
 def edges(domain: Any = REAL, dtype: Any = "float64") -> list[float]:
-    """The numbers of a domain where functions go wrong, as floats that the type has, the simplest first.
+    """The numbers of a domain where functions often fail, as floats of the type, the simplest first.
 
-    They are ±0 and its neighbours, small whole numbers, subnormals, every size up to the largest number, and each end of the domain and each
-    point left out with what is next to it. `domain` has any form that `symgrad.check` takes; of a complex type the numbers are the parts.
+    They are ±0 and its neighbours, small integers, subnormals, every size up to the largest number, and each end of the domain and each
+    excluded point with their neighbours. `domain` has any form that `symgrad.check` takes; for a complex type the numbers are the parts.
 
-    Raises TypeError for what is no domain or no floating-point type, ValueError for a domain without a number of the type.
+    Raises TypeError for an invalid domain or floating-point type, ValueError for a domain without a number of the type.
 
     >>> edges("(0, 1]", "float16")[:4], 5e-324 in edges("positive"), 5e-324 in edges("positive", "float32")
     ([0.5, 1.0, 0.0625, 0.9375], True, False)
@@ -27,13 +27,13 @@ def edges(domain: Any = REAL, dtype: Any = "float64") -> list[float]:
 
 
 def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
-    """A strategy for numbers of a domain: easy ones, ordinary ones, ones of every size, and the edges.
+    """A strategy for numbers of a domain: simple ones, ordinary ones, ones of every size, and the edges.
 
-    All of them are made inside the domain, none is thrown away, and they shrink to small whole numbers and halves. `domain` has any form
+    All of them are constructed inside the domain, without filtering, and they shrink to small integers and halves. `domain` has any form
     that `symgrad.check` takes: a `Domain`, a pair, a SymPy set, a name, or text such as "(0, 1]". They are Python's floats that the
     floating-point type has, whole ones of a domain of whole numbers; of a complex type Python's complex numbers, with a real part in the domain.
 
-    Raises TypeError for what is no domain or no floating-point type, ValueError for a domain without a number of the type, ImportError
+    Raises TypeError for an invalid domain or floating-point type, ValueError for a domain without a number of the type, ImportError
     where hypothesis is not installed.
 
     >>> import hypothesis

@@ -1,4 +1,4 @@
-"""Floating-point types as grids of numbers: the neighbours of a number, and the part of an interval that a type has. All in float64."""
+"""Floating-point types as grids of float64 numbers: the neighbours of a number, and the part of an interval that a type has."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Grid(NamedTuple):
             return np.asarray(np.clip(np.asarray(x, np.float64), -self.largest, self.largest).astype(self.dtype), np.float64)
 
     def moved(self, x: Any, steps: Any) -> np.ndarray:
-        """The numbers so many places further up, or down, in the order of the type's finite numbers.
+        """The numbers that are so many steps up, or down, in the order of the type's finite numbers.
 
         >>> grid_of("float64").moved(1.0, 1) == np.nextafter(1.0, 2.0), float(grid_of("bfloat16").moved(0.0, -1))
         (np.True_, -9.183549615799121e-41)
@@ -60,7 +60,7 @@ class Grid(NamedTuple):
         return (low, high) if low <= high and low in i and high in i else None
 
     def inside(self, x: Any, parts: Sequence[tuple[float, float]], domain: Domain, which: Any = 0) -> np.ndarray:
-        """Numbers brought into the parts numbered `which` of a domain: beyond an end to it, from a hole to its neighbour."""
+        """Numbers moved into the parts `which` of a domain: from beyond an end to it, from a hole to its neighbour."""
         low, high = (np.array([p[k] for p in parts])[which] for k in (0, 1))
         out = np.clip(self.nearest(np.rint(x) if domain.integer else x), low, high)
         step: Any = 1
@@ -75,7 +75,7 @@ class Grid(NamedTuple):
 
 
 def grid_of(dtype: Any) -> Grid:
-    """The grid of a floating-point type, in any form that symgrad takes; of complex numbers, that of their parts.
+    """The grid of a floating-point type, in any form that symgrad takes; for a complex type, that of the parts.
 
     Raises TypeError for other types.
 

@@ -1,4 +1,4 @@
-"""Tables of the numbers of a domain, in pages: a byte names a number of a page, so that arrays are drawn at once and shrink to simple numbers."""
+"""Tables of the numbers of a domain, in pages of 256: a byte selects a number, so that arrays are drawn at once and shrink to simple numbers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ HEAD = PAGE // 4  # numbers with which every page begins
 SIMPLE = (0.0, *(s * n for n in (1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 0.5, 1.5, 2.5, 0.25, 0.75, 0.125) for s in (1.0, -1.0)))
 TAILS = (1e-310, 1e-300, 1e-100, 1e-20, 1e-8, 1e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 12345678.9, 1e20, 1e100, 1e300)
 NEAR = (4, 10, 26)  # powers of one half by which an end is approached
-WINDOW = 6.0  # how far ordinary numbers go where a domain has no end
-SHORT = 9  # characters of a number that a person can read
+WINDOW = 6.0  # the range of ordinary numbers where a domain has no end
+SHORT = 9  # characters of a readable number
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 def within(domain: Domain, smallest: float = 0.0, largest: float = math.inf) -> tuple[Domain, float, float]:
-    """The part of a domain up to a size, with the smallest and the largest size to be drawn; all of a domain that has nothing there."""
+    """The part of a domain up to a size, with the smallest and the largest size to be drawn; all of a domain that is empty there."""
     parts = tuple(Interval(max(i.low, -largest), min(i.high, largest), i.open_low and i.low >= -largest, i.open_high and i.high <= largest)
                   for i in domain.intervals if i.low <= largest and i.high >= -largest)
     parts = tuple(i for i in parts if i.low < i.high or i.low in i and i.low not in domain.excluded)
@@ -33,7 +33,7 @@ def within(domain: Domain, smallest: float = 0.0, largest: float = math.inf) -> 
 
 
 def parts_of(domain: Domain, grid: Grid) -> list[tuple[float, float]]:
-    """The first and the last number of a type in each interval of a domain. Raises ValueError where it has none in any."""
+    """The first and the last number of a type in each interval of a domain. Raises ValueError if no interval has one."""
     parts = [p for p in (grid.part(i, domain.integer) for i in domain.intervals) if p is not None]
     parts = [p for p in parts if p[0] < p[1] or p[0] not in domain.excluded]
     if not parts:
@@ -42,12 +42,12 @@ def parts_of(domain: Domain, grid: Grid) -> list[tuple[float, float]]:
 
 
 def _window(low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where ordinary numbers lie; all of one that is far away has them at its nearer end."""
+    """The part of an interval where ordinary numbers lie; an interval far from 0 has them at its nearer end."""
     return max(low, min(-WINDOW, high - WINDOW)), min(high, max(WINDOW, low + WINDOW))
 
 
 def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
-    """The numbers of a domain that are easiest to read, the simplest first; never none.
+    """The numbers of a domain that are easiest to read, the simplest first; at least one.
 
     Raises ValueError where the type has no number in the domain.
     """
@@ -64,19 +64,19 @@ def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
 
 
 def _reading(x: float) -> tuple[int, float, bool]:
-    """How hard a number is to read."""
+    """A key for how hard a number is to read."""
     return len(repr(x)) - (x < 0), abs(x), x < 0
 
 
 def _place(x: float) -> tuple[int, float, bool]:
-    """The order of a page: small whole numbers, then ever larger ones, then all others; going back there simplifies."""
+    """The order of a page: small integers, then larger ones, then all others; smaller indices are simpler."""
     if x.is_integer() and abs(x) <= 10:
         return 0, abs(x), x < 0
     return (1, abs(x), x < 0) if abs(x) > 10 and len(repr(x)) <= SHORT else (2, 0.0, False)
 
 
 def _around(x: float, grid: Grid) -> list[float]:
-    """A number, its neighbours, and those that approach it by powers of two."""
+    """A number, its neighbours, and numbers that approach it by powers of two."""
     size = abs(x) or 1.0
     steps = [size * 2.0**-k for k in (*NEAR, grid.digits) if k <= grid.digits] + ([grid.normal, grid.smallest] if x == 0 else [])
     moved = grid.moved([x, x], [1, -1])
@@ -85,9 +85,9 @@ def _around(x: float, grid: Grid) -> list[float]:
 
 @functools.lru_cache(maxsize=256)
 def edge_numbers(domain: Domain, dtype: str = "float64", smallest: float = 0.0, further: tuple[float, ...] = ()) -> tuple[float, ...]:
-    """The numbers of a domain where functions go wrong, the simplest first.
+    """The numbers of a domain where functions often fail, the simplest first.
 
-    They are ±0 and what is next to it, small whole numbers, the ends of the domain and the points left out with what is next to them, the
+    They are ±0 and its neighbours, small integers, the ends of the domain and the excluded points with their neighbours, the
     `further` points likewise, and every size up to the largest and down to the smallest number of the type.
     """
     grid = grid_of(dtype)
@@ -108,8 +108,8 @@ def edge_numbers(domain: Domain, dtype: str = "float64", smallest: float = 0.0, 
 def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest: float = math.inf) -> np.ndarray:
     """Many numbers of a domain, in pages of 256.
 
-    A quarter of a page are the simple numbers and edges, the same in every page. Two quarters are other numbers, each near that at its place in
-    the first: taking bits from a place, as hypothesis does to simplify, leads from a number to a simpler one like it. The last quarter are
+    A quarter of a page are the simple numbers and edges, the same in every page. Two quarters are other numbers, each near the one at its index in
+    the first quarter: clearing bits of an index, as hypothesis does to simplify, leads to a simpler number nearby. The last quarter are
     numbers of every size and every distance from an end, and the edges that do not fit into the first. The array is float64 and read-only.
 
     >>> from symgrad.types.domains import POSITIVE
@@ -121,7 +121,7 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     parts = parts_of(domain, grid)
     simple = simple_numbers(domain, dtype)
     edges = [x for x in edge_numbers(whole, dtype, smallest) if abs(x) <= largest] or simple
-    known = sorted({(x, math.copysign(1.0, x)): x for x in (*simple, *edges)}.values(), key=_place)  # in which sort keeps what is simpler first
+    known = sorted({(x, math.copysign(1.0, x)): x for x in (*simple, *edges)}.values(), key=_place)  # a stable sort keeps simpler numbers first
     head, left = np.resize(known, HEAD), known[HEAD:]
     share = np.mod((np.arange(PAGES * PAGE).reshape(PAGES, PAGE) + 1) * GOLDEN, 1.0)
     low, high = (np.array([p[k] for p in parts]) for k in (0, 1))
@@ -140,7 +140,7 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
 
 
 def _near(head: np.ndarray, share: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Other numbers near each of some: up to a quarter or a half away, those very small or large within three powers of ten."""
+    """Other numbers near given ones: up to a quarter or a half away, or within three powers of ten of very small or large ones."""
     head, low, high = (np.tile(x, 2) for x in (head, low, high))
     sizes = np.abs(head)
     ordinary = (sizes == 0) | (sizes > 0.1) & (sizes < 100)
@@ -153,7 +153,7 @@ def _near(head: np.ndarray, share: np.ndarray, low: np.ndarray, high: np.ndarray
 def _wild(domain: Domain, grid: Grid, share: np.ndarray, head: np.ndarray, sizes: tuple[float, float], instead: np.ndarray) -> np.ndarray:
     """Numbers of every size with the head's signs, small ones where the head's are below 1, and numbers at every distance from each end and hole.
 
-    Where these lie outside the domain, the ones given `instead` are taken.
+    Numbers of `instead` replace those that lie outside the domain.
     """
     finer = np.mod(share * 7919.0, 1.0)
     lowest, highest = math.log10(max(sizes[0], grid.smallest)), math.log10(min(sizes[1], grid.largest))

@@ -28,13 +28,13 @@ __all__ = ["Operand", "Program", "Step", "programs"]
 
 NAMES = ("x", "y", "z", "u", "v", "w")
 SHAPES: tuple[Shape, ...] = ((2,), (), (2, 2), (3,), (2, 3), (3, 2))
-LARGE = 30.0  # values beyond it are brought back before the program goes on
-APART = 1e-3  # how far from a kink, a tie or a jump every op is at the program's point
+LARGE = 30.0  # the size beyond which values are scaled down
+APART = 1e-3  # the least distance of every op from a kink, a tie or a jump at the program's point
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A value of the program by its number (the inputs come first), brought into a domain by one of `GUARDS`."""
+    """A value of the program by its number (the inputs come first), mapped into a domain by one of `GUARDS`."""
 
     value: int
     guard: str = ""
@@ -42,7 +42,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Step:
-    """One line: an op of the registry by its name, what it is applied to, and its further arguments."""
+    """One line: an op of the registry by its name, its operands, and its further arguments."""
 
     op: str
     operands: tuple[Operand, ...]
@@ -150,11 +150,11 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
 
     `ops` are names, ops or public functions; without it all public ops that are elementwise with a slope, reductions, linear or of
     matrices, as far as shapes fit. `inputs` are the shapes of the inputs, or a strategy for them; without it one to three small ones are
-    drawn. Their values are different multiples of 1/8. Every program is evaluated while it is made, so that none is thrown away: where a
-    value becomes large, or an op comes close to a kink, the argument is made small first, and where this does not help the op is left out.
+    drawn. Their values are different multiples of 1/8. Every program is evaluated while it is drawn, so that none is rejected: if a
+    value becomes large, or an op comes close to a kink, its argument is scaled down first, and if this does not help the op is left out.
 
     Programs shrink to one op and to small numbers. Raises ValueError and TypeError for ops that are not in the registry, have no derivative or are
-    made of others; ValueError, when drawn, where no op fits the inputs.
+    composite; ValueError, when drawn, if no op fits the inputs.
 
     >>> from hypothesis import find
     >>> find(programs(ops=["log", "mul"], inputs=[()]), lambda program: "log" in repr(program))
@@ -166,7 +166,7 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
     st = hypothesis_needed().strategies
     chosen = default_ops() if ops is None else [op_named(op) for op in ops]
     depths = st.lists(st.none(), min_size=1, max_size=depth).map(len) if isinstance(depth, int) else depth
-    given: Any = inputs  # which mypy cannot tell from a strategy, where hypothesis may be missing
+    given: Any = inputs  # mypy cannot infer the type, since hypothesis may be missing
     if given is None:
         shapes = st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3)
     else:
@@ -189,7 +189,7 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
 
 
 def _built(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int) -> Program:
-    """A program with so many steps, each drawn among the ops that fit the values there are."""
+    """A program of so many steps, each drawn among the ops that fit the values so far."""
     st = hypothesis_needed().strategies
     values = [tensor(x, requires_grad=True) for x in point.values()]
     steps: list[Step] = []
@@ -206,7 +206,7 @@ def _built(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
         if value is not None:
             steps.append(step)
             values.append(value)
-    if not steps:  # such as with ops that have a kink at every input
+    if not steps:  # for instance if every op has a kink at every input
         for op, operands in ((each, operands) for each in usable for operands in _operands(each, shapes)):
             step, value = _drawn(draw, op, operands, values)
             if value is not None:
@@ -217,17 +217,17 @@ def _built(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
 
 @functools.lru_cache(10000)
 def _operands(op: Op, shapes: tuple[Shape, ...]) -> tuple[tuple[int, ...], ...]:
-    """The numbers of values that an op fits, the first ones first."""
+    """The tuples of values that an op fits, as numbers, the earliest first."""
     return tuple(chosen for chosen in itertools.product(range(len(shapes)), repeat=op.arity or 2) if fits(op, [shapes[i] for i in chosen]))
 
 
 def _drawn(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
-    """An op with drawn parameters and its value, None where that is no good."""
+    """An op with drawn parameters and its value, None for a value that cannot be used."""
     return _applied(op, operands, draw(parameters(op, [tuple(values[i].shape) for i in operands])), values)
 
 
 def _applied(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
-    """An op applied to values inside its domains, and once more to small ones if the result is no good."""
+    """An op applied to values mapped into its domains, and once more to small ones if the result cannot be used."""
     domains = op.domain or (REAL,)
     guards = [guard_for(domains[min(k, len(domains) - 1)]) or "" for k in range(len(operands))]
     for small in (False, True):
@@ -240,7 +240,7 @@ def _applied(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], value
 
 
 def _good(value: Tensor) -> bool:
-    """Whether a value is finite, of a size to go on with, and not at a kink of the op that made it."""
+    """Whether a value is finite, not too large, and not at a kink of its op."""
     numbers = value._value
     if not np.isfinite(numbers).all() or np.max(np.abs(numbers), initial=0.0) > LARGE or value._node is None:
         return False
@@ -248,7 +248,7 @@ def _good(value: Tensor) -> bool:
 
 
 def _live(steps: Sequence[Step], inputs: int) -> tuple[Step, ...]:
-    """The steps that the last one needs, with their values numbered anew."""
+    """The steps that the last one depends on, with renumbered values."""
     needed = {len(steps) - 1}
     for k in range(len(steps) - 1, -1, -1):
         if k in needed:

@@ -1,4 +1,4 @@
-"""Which ops fit which shapes, with which further arguments, and how a value is brought into an op's domain."""
+"""The shapes and further arguments that ops take, and maps of values into an op's domain."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["GUARDS", "Guard", "Shape", "default_ops", "fits", "guard_for", "op_n
 
 Shape = tuple[int, ...]
 MOST = 12  # elements of a value
-FIRST = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # which programs shrink to
+FIRST = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # the shape that programs shrink to
 
 
 class Guard(NamedTuple):
-    """A smooth function that takes every number into an interval: how it is written, and what it does."""
+    """A smooth function that maps every number into an interval: its text, and the function."""
 
     text: str
     function: Callable[[Any], Any]
@@ -41,7 +41,7 @@ GUARDS = {
 
 
 def guard_for(domain: Domain) -> str | None:
-    """The first guard that takes all numbers into a domain, None if there is none.
+    """The first guard that maps all numbers into a domain, None if there is none.
 
     >>> from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN
     >>> [guard_for(d) for d in (REAL, POSITIVE, NONZERO, UNIT_OPEN)]
@@ -58,9 +58,9 @@ def guard_for(domain: Domain) -> str | None:
 
 
 def op_named(op: Any) -> Op:
-    """An op by its name, itself, or by the public function that calls it.
+    """An op by its name, by itself, or by its public function.
 
-    Raises ValueError for a name that is not registered, TypeError for what is no op, or is made of several.
+    Raises ValueError for a name that is not registered, TypeError for a value that is no op, or a composite one.
     """
     found = REGISTRY.get(op) if isinstance(op, str) else op if isinstance(op, Op) else getattr(op, "op", None)
     if isinstance(op, str) and found is None:
@@ -73,7 +73,7 @@ def op_named(op: Any) -> Op:
 
 
 def default_ops() -> list[Op]:
-    """The public ops of the registry that can be part of a program: elementwise ones with a slope, reductions, linear and matrix ops."""
+    """The public ops of the registry that can be part of a program: elementwise ones with a nonzero derivative, reductions, linear and matrix ops."""
     found = [op for op in REGISTRY.values() if op.public and op.differentiable and _usable(op)]
     return sorted(found, key=lambda op: (FIRST.index(op.name) if op.name in FIRST else len(FIRST), op.name))
 
@@ -86,14 +86,14 @@ def _usable(op: Op) -> bool:
             and all(guard_for(d) is not None for d in domains))
 
 
-# Whether shapes fit, and what the further arguments are drawn from where they do.
+# Tests for shapes, and strategies for further arguments.
 
 
 class Fit(NamedTuple):
-    """When an op fits the shapes of its operands, and the strategy for its further arguments there."""
+    """A condition on the shapes of an op's operands, and the strategy for its further arguments."""
 
     fits: Callable[..., bool]
-    parameters: Callable[..., Any] = lambda *shapes: ((),)  # a strategy, or all there are
+    parameters: Callable[..., Any] = lambda *shapes: ((),)  # a strategy, or a list of all of them
 
 
 def _lanes(shape: Shape) -> Any:
@@ -101,13 +101,13 @@ def _lanes(shape: Shape) -> Any:
 
 
 def _kept(shape: Shape) -> Any:
-    """Axes to reduce, and whether they are kept."""
+    """Axes to reduce, and `keepdim`."""
     st = hypothesis_needed().strategies
     return st.tuples(_lanes(shape), st.booleans())
 
 
 def _spread(shape: Shape) -> Any:
-    """Axes along which two elements or more meet, the correction 1, and whether they are kept."""
+    """Axes with two elements or more, the correction 1, and `keepdim`."""
     st = hypothesis_needed().strategies
     wide = _lanes(shape).map(lambda row: row if math.prod(shape[a] for a in row) > 1 else tuple(range(len(shape))))
     return st.tuples(wide, st.just(1), st.booleans())
@@ -123,7 +123,7 @@ def _factors(shape: Shape) -> Any:
 
 
 def _basic(shape: Shape) -> Any:
-    """Basic indices that leave something."""
+    """Basic indices with a nonempty result."""
     return indices(shape, advanced=False).map(lambda index: (index if np.empty(shape)[index].size else 0,))
 
 
@@ -171,7 +171,7 @@ FITS: dict[str, Fit] = {
 def fits(op: Op, shapes: Sequence[Shape]) -> bool:
     """Whether an op takes operands of these shapes.
 
-    An op that is not known here fits where its own `shapes` are those; an elementwise one where they broadcast.
+    An op without an entry here fits where its own `shapes` equal the operands'; an elementwise op where they broadcast.
     """
     return _fits(op, tuple(shapes))
 
@@ -189,7 +189,7 @@ def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
 
 
 def parameters(op: Op, shapes: Sequence[Shape]) -> Any:
-    """The strategy for an op's further arguments at operands of shapes that it fits; its own `examples` where it is not known here."""
+    """The strategy for an op's further arguments for operands of these shapes; the op's own `examples` if it has no entry here."""
     found = FITS[op.name].parameters(*shapes) if op.name in FITS else op.examples or ((),)
     st = hypothesis_needed().strategies
     return found if isinstance(found, st.SearchStrategy) else st.sampled_from(tuple(found))

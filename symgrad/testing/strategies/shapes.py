@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 def shapes(max_dims: int = 3, max_side: int = 3, *, min_dims: int = 0, min_side: int = 1) -> Any:
     """A strategy for shapes; with `min_side` 0 also those of empty arrays. They shrink to few dimensions of small sides.
 
-    Raises ValueError for bounds that no shape can meet, ImportError where hypothesis is not installed.
+    Raises ValueError for bounds that no shape fulfils, ImportError if hypothesis is not installed.
 
     >>> import hypothesis
     >>> hypothesis.find(shapes(), lambda shape: len(shape) > 1)
@@ -28,7 +28,7 @@ def shapes(max_dims: int = 3, max_side: int = 3, *, min_dims: int = 0, min_side:
 
 
 def broadcastable_shapes(count: int = 2, max_dims: int = 3, max_side: int = 3, *, min_side: int = 1) -> Any:
-    """A strategy for tuples of so many shapes that broadcast: some without their first dimensions, some with sides of 1, some ().
+    """A strategy for tuples of shapes that broadcast: some without their leading axes, some with sides of 1, some ().
 
     With `min_side` 0 there are empty ones. They shrink to (), and where shapes must differ, to few dimensions of small sides.
 

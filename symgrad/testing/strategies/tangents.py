@@ -1,4 +1,4 @@
-"""Tangents and cotangents that a person can read."""
+"""Readable tangents and cotangents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READABLE = np.array([1.0, -1.0, 2.0, 0.5, -3.0, 1.5, -0.5, 3.0, -2.0, 0.75, -1.2
 
 
 def readable(shape: tuple[int, ...], key: int = 0, dtype: Any = "float64") -> np.ndarray:
-    """Numbers like 1, -1, 2, 0.5 and -3 in an array, in another order for every key; the first for the key 0 is 1.
+    """Numbers like 1, -1, 2, 0.5 and -3 in an array, in a different order for every key; the first for the key 0 is 1.
 
     Of a complex type they have such imaginary parts, too.
 
@@ -33,7 +33,7 @@ def readable(shape: tuple[int, ...], key: int = 0, dtype: Any = "float64") -> np
 
 
 def _mixed(count: int, key: int) -> np.ndarray:
-    """Choices by the golden ratio's multiples, mixed by a key: neighbours differ, and no rows repeat."""
+    """A choice by multiples of the golden ratio, mixed with a key: neighbours differ, and no rows repeat."""
     place = np.arange(count, dtype=np.uint64)
     if key:
         place = ((place + np.uint64(97 * key)) * np.uint64(11400714819323198485)) >> np.uint64(40)

@@ -33,12 +33,12 @@ class Record:
 
 
 def pytrees(leaves: SearchStrategy[Any], max_leaves: int = 6, *, empty: bool = True) -> SearchStrategy[Any]:
-    """Trees with leaves from a strategy, made of everything that `symgrad.types.trees` takes apart.
+    """Trees with leaves from a strategy, of every container that `symgrad.types.trees` flattens.
 
     A tree is a leaf, None, or a tuple, list, dict, OrderedDict, named tuple (`Pair`) or dataclass (`Record`) of trees; it has about
     `max_leaves` leaves at most. Without `empty` it has one at least. They shrink to a single leaf.
 
-    Raises ValueError where not even one leaf is allowed.
+    Raises ValueError if not even one leaf is allowed.
 
     >>> from hypothesis import find, strategies as st
     >>> find(pytrees(st.integers(0, 9), empty=False), lambda tree: isinstance(tree, Pair) and tree.second == 2)

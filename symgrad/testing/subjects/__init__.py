@@ -1,4 +1,4 @@
-"""Ops of every framework behind one face."""
+"""Ops of all frameworks under one interface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Subject", "is_active", "subject_of"]
 def subject_of(op: Any, claims: Claims) -> Subject:
     """The subject for an op: one of the registry, a symgrad function, a `Function` class, or a function of another framework.
 
-    A tuple (function, gradient) is a NumPy function with the gradient it brings.
+    A tuple (function, gradient) is a NumPy function with its gradient.
 
     Raises TypeError for what cannot be called, ImportError where the framework is not installed.
     """
@@ -27,7 +27,7 @@ def subject_of(op: Any, claims: Claims) -> Subject:
     if isinstance(op, Op) and op.kind == "composite":
         from symgrad.engine.traced import FUNCTIONS
 
-        op = FUNCTIONS.get(op.name, op)  # it is made of other ops and has no rules of its own
+        op = FUNCTIONS.get(op.name, op)  # a composite op has no rules of its own
     if isinstance(op, Op):
         from symgrad.testing.subjects.own import OpSubject
 

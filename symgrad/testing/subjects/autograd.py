@@ -29,11 +29,11 @@ class AutogradSubject(Subject):
         return np.asarray(x)
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """What the function returns."""
+        """The result of the function."""
         return self.chosen(self.function(*leaves, *self.parameters))
 
     def array(self, value: Any) -> Array:
-        """What was returned as an array."""
+        """The result as an array."""
         return np.asarray(value)
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
@@ -50,22 +50,19 @@ class AutogradSubject(Subject):
         return function
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback of the cotangent by `make_vjp`, and the pullback of each further set of tangents through what was before."""
+        """The pullback of the cotangent by `make_vjp`, and the pullback of each further set of tangents through the previous one."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
         level = self._pulled(self._of_some(xs, places), cotangent)
         for ts in tangents:
             level = self._pulled(level, self.tuple(tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places)))
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, level(self.tuple(tuple(xs[i] for i in places)))):
-            out[i] = np.asarray(c)
-        return out
+        return self.placed(level(self.tuple(tuple(xs[i] for i in places))), places, len(xs))
 
     def _pulled(self, function: Callable[[Any], Any], cotangent: Any) -> Callable[[Any], Any]:
         """The pullback of a cotangent as a function of the arguments."""
         return lambda some: self.autograd.make_vjp(function)(some)[0](cotangent)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`autograd.make_jvp`. Raises NotApplicable where a primitive on the way has no forward rule."""
+        """`autograd.make_jvp`. Raises NotApplicable if a primitive has no forward rule."""
         places = [i for i, t in enumerate(ts) if t is not None]
         point, direction = (self.tuple(tuple(arrays[i] for i in places)) for arrays in (xs, ts))
         try:

@@ -1,4 +1,4 @@
-"""`Subject`: an op of any framework behind one face. Arrays go in and come out; what the framework's own values are, only a subject knows."""
+"""`Subject`: the interface to an op of any framework. It takes and returns arrays; only a subclass handles the framework's own values."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph.op import Op
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.naming import import_path
 
-__all__ = ["Array", "Arrays", "Subject", "counted", "extra", "is_active", "real_unless_claimed"]
+__all__ = ["Array", "Arrays", "RecordingSubject", "Subject", "counted", "extra", "is_active", "real_unless_claimed"]
 
-ONCE = "differentiate twice a function that was marked with @once_differentiable"  # torch's words, and symgrad's
+ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray
 Arrays = Sequence[np.ndarray]
 
 
 def is_active(x: Any) -> bool:
-    """Whether an argument is differentiated by: real and complex floats are, integers and truth values are not (bfloat16 has the kind V)."""
+    """Whether an argument is differentiated by: real and complex floats are, integers and booleans are not (bfloat16 has the kind V)."""
     return x.dtype.kind in "fcV"
 
 
@@ -45,21 +44,21 @@ def counted(count: int, what: str) -> str:
 
 
 def real_unless_claimed(claims: Claims) -> Claims:
-    """The claims of an op of another framework: what people write a derivative for is real numbers, unless they say otherwise."""
+    """The claims for an op of another framework: derivatives are for real numbers unless complex ones are claimed."""
     return claims.but(complex=False) if claims.complex is None else claims
 
 
 class Subject:
-    """An op that is attacked. Subclasses say what it is in their framework; the checks use nothing else.
+    """An op under test in its framework; the checks use this interface only.
 
     `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
-    views of arrays, so that layouts, aliasing and mutation mean something; `batches` whether the framework can map it over a batch;
-    `compiles` whether it compiles for every shape, so that few of them are drawn; `subnormals` whether it keeps numbers below the smallest
-    normal one, `pickled` whether a function of it can be pickled at all.
+    views of arrays, so that layouts, aliasing and mutation can be checked; `batches` whether the framework has a vmap;
+    `compiles` whether it compiles for every shape, so that few are drawn; `subnormals` whether it keeps numbers below the smallest
+    normal one, `pickled` whether functions of it can be pickled, `records` whether values record a graph.
     """
 
     framework = "numpy"
-    op: Op | None = None  # the op of symgrad whose rules are called, None for a function
+    op: Any = None  # the Op of symgrad whose rules are called, None for a function
     memory = True
     subnormals = True
     compiles = False
@@ -76,7 +75,7 @@ class Subject:
         self.forward = True
 
     def chosen(self, found: Any) -> Any:
-        """The output that is meant, of a function with several. Raises TypeError where nobody says which, and for what is no array."""
+        """The output that is checked, of a function with several. Raises TypeError if `output` is needed, and for a result that is no array."""
         if self.claims.output is not None:
             if not isinstance(found, (tuple, list)):
                 raise TypeError(f"{self.name} returns one value, {type(found).__name__}; output={self.claims.output} chooses among several")
@@ -91,13 +90,13 @@ class Subject:
         return found
 
     def look(self, xs: Arrays) -> None:
-        """Find out at one point what only a call can tell: how often it can be differentiated, where that is not claimed, and whether forward."""
+        """Determine at one point what the op supports: the order of derivatives, unless it is claimed, and forward mode."""
         ones = [np.ones_like(x) if is_active(x) else None for x in xs]
         while self.claims.order is None and self.orders:
             try:
                 self.gradient(xs, np.ones_like(self.value(xs)), *[ones] * (self.orders - 1))
                 break
-            except Exception as error:  # whatever a user's function raises is looked at by the checks
+            except Exception as error:  # the checks report what a user's function raises
                 if not self.refuses_order(error):
                     break
                 self.orders -= 1
@@ -109,17 +108,17 @@ class Subject:
             pass
 
     def refuses_order(self, error: Exception) -> bool:
-        """Whether an error says that the op cannot be differentiated as often, rather than that it is wrong."""
+        """Whether an error says that the op cannot be differentiated further, rather than that it is wrong."""
         return ONCE in str(error)
 
     def context(self) -> AbstractContextManager[Any]:
-        """The context in which the framework's values keep their precision."""
+        """A context in which the framework's values keep their precision."""
         return nullcontext()
 
     # In the framework's own values
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
-        """An array as an argument: its own memory, where the framework allows that. One that is not active is never differentiated."""
+        """An array as an argument, without a copy if the framework allows that. An inactive argument never requires grad."""
         raise NotImplementedError
 
     def call(self, leaves: Sequence[Any]) -> Any:
@@ -127,11 +126,11 @@ class Subject:
         raise NotImplementedError
 
     def array(self, value: Any) -> Array:
-        """The framework's value as an array: its own memory, where the framework allows that."""
+        """The framework's value as an array, without a copy if the framework allows that."""
         raise NotImplementedError
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """The pullback of cotangents, None for an argument the values do not depend on; `again` where it is to be differentiated itself."""
+        """The pullback of cotangents, None for an argument the values do not depend on; `again` if it is to be differentiated itself."""
         raise NotImplementedError
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
@@ -145,10 +144,10 @@ class Subject:
         return self.array(self.call([self.leaf(x, False) for x in xs]))
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback of the cotangent, and for each further set of tangents the gradient of Σ tangent * (what was before).
+        """The pullback of the cotangent; each further set of tangents adds one order: the gradient of Σ tangent * (previous gradient).
 
-        With n sets of tangents these are derivatives of order n + 1. None stands for "does not depend on it", as an argument that is not
-        active does. `tangents` entries may be None for zero.
+        With n sets of tangents these are derivatives of order n + 1. None is the gradient by an argument that the value does not depend on,
+        and by an inactive one. `tangents` entries may be None for zero.
         """
         leaves = [self.leaf(x, is_active(x)) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
@@ -162,13 +161,17 @@ class Subject:
                 values, seeds = [c for c, _ in pairs], [t for _, t in pairs]
                 if not pairs:
                     return [None] * len(xs)
-        out: list[Array | None] = [None] * len(xs)
+        return self.placed(found, places, len(xs))
+
+    def placed(self, found: Sequence[Any], places: Sequence[int], count: int) -> list[Array | None]:
+        """Gradients as arrays at their places among all arguments, None at the others."""
+        out: list[Array | None] = [None] * count
         for i, c in zip(places, found):
             out[i] = None if c is None else self.array(c)
         return out
 
     def by_cotangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
-        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None where that does not depend on g."""
+        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None if it does not depend on g."""
         leaves = [self.leaf(x, is_active(x)) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
         g = self.leaf(cotangent, True)
@@ -183,7 +186,7 @@ class Subject:
         raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
 
     def differentiable(self, value: Any) -> bool:
-        """Whether a value of the framework depends on something differentiated."""
+        """Whether a value of the framework requires grad."""
         return True
 
     def tangent(self, xs: Arrays, ts: Sequence[Array | None]) -> Array:
@@ -201,5 +204,28 @@ class Subject:
     # Other ways to call it
 
     def import_path(self) -> tuple[str, str] | None:
-        """Module and name under which the function can be imported again, for reports; None for one that cannot."""
+        """Module and name under which the function can be imported, for reports; None if it cannot."""
         return import_path(self.function)
+
+
+class RecordingSubject(Subject):
+    """A function of a framework whose values record a graph and whose vmap is a function; subclasses define `mapped`."""
+
+    batches = True
+    records = True
+
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+        """The op mapped over the first axis of the batched arguments."""
+        raise NotImplementedError
+
+    def differentiable(self, value: Any) -> bool:
+        return bool(value.requires_grad)
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        return self.array(self.mapped([self.leaf(x, False) for x in xs], batched))
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        leaves = [self.leaf(x) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        found = self.grad([self.mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        return self.placed(found, places, len(xs))

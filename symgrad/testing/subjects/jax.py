@@ -20,14 +20,14 @@ NO_ORDER = ("do not support JVP", "can't apply forward-mode")
 class JaxSubject(Subject):
     """A function of JAX, differentiated by nested `jax.vjp`, forward by `jax.jvp`, mapped by `jax.vmap`.
 
-    Derivatives are compiled where the function can be: op by op, XLA would compile each step of each by itself, for every shape.
+    Derivatives are compiled if possible: op by op, XLA would compile each step for every shape.
     """
 
     framework = "jax"
     memory = False  # arrays of JAX cannot be written to
-    subnormals = False  # XLA takes them for zero
+    subnormals = False  # XLA flushes them to zero
     compiles = True
-    pickled = False  # what JAX wraps is not what its name stands for
+    pickled = False  # the object under the name of a wrapped function is the wrapper
     batches = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ()
@@ -51,7 +51,7 @@ class JaxSubject(Subject):
             return self._array(x)
 
     def _array(self, x: Array) -> Any:
-        """A copy, which `jax.numpy.array` would compile for every shape."""
+        """A copy; `jax.numpy.array` would compile for every shape."""
         return self.jax.device_put(np.array(x))
 
     def call(self, leaves: Sequence[Any]) -> Any:
@@ -71,9 +71,9 @@ class JaxSubject(Subject):
         raise NotApplicable("JAX differentiates functions, not values")
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through what was before.
+        """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through the previous one.
 
-        The first two orders are compiled together, where there are two, and what is compiled for a higher order is used for those below.
+        The first two orders are compiled together, and results compiled for a higher order are used for lower ones.
         """
         places = [i for i, x in enumerate(xs) if is_active(x)]
         sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
@@ -93,18 +93,18 @@ class JaxSubject(Subject):
         except Exception:
             if len(sets) == order:
                 raise
-            sets = sets[:order]  # what a higher order raises says nothing of this one
+            sets = sets[:order]  # the error of a higher order does not concern this one
             found = self._run(("gradient", *places), pulled, list(xs), cotangent, sets)
         self._reached[given] = 0 if self._plainly else len(sets)
-        return self._one_each(found[order], xs, places)
+        return self.placed(found[order], places, len(xs))
 
     def look(self, xs: Arrays) -> None:
-        """Find out how often it can be differentiated, and whether forward."""
+        """Determine how often it can be differentiated, and whether forward."""
         super().look(xs)
         self._looked = True
 
     def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
-        """Run a function of arrays compiled, or as it is where it looks at its numbers."""
+        """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
         with self.context():
             if not self._plainly:
                 if key not in self._compiled:
@@ -113,14 +113,14 @@ class JaxSubject(Subject):
                     return self._compiled[key](*args)
                 except NotApplicable:
                     raise
-                except Exception:  # which of these come of compiling, only the function itself can tell
+                except Exception:  # only a run without compilation shows whether compilation caused these
                     pass
             found = function(*self.jax.tree_util.tree_map(self._array, args))
             self._plainly = True
             return found
 
     def _of_some(self, function: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> Callable[..., Any]:
-        """The function of the arguments at some places alone."""
+        """The function with only the arguments at some places as inputs."""
         def of_some(*some: Any) -> Any:
             given = list(xs)
             for i, x in zip(places, some):
@@ -129,14 +129,8 @@ class JaxSubject(Subject):
 
         return of_some
 
-    def _one_each(self, found: Any, xs: Arrays, places: Sequence[int]) -> list[Array | None]:
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, found):
-            out[i] = np.array(c)
-        return out
-
     def _pulled(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
-        """The pullback of a cotangent as a function of the arguments. JAX does not conjugate what the others do."""
+        """The pullback of a cotangent as a function of the arguments, conjugated as in other frameworks."""
         tree = self.jax.tree_util
 
         def fitting(value: Any, g: Any) -> Any:
@@ -167,7 +161,7 @@ class JaxSubject(Subject):
         return self._run(("tangent", *places), pushed, list(xs), [ts[i] for i in places])
 
     def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        """`jax.vmap`. Raises NotApplicable where the function looks at its numbers or calls back into Python."""
+        """`jax.vmap`. Raises NotApplicable if the function depends on concrete values or calls back into Python."""
         return self.array(self._run(("batch", *batched), self._mapped(batched), *xs))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
@@ -177,7 +171,7 @@ class JaxSubject(Subject):
         def pulled(arrays: Any, g: Any) -> Any:
             return self._pulled(self._of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
 
-        return self._one_each(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), xs, places)
+        return self.placed(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), places, len(xs))
 
     def _mapped(self, batched: Sequence[bool]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:
@@ -191,5 +185,5 @@ class JaxSubject(Subject):
         return mapped
 
     def refuses_order(self, error: Exception) -> bool:
-        """Whether an error says that a rule cannot be differentiated: one that calls back into Python, or a custom_vjp below a jvp."""
+        """Whether an error says that a rule cannot be differentiated: a callback into Python, or a custom_vjp below a jvp."""
         return any(words in str(error) for words in NO_ORDER)

@@ -1,4 +1,4 @@
-"""What a function is called, what its arguments are called, and where it can be imported from: for reports, domains and formulas."""
+"""The name of a function, the names of its arguments, and its import path: for reports, domains and formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["argument_names", "import_path", "name_of", "owner_of"]
 
-# Where people know functions from whose own module is an inner one.
+# The public modules of functions whose `__module__` is private.
 PUBLIC = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "jax.nn", "jax.numpy", "jax.scipy.special", "jax.lax",
           "jax.numpy.linalg", "jax.scipy.stats.norm", "autograd.numpy", "autograd.scipy.special", "numpy", "scipy.special", "symgrad",
           "symgrad.nn.functional", "symgrad.special", "symgrad.linalg")
@@ -21,13 +21,13 @@ PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEY
 
 
 def owner_of(op: Any) -> Any:
-    """The `Function` class whose `apply` this is, None for anything else."""
+    """The `Function` class whose `apply` this is, None for any other object."""
     owner = op if inspect.isclass(op) else getattr(op, "__self__", None) if getattr(op, "__name__", "") == "apply" else None
     return owner if inspect.isclass(owner) and callable(getattr(owner, "apply", None)) else None
 
 
 def name_of(op: Any) -> str:
-    """What a function is called in a report: a class for its apply, the function inside a partial.
+    """The name of a function in a report: the class of an apply, the function inside a partial.
 
     >>> name_of(functools.partial(np.add, 1.0)), name_of(lambda x: x)
     ('add', '<lambda>')
@@ -41,17 +41,17 @@ def name_of(op: Any) -> str:
 
 
 def _name_in(home: Any, op: Any) -> str | None:
-    """What a lambda, or an object that can be called, is called in its module, None where it has no name there."""
+    """The name of a lambda, or of a callable object, in its module; None if it has no name there."""
     module = sys.modules.get(home) if isinstance(home, str) and home != "__main__" else None
     return next((name for name, thing in list(vars(module).items()) if thing is op), None) if module is not None else None
 
 
 def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, count: int | None = None) -> list[str]:
-    """The names of the tensor arguments: those without a default, and those with one that the formula names, less the `parameters` after them.
+    """The names of the tensor arguments: those without a default, and those in the formula, without the last `parameters` ones.
 
-    There are `count` of them where that is known. A function that does not say what it takes has the names of the formula, and so has one whose
-    single argument is called something else. An empty list where nobody knows. Raises ValueError where the formula's names are others, and which
-    of them is which cannot be known.
+    There are `count` of them if it is given. A function without a signature has the names of the formula, and so has a function whose
+    single argument has another name. An empty list if the names are not known. Raises ValueError if the names of the formula are different
+    and cannot be assigned.
 
     >>> argument_names(lambda x, a=1.0, n=2: a * x**n, ["a", "x"], 0), argument_names(np.hypot, None, 0)
     (['x', 'a'], ['x1', 'x2'])
@@ -70,7 +70,7 @@ def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, coun
 
 
 def _before(op: Any, formula: Sequence[str], parameters: int, count: int | None) -> list[str]:
-    """The names before so many parameters: as many as are known, as the formula names, or as leave none without a value; at least one."""
+    """The names before so many parameters: as many as `count`, as the formula names, or as have no default; at least one."""
     placed = _placed(op) or []
     required = sum(p.default is p.empty for p in placed)
     last = max((k + 1 for k, p in enumerate(placed) if p.name in formula), default=0)
@@ -79,7 +79,7 @@ def _before(op: Any, formula: Sequence[str], parameters: int, count: int | None)
 
 
 def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
-    """The names of a function's tensor arguments, as it declares them, None where it takes anything or does not say."""
+    """The names of a function's declared tensor arguments, None if it takes any number or has no signature."""
     placed = _placed(op)
     if placed is None:
         return None
@@ -87,11 +87,11 @@ def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
 
 
 def _placed(op: Any) -> list[inspect.Parameter] | None:
-    """The parameters of a function that are given by their place, None where it takes anything or does not say."""
+    """The positional parameters of a function, None where it takes any number or has no signature."""
     skip = 0
     function = op
     owner = owner_of(op)
-    if owner is not None:  # a Function: apply takes anything, forward says what
+    if owner is not None:  # a Function: the signature is that of forward, since apply takes any arguments
         function = getattr(owner, "forward", op)
         separate = any("setup_context" in vars(c) for c in owner.__mro__[:-1] if not _of_framework(c))
         skip = 0 if separate else 1
@@ -111,7 +111,7 @@ def _of_framework(cls: type) -> bool:
 
 
 def import_path(op: Any) -> tuple[str, str] | None:
-    """Module and name under which a function can be imported, None for one that cannot: a lambda, a partial, one made inside another.
+    """Module and name under which a function can be imported; None for a lambda, a partial, and a nested function.
 
     >>> import_path(np.exp), import_path(lambda x: x)
     (('numpy', 'exp'), None)

@@ -1,4 +1,4 @@
-"""Subjects of NumPy: functions of arrays, with the gradient they bring or without one."""
+"""Subjects of NumPy: functions of arrays, with or without derivatives of their own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["NumpySubject"]
 class NumpySubject(Subject):
     """A function of NumPy.
 
-    What it brings is `claims.pullback(g, *arrays)`, an array per argument (one alone may be bare, None is zero), or `claims.gradient(*arrays)`,
-    the partial derivatives of an elementwise function or of one whose value is a number; and `claims.pushforward(ts, *arrays)`. The parameters
-    come after the arrays. Without any, the order is 0.
+    Its derivatives are `claims.pullback(g, *arrays)`, an array per argument (a single one may be bare, None is zero), or `claims.gradient(*arrays)`,
+    the partial derivatives of an elementwise or number-valued function; and `claims.pushforward(ts, *arrays)`. The parameters
+    come after the arrays. Without derivatives the order is 0.
 
     >>> subject = NumpySubject(np.sin, Claims(gradient=np.cos), "sin")
     >>> subject.value([np.zeros(1)]), subject.gradient([np.zeros(1)], np.full(1, 2.0)), subject.orders
@@ -40,17 +40,17 @@ class NumpySubject(Subject):
         return np.asarray(x)
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """What the function returns."""
+        """The result of the function."""
         found = self.chosen(self.function(*leaves, *self.parameters))
         return self._typed(found, leaves) if type(found) in (float, int) else found
 
     def _typed(self, number: Any, arrays: Arrays) -> Array:
-        """A number of Python's among arrays, which has no type of its own."""
+        """A Python number as an array, with the dtype of the arrays."""
         floats = [x.dtype for x in arrays if is_active(x)]
         return np.asarray(number, np.result_type(*floats) if type(number) is float and floats else None)
 
     def array(self, value: Any) -> Array:
-        """What was returned as an array."""
+        """The result as an array."""
         out = np.asarray(value)
         if out.dtype.kind not in "fciubV":
             what = f"an array of {out.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
@@ -58,11 +58,11 @@ class NumpySubject(Subject):
         return out
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """Raises NotApplicable: an array does not know what it was computed from."""
+        """Raises NotApplicable: NumPy does not record operations."""
         raise NotApplicable("an array of NumPy does not know what it was computed from")
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The pullback that comes with the function, or its partial derivatives times the cotangent, summed where an argument was broadcast."""
+        """The claimed pullback, or the claimed partial derivatives times the cotangent, summed over the broadcast axes of an argument."""
         if tangents or not self.orders:
             raise NotApplicable("no gradient comes with it" if not self.orders else "what comes with it is the first derivative")
         if self.claims.pullback is not None:
@@ -72,7 +72,7 @@ class NumpySubject(Subject):
         return [None if p is None else self._summed(cotangent * (np.conj(p) if p.dtype.kind == "c" else p), x) for p, x in zip(partials, xs)]
 
     def _one_each(self, found: Any, xs: Arrays) -> list[Array | None]:
-        """An array per argument, None for those that are not active."""
+        """An array per argument, None for inactive ones."""
         active = [i for i, x in enumerate(xs) if is_active(x)]
         if found is None:
             raise TypeError(f"the gradient of {self.name} returned None; expected {'an array' if len(xs) == 1 else 'an array for each argument'}")
@@ -89,7 +89,7 @@ class NumpySubject(Subject):
         return out
 
     def _summed(self, c: Array, x: Array) -> Array:
-        """The sum over what was broadcast, in the dtype of the argument."""
+        """The sum over broadcast axes, in the dtype of the argument."""
         c = np.asarray(c)
         if c.shape != x.shape:
             if np.broadcast_shapes(c.shape, x.shape) == x.shape:  # a constant derivative
@@ -99,7 +99,7 @@ class NumpySubject(Subject):
         return c if c.dtype == x.dtype else c.astype(x.dtype)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """The pushforward that comes with the function; it is given zeros for a tangent that is None."""
+        """The claimed pushforward; a tangent that is None becomes zeros."""
         if self.claims.pushforward is None:
             raise NotApplicable("no pushforward comes with it")
         given = [np.zeros_like(x) if t is None and is_active(x) else t for x, t in zip(xs, ts)]

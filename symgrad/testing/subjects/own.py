@@ -18,29 +18,27 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active, real_unless_claimed
+from symgrad.testing.subjects.base import Array, Arrays, RecordingSubject, is_active, real_unless_claimed
 from symgrad.testing.subjects.naming import owner_of
 
 __all__ = ["OpSubject", "SymgradSubject"]
 
 
-# Words of the errors that say so.
+# Parts of the messages of errors about missing vmap rules.
 NO_BATCH = ("depends on the data of each", "override the vmap staticmethod")
 
 
-class SymgradSubject(Subject):
+class SymgradSubject(RecordingSubject):
     """A function of symgrad's tensors."""
 
     framework = "symgrad"
-    batches = True
-    records = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
 
     def __init__(self, function: Any, claims: Claims, name: str):
         super().__init__(function, claims if owner_of(function) is None else real_unless_claimed(claims), name)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
-        """A tensor on the array's own memory."""
+        """A tensor that shares the array's memory."""
         t = wrap(x if isinstance(x, np.ndarray) else np.asarray(x))
         return t.requires_grad_() if differentiated and is_active(x) else t
 
@@ -54,12 +52,8 @@ class SymgradSubject(Subject):
         return found if isinstance(found, Tensor) else tensor(found)
 
     def array(self, value: Any) -> Array:
-        """The tensor's own memory."""
+        """The tensor's own array."""
         return np.asarray(value._value if isinstance(value, Tensor) else value)
-
-    def differentiable(self, value: Any) -> bool:
-        """Whether the tensor requires grad."""
-        return bool(value.requires_grad)
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
         """`symgrad.autograd.grad`."""
@@ -69,7 +63,7 @@ class SymgradSubject(Subject):
         return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], create_graph=again, allow_unused=True)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`symgrad.func.jvp`. Raises NotApplicable where a Function on the way has no jvp."""
+        """`symgrad.func.jvp`. Raises NotApplicable if a Function has no jvp."""
         return self._pushed([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
 
     def _pushed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -99,21 +93,8 @@ class SymgradSubject(Subject):
 
         return [read(x.requires_grad) for x in leaves], [read(t is not None) for t in tangents]
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        """`symgrad.vmap`. Raises NotApplicable where the function looks at its numbers, or a Function has no rule for it."""
-        return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
-        """`symgrad.autograd.grad` through `symgrad.vmap`."""
-        leaves = [self.leaf(x) for x in xs]
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self._mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, found):
-            out[i] = None if c is None else self.array(c)
-        return out
-
-    def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+        """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
         try:
             return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
         except (RuntimeError, NotImplementedError) as error:
@@ -138,7 +119,7 @@ class OpSubject(SymgradSubject):
         self.forward = op.differentiable
 
     def import_path(self) -> tuple[str, str] | None:
-        """A built-in op is known to the registry by name, one of a user's to the module that declares it."""
+        """A built-in op is found in the registry by name, a user's op in the module that declares it."""
         if self.op.name in BUILT_IN:
             return ("symgrad.graph.op", f"REGISTRY[{self.op.name!r}]") if REGISTRY.get(self.op.name) is self.op else None
         places = [(module, name) for module, loaded in list(sys.modules.items()) if module != "__main__" and isinstance(loaded, ModuleType)

@@ -11,26 +11,24 @@ import numpy as np
 
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import ONCE, Array, Arrays, Subject, extra, is_active, real_unless_claimed
+from symgrad.testing.subjects.base import ONCE, Array, Arrays, RecordingSubject, extra, is_active, real_unless_claimed
 
 __all__ = ["TorchSubject"]
 
-# torch says in these words that an op has no rule, and only in words.
+# torch reports a missing rule only in the text of its errors.
 NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")
 NO_COMPLEX = ("does not support automatic differentiation for outputs with complex dtype",)
-LOCK = threading.RLock()  # torch's dual level is one for all threads
+LOCK = threading.RLock()  # torch's dual level is shared by all threads
 NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: It looks like", "doesn't have storage",
             "Batching rule not implemented")
 
 
-class TorchSubject(Subject):
+class TorchSubject(RecordingSubject):
     """A function of torch, differentiated by nested `torch.autograd.grad`, forward by dual tensors, mapped by `torch.func.vmap`."""
 
     framework = "torch"
-    batches = True
-    records = True
     dtypes = ("float64", "float32", "float16", "bfloat16")
-    layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no memory that is only read
+    layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no read-only memory
 
     def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
         self.torch = extra("torch", name)
@@ -39,12 +37,12 @@ class TorchSubject(Subject):
         super().__init__(function, real_unless_claimed(claims), name)
 
     def _dtypes_of(self, module: Any) -> tuple[str, ...] | None:
-        """The floating-point type that a module's own tensors have; None where it has none, or several."""
+        """The floating-point type of a module's parameters and buffers; None if there is none, or several."""
         found = {str(t.dtype).removeprefix("torch.") for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()}
         return tuple(found) if len(found) == 1 else None
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
-        """A tensor on the array's own memory, on a copy where torch cannot have that: negative strides and memory that is only read."""
+        """A tensor that shares the array's memory, or a copy for negative strides and read-only memory, which torch does not support."""
         x = np.asarray(x)
         if not x.flags.writeable or any(s < 0 for s in x.strides):
             x = x.copy()
@@ -65,11 +63,11 @@ class TorchSubject(Subject):
         return found if isinstance(found, self.torch.Tensor) else self.torch.as_tensor(found, dtype=self._coarsest(leaves))
 
     def _coarsest(self, leaves: Sequence[Any]) -> Any:
-        """The dtype of a Python number among tensors."""
+        """The dtype for a Python number among tensors."""
         return next((leaf.dtype for leaf in leaves if leaf.is_floating_point()), self.torch.float64)
 
     def array(self, value: Any) -> Array:
-        """The tensor's own memory."""
+        """The tensor's own memory as an array."""
         if not isinstance(value, self.torch.Tensor):
             return np.asarray(value)
         value = value.detach().resolve_conj().resolve_neg()
@@ -77,12 +75,8 @@ class TorchSubject(Subject):
             return value.view(self.torch.int16).numpy().view(ml_dtypes.bfloat16)
         return value.numpy()
 
-    def differentiable(self, value: Any) -> bool:
-        """Whether the tensor requires grad."""
-        return bool(value.requires_grad)
-
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """`torch.autograd.grad`. Where it is to be differentiated again the cotangents are, too: a backward that refuses that says so only then."""
+        """`torch.autograd.grad`. With `again` the cotangents require grad, too: only then a once-differentiable backward raises."""
         kept = [(v, g if g.dtype == v.dtype else g.to(v.dtype)) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
@@ -96,7 +90,7 @@ class TorchSubject(Subject):
             raise
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """`torch.autograd.forward_ad`. Raises NotApplicable where a Function on the way has no jvp."""
+        """`torch.autograd.forward_ad`. Raises NotApplicable if a Function has no jvp."""
         forward = self.torch.autograd.forward_ad
         with LOCK, forward.dual_level():
             given = [self.leaf(x, False) if t is None else forward.make_dual(self.leaf(x, False), self.leaf(t, False).to(self.leaf(x, False).dtype))
@@ -108,21 +102,8 @@ class TorchSubject(Subject):
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        """`torch.func.vmap`. Raises NotApplicable where a Function on the way has no rule for it."""
-        return self.array(self._mapped([self.leaf(x, False) for x in xs], batched))
-
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
-        """`torch.autograd.grad` through `torch.func.vmap`."""
-        leaves = [self.leaf(x) for x in xs]
-        places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self._mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
-        out: list[Array | None] = [None] * len(xs)
-        for i, c in zip(places, found):
-            out[i] = None if c is None else self.array(c)
-        return out
-
-    def _mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+        """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
         mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched),
                                       randomness="different" if self.claims.random else "error")
         try:
@@ -135,14 +116,14 @@ class TorchSubject(Subject):
 
 
 def _say_missing(error: Exception, words: Sequence[str], what: str) -> None:
-    """Raise NotApplicable for an error that says that a rule is missing."""
+    """Raise NotApplicable for an error about a missing rule."""
     text = str(error)
     if text and any(w in text for w in words):
         raise NotApplicable(f"{what}: {text.splitlines()[0][:160]}") from error
 
 
 def _refuses(value: Any) -> bool:
-    """Whether a backward below refuses to be differentiated, which `torch.autograd.grad` passes over."""
+    """Whether a backward in the graph is once-differentiable, which `torch.autograd.grad` ignores."""
     stack, seen = [value.grad_fn], set()
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""Data in batches, with torch's names: data sets, samplers that say in which order, and the loader that puts batches together."""
+"""Data in batches, with torch's names: data sets, samplers, which set the order, and the loader, which makes batches."""
 
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.datasets import ChainDataset, ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split

@@ -1,4 +1,4 @@
-"""Putting examples together: a list of examples as one batch of tensors."""
+"""Collation: a list of examples as one batch of tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSED = "default_collate: batch must contain tensors, numpy arrays, numbers, d
 
 
 def _like(kind: Any, given: Any) -> Any:
-    """A mapping or sequence of a type, or, where that type is not built so, of Python's own."""
+    """A mapping or sequence of a type, or a dict or list if the type's constructor does not take it."""
     try:
         return kind(given)
     except TypeError:
@@ -26,11 +26,11 @@ def _like(kind: Any, given: Any) -> Any:
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Examples that are alike as one: tensors, arrays and numbers stacked along a new first axis, in mappings and sequences of any depth.
+    """Examples of one structure as a batch: tensors, arrays and numbers stacked along a new first axis, in nested mappings and sequences.
 
-    Python floats become float64, as NumPy's; texts stay as they are, in a list.
+    Python floats become float64, as in NumPy; strings stay in a list.
 
-    Raises TypeError for what cannot be stacked, RuntimeError for sequences and tensors of different sizes.
+    Raises TypeError for values that cannot be stacked, RuntimeError for sequences and tensors of different sizes.
 
     >>> default_collate([{"x": 1.5, "y": [1, 2]}, {"x": 2.5, "y": [3, 4]}])
     {'x': tensor([1.5000, 2.5000]), 'y': [tensor([1, 3]), tensor([2, 4])]}
@@ -63,7 +63,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """An example with its arrays as tensors, in mappings and sequences of any depth; what is neither stays as it is.
+    """An example with its arrays as tensors, in nested mappings and sequences; other values are unchanged.
 
     >>> import numpy as np
     >>> default_convert({"x": np.ones(2), "name": "ones"})

@@ -1,4 +1,4 @@
-"""Data sets: what gives an example for an index, and what gives examples one after another."""
+"""Data sets: map-style ones, indexed by number, and iterable ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Example = TypeVar("Example", covariant=True)
 
 
 class Dataset(Generic[Example]):
-    """Examples by index: a subclass has `__getitem__`, and `__len__` where their number is known."""
+    """Examples by index: a subclass has `__getitem__`, and `__len__` if their number is known."""
 
     def __getitem__(self, index: Any) -> Example:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -28,7 +28,7 @@ class Dataset(Generic[Example]):
 
 
 class IterableDataset(Dataset[Example], Iterable[Example]):
-    """Examples one after another: a subclass has `__iter__`."""
+    """Examples in sequence: a subclass has `__iter__`."""
 
     def __add__(self, other: Any) -> Any:
         return ChainDataset([self, other])
@@ -57,7 +57,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """Data sets one after another. Raises AssertionError for none at all, and for those without indices."""
+    """Concatenated data sets. Raises AssertionError for an empty list, and for iterable data sets."""
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = list(datasets)
@@ -80,7 +80,7 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Data sets without indices, one after another."""
+    """Concatenated iterable data sets."""
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = datasets
@@ -96,7 +96,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[Any]):
-    """The examples of a data set that stand at some indices."""
+    """The examples of a data set at some indices."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices
@@ -115,9 +115,9 @@ class Subset(Dataset[Any]):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """A data set dealt out at random into subsets of lengths that are given, or of fractions that add up to 1.
+    """A data set split at random into subsets of given lengths, or of fractions that add up to 1.
 
-    What the fractions leave over is dealt to the first subsets, one each.
+    The remainder of rounded fractions goes to the first subsets, one example each.
 
     Raises ValueError for lengths that do not add up, and for fractions outside [0, 1].
 

@@ -16,7 +16,7 @@ __all__ = ["DataLoader"]
 
 
 class _Endless(Sampler[None]):
-    """No indices, without end: the examples come in their own order."""
+    """An endless sampler without indices, for iterable data sets."""
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)
@@ -25,10 +25,10 @@ class _Endless(Sampler[None]):
 class DataLoader:
     """The examples of a data set in batches: in order, shuffled, or in the order of a sampler.
 
-    `batch_size` None gives single examples; `sampler` gives indices and `batch_sampler` lists of them; `drop_last` leaves out a last
-    batch that is shorter; `collate_fn` makes a batch of a list of examples. The order of `shuffle` comes from `generator`, or from the
-    library's own, which `manual_seed` starts anew. `num_workers` threads load ahead, in the same order; `worker_init_fn` is called with
-    the number of each when it begins.
+    `batch_size` None gives single examples; `sampler` gives indices and `batch_sampler` lists of them; `drop_last` omits a last
+    batch that is shorter; `collate_fn` makes a batch of a list of examples. `shuffle` uses `generator`, or the
+    default generator, which `manual_seed` seeds. `num_workers` threads load ahead, in the same order; `worker_init_fn` is called with
+    the number of each worker when it starts.
 
     Raises ValueError for options that exclude each other.
 
@@ -99,7 +99,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         indices = iter(self._indices)
-        first = int(randint(2**63 - 1, (), generator=self.generator))  # drawn without workers too, so that their number does not change the order
+        first = int(randint(2**63 - 1, (), generator=self.generator))  # drawn without workers, too, so that their number does not change the order
         if self.num_workers:
             infos = [WorkerInfo(i, self.num_workers, first + i, self.dataset) for i in range(self.num_workers)]
             return in_threads(self._fetch, indices, infos, self.prefetch_factor or 2, self.timeout, self.worker_init_fn)

@@ -21,7 +21,7 @@ def _positive(name: str, value: Any) -> None:
 
 
 class Sampler(Generic[Index]):
-    """Indices in some order: a subclass has `__iter__`, and `__len__` where their number is known."""
+    """Indices in some order: a subclass has `__iter__`, and `__len__` if their number is known."""
 
     def __iter__(self) -> Iterator[Index]:
         raise NotImplementedError
@@ -47,7 +47,7 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Indices in random order: all of them, or `num_samples`, drawn with `replacement` or in rounds without.
 
-    The order comes from `generator`, or from the library's own, which `manual_seed` starts anew.
+    The order comes from `generator`, or from the default generator, which `manual_seed` seeds.
 
     Raises TypeError and ValueError for a number of samples that is not positive and a `replacement` that is no boolean.
     """
@@ -60,11 +60,11 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices are drawn."""
+        """The number of indices drawn."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        # A generator of its own, so that the order does not depend on what else is drawn meanwhile.
+        # A separate generator, so that other draws do not change the order.
         generator = Generator().manual_seed(int(randint(2**63 - 1, ()))) if self.generator is None else self.generator
         return islice(self._drawn(len(self.data_source), generator), self.num_samples)
 
@@ -90,7 +90,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with probabilities in proportion to `weights`.
+    """Indices drawn with probabilities proportional to `weights`.
 
     Raises ValueError for a number of samples that is not positive, a `replacement` that is no boolean, and weights that are no vector.
     """

@@ -1,4 +1,4 @@
-"""Threads that load batches ahead, in turn, so that the order is the one of a single loader."""
+"""Worker threads that load batches ahead, in turn, so that the order is that of a single loader."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 __all__ = ["Fetch", "WorkerInfo", "examples_of", "fetch", "get_worker_info", "in_threads"]
 
 DONE = object()
-Fetch = Callable[[Any], Any]  # from what a sampler gave to a batch; DONE where there is no more
+Fetch = Callable[[Any], Any]  # from the indices of a sampler to a batch; DONE at the end
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """Which of how many worker threads this is, the seed that is its own, and the data set it loads."""
+    """The number of a worker thread, the number of workers, its seed, and its data set."""
 
     id: int
     num_workers: int
@@ -30,12 +30,12 @@ _here = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What a data set may ask for in the thread of a worker; None anywhere else."""
+    """The worker of the current thread; None outside workers."""
     return getattr(_here, "info", None)
 
 
 def fetch(dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> Fetch:
-    """How a batch comes of indices, or one example of an index."""
+    """The function from indices to a batch, or from an index to an example."""
     several = getattr(dataset, "__getitems__", None)
 
     def load(index: Any) -> Any:
@@ -47,7 +47,7 @@ def fetch(dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> Fetch:
 
 
 def examples_of(dataset: Any, batched: bool, drop_last: bool, collate: Callable[[Any], Any]) -> Fetch:
-    """How the next batch comes of examples one after another, as many as the sampler gave indices."""
+    """The function to the next batch of an iterable data set, of as many examples as the sampler gave indices."""
     examples = iter(dataset)
 
     def load(index: Any) -> Any:
@@ -61,9 +61,9 @@ def examples_of(dataset: Any, batched: bool, drop_last: bool, collate: Callable[
 
 def in_threads(make: Callable[[], Fetch], indices: Iterator[Any], infos: list[WorkerInfo], ahead: int, timeout: float,
                start: Callable[[int], Any] | None) -> Iterator[Any]:
-    """Batches in order, loaded by one thread for each of `infos`, each with a way of fetching of its own and at most `ahead` batches waiting.
+    """Batches in order, loaded by one thread for each of `infos`, each with its own fetch function and at most `ahead` batches in its queue.
 
-    An exception of a thread is raised here, with its traceback. Raises RuntimeError where a batch takes longer than `timeout` seconds.
+    Exceptions of threads are raised here, with their tracebacks. Raises RuntimeError if a batch takes longer than `timeout` seconds.
     """
     def begin(info: WorkerInfo) -> Fetch:
         _here.info = info

@@ -1,4 +1,4 @@
-"""Pictures of computations as TensorBoard's graphs: each vertex a node with its shape, and its formula in terms of its operands."""
+"""Graphs of computations for TensorBoard: each vertex is a node with its shape, and its formula in terms of its operands."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from symgrad.utils.tensorboard.tracing import CONSTANT, Vertex
 __all__ = ["formula", "graph_definition"]
 
 PRODUCTS = ("mm", "bmm", "mv", "dot")
-PRODUCER = 22  # the version of TensorFlow's graphs that this is the form of
+PRODUCER = 22  # the version of TensorFlow's graph format
 
 
 def formula(vertex: Vertex) -> str:
-    """What an operation computes, in terms of the labels of its operands, or their symbols: a formula where it acts on each element, else a call.
+    """The computation of an operation in terms of the labels of its operands, or their symbols: a formula if it is elementwise, else a call.
 
     >>> import symgrad
     >>> from symgrad.utils.tensorboard.tracing import trace
@@ -34,7 +34,7 @@ def formula(vertex: Vertex) -> str:
     if op.kind == "elementwise":
         try:
             return str(_expression(vertex))
-        except Exception:  # the rule of an op of the user's may know numbers only; then its call says enough
+        except Exception:  # a user's rule may take numbers only; then the call is shown
             pass
     if op.name in PRODUCTS:
         return " @ ".join(names)
@@ -44,7 +44,7 @@ def formula(vertex: Vertex) -> str:
 
 
 def _expression(vertex: Vertex) -> Any:
-    from symgrad.carriers import symbolic  # brings SymPy
+    from symgrad.carriers import symbolic  # imports SymPy, which only formulas need
 
     arguments = []
     for v in vertex.operands:
@@ -59,12 +59,12 @@ def _expression(vertex: Vertex) -> Any:
 
 
 def _number(vertex: Vertex) -> Any:
-    """The value of a constant of no dimensions, None for everything else."""
+    """The value of a 0-d constant, None for any other vertex."""
     return vertex.value if vertex.kind == CONSTANT and np.ndim(vertex.value) == 0 else None
 
 
 def _name(vertex: Vertex) -> str:
-    """The symbol of a vertex or its label; a constant number itself."""
+    """The symbol of a vertex or its label; the value of a constant number."""
     if isinstance(vertex.node, Leaf) and vertex.node.symbol is not None:
         return vertex.node.symbol  # type: ignore[no-any-return]
     number = _number(vertex)
@@ -72,7 +72,7 @@ def _name(vertex: Vertex) -> str:
 
 
 def _short(x: Any) -> str:
-    """A value in few characters: an array by its type and shape."""
+    """A short text for a value: the type and shape of an array."""
     if isinstance(x, np.ndarray) and x.size > 1:
         return f"{dtype_of(x.dtype).name}{list(x.shape)}"
     if isinstance(x, (np.ndarray, np.generic)):
@@ -85,7 +85,7 @@ def _short(x: Any) -> str:
 
 
 def graph_definition(vertices: Sequence[Vertex]) -> Any:
-    """TensorBoard's GraphDef of a picture."""
+    """TensorBoard's GraphDef of a trace."""
     return protocol.GraphDef(node=list(map(_node, vertices)), versions=protocol.VersionDef(producer=PRODUCER))
 
 
@@ -100,7 +100,7 @@ def _node(vertex: Vertex) -> Any:
 
 
 def _notes(vertex: Vertex) -> dict[str, str]:
-    """What is said of a vertex beside its shape."""
+    """The attributes of a vertex besides its shape."""
     notes = {}
     if hasattr(vertex.value, "dtype"):
         notes["dtype"] = dtype_of(vertex.value.dtype).name

@@ -1,4 +1,4 @@
-"""The parts of the package `tensorboard` that are used here, imported when the first of them is asked for."""
+"""The parts of the package `tensorboard` that symgrad uses, imported on first use."""
 
 from __future__ import annotations
 

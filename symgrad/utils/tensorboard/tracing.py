@@ -1,7 +1,7 @@
-"""What a module computes, as a picture: every operation of one forward pass with the module it belongs to and where its operands came from.
+"""The trace of a module: every operation of one forward pass with its module and its operands.
 
-A recorder sees each operation as it is recorded, whether or not it requires grad, and makes the very node that the hot path would have
-made. An operand is known by its node or, where it has none, by the identity of its value.
+A recorder receives each operation as it is recorded, whether or not it requires grad, and makes the node that the default recorder would
+make. An operand is identified by its node or, if it has none, by the identity of its value.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from symgrad.nn.parallel import DataParallel
 
 __all__ = ["Vertex", "trace"]
 
-IO, CONSTANT = "IO Node", "Const"  # as TensorBoard knows them: it draws a Const small, beside what uses it
+IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
-WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # writes that an operation came before
+WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # names of writes
 
 
 class Vertex:
-    """One thing in the picture: an operation, or an input, output, parameter, buffer or constant.
+    """A vertex of the trace: an operation, or an input, output, parameter, buffer or constant.
 
-    `label` is unique and short; `path` is the scope, and what the vertex is called in it. `operands` are the vertices of the tensor
+    `label` is unique and short; `path` is the scope with the name of the vertex in it. `operands` are the vertices of the tensor
     arguments, then of tensors among the others, such as an index; `rest` are the other arguments of the rule by name.
     """
 
@@ -48,21 +48,21 @@ class Vertex:
 
 
 class Picture(Recorder):
-    """The vertices of one forward pass; as the thread's recorder, it grows by each operation."""
+    """The vertices of one forward pass; as the thread's recorder it appends each operation."""
 
     def __init__(self, root: str):
         self.vertices: list[Vertex] = []
         self.scopes = [root]
         self.nodes: dict[Node, Vertex] = {}
-        self.values: dict[int, tuple[Any, Vertex, int]] = {}  # by identity; the value is held, so that no other can take its place
-        self.operations: list[tuple[int, Vertex]] = []  # each with its place in time
+        self.values: dict[int, tuple[Any, Vertex, int]] = {}  # by identity; the reference to the value keeps its id unique
+        self.operations: list[tuple[int, Vertex]] = []  # each with its creation time
         self.labels: dict[str, int] = {}
         self.start = next_sequence()
 
-    # What the picture is made of
+    # Vertices
 
     def add(self, kind: str, value: Any, node: Node | None, *, name: str = "", scope: str | None = None, **rest: Any) -> Vertex:
-        """A new vertex under a fresh label; in its scope it goes by that, or by the name that a module gave it."""
+        """A new vertex under a fresh label; its name in its scope is the label, or the name that a module gave it."""
         label = self._fresh(name or kind.lower())
         scope = self.scopes[-1] if scope is None else scope
         vertex = Vertex(kind, f"{scope}/{name.rpartition('.')[2] if kind in MEMBERS else label}", label, value, node, **rest)
@@ -70,7 +70,7 @@ class Picture(Recorder):
         return vertex
 
     def end(self, kind: str, value: Any, node: Node | None, name: str = "", scope: str | None = None) -> Vertex:
-        """A new vertex for a value that was not computed here."""
+        """A new vertex for a value that was not computed in this trace."""
         vertex = self.add(kind, value, node, name=name, scope=scope)
         self.know(vertex, value, node)
         return vertex
@@ -81,7 +81,7 @@ class Picture(Recorder):
         return self._fresh(f"{name}_{count}") if count else name
 
     def know(self, vertex: Vertex, value: Any, node: Node | None) -> None:
-        """Note that a node and a value, as it is now, are what a vertex computed."""
+        """Register a node and a value, in its current version, as the result of a vertex."""
         if node is not None:
             self.nodes[node] = vertex
         if isinstance(value, np.ndarray) or isinstance(value, np.generic) and not isinstance(value, np.bool_):  # True and False are shared
@@ -100,7 +100,7 @@ class Picture(Recorder):
         node = make_node(op, args, parents, value, flags) if flags and thread.modes.grad else None
         count = len(parents)
         operands = [self.source(a, p) for a, p in zip(args, parents)]
-        operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # such as an index that was an input
+        operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # for instance an index that was an input
         rest = dict(zip([p.name for p in op.parameters], args[count:]))
         vertex = self.add(op.name, value, node, operands=tuple(operands), op=op, rest=rest)
         self.know(vertex, value, node)
@@ -108,7 +108,7 @@ class Picture(Recorder):
         return node
 
     def source(self, value: Any, node: Node | None) -> Vertex:
-        """The vertex that a value with its node comes from; a new one for what was there before the forward pass."""
+        """The vertex of a value and its node; a new one for a value from before the forward pass."""
         if node is not None:
             if node in self.nodes:
                 return self._settled(self.nodes[node], value)
@@ -121,7 +121,7 @@ class Picture(Recorder):
         return self.end("Leaf" if isinstance(node, Leaf) else CONSTANT, value, node, symbol or "")
 
     def _settled(self, vertex: Vertex, value: Any) -> Vertex:
-        """The vertex, whose result may have been written into a value since: what that was before is the operand then, not a copy of it."""
+        """The vertex of a value before a write, if its memory was written since."""
         if value is not vertex.value and id(value) in self.values:
             vertex.value = value
             if vertex.operands and vertex.operands[0].kind == CONSTANT:
@@ -129,7 +129,7 @@ class Picture(Recorder):
         return vertex
 
     def known(self, value: Any) -> Vertex | None:
-        """The vertex of a value that has no node: what computed it or wrote it last, or that of the value it shows the memory of."""
+        """The vertex of a value without a node: the operation that computed or last wrote it, or the vertex of its base."""
         since, vertex, place = self.start, None, value
         while place is not None and vertex is None:
             if id(place) in self.values:
@@ -144,13 +144,13 @@ class Picture(Recorder):
         return vertex
 
     def _writer(self, write: Write) -> Vertex | None:
-        """The operation whose result was written: the one before the write, which it takes its name from."""
+        """The operation whose result was written: the one before the write, from which it takes its name."""
         if write.operation.strip("_") not in WRITERS:
             return None
         return next((vertex for time, vertex in reversed(self.operations) if time < write.sequence_nr), None)
 
     def unseen(self, node: Node) -> Vertex:
-        """The vertex of a node that no watcher is told of: a custom Function, or what a write into a view makes of its base."""
+        """The vertex of a node that recorders do not receive: a custom Function, or the node of a base after a write into a view."""
         origin = node.origin
         if origin not in self.nodes:
             name = type(origin).__name__.partition("Backward")[0]
@@ -169,7 +169,7 @@ def _last_write(value: Any, since: int) -> Write | None:
 
 
 def _is_promoted(scalar: Any, array: np.ndarray) -> bool:
-    """Whether an array of no dimensions stands in the place of a NumPy scalar."""
+    """Whether a 0-d array replaces a NumPy scalar."""
     storage = _known(array)
     return storage is not None and isinstance(scalar, np.generic) and _known(scalar) is storage
 
@@ -199,7 +199,7 @@ def _value(x: Any) -> tuple[Any, Node | None]:
 
 
 def _names(function: Callable[..., Any], args: tuple) -> list[str]:
-    """What the parameters of a function call these arguments."""
+    """The names of arguments by the parameters of a function."""
     out: list[str] = []
     for p in inspect.signature(function).parameters.values():
         if p.kind is p.VAR_POSITIONAL:
@@ -210,7 +210,7 @@ def _names(function: Callable[..., Any], args: tuple) -> list[str]:
 
 
 def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
-    """The picture of one call of a module, in evaluation mode, or of any function of tensors.
+    """The trace of one call of a module, in evaluation mode, or of any function of tensors.
 
     Operations come in the order in which they ran, parameters and buffers before the first that uses them. The scopes of a module's operations
     are named after its types and names: `Net/Sequential[layers]/Linear[0]`. Raises what the call raises.
@@ -239,7 +239,7 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
 
 @contextlib.contextmanager
 def _evaluating(model: Module) -> Iterator[None]:
-    """Every module in evaluation mode, and in this thread; then each as it was."""
+    """A context with every module in evaluation mode and with a recorder in this thread; the modes are restored."""
     training = {module: module.training for module in model.modules()}
     devices = {module: module.device_ids for module in training if isinstance(module, DataParallel)}
     model.eval()
@@ -257,7 +257,7 @@ def _evaluating(model: Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _scoped(model: Module, picture: Picture) -> Iterator[None]:
-    """Tell a picture of the modules' tensors and, as they are called, of the modules."""
+    """Register the modules' tensors and, as they are called, the modules with a trace."""
     scopes: dict[str, str] = {}
     handles = []
     for name, module in model.named_modules():

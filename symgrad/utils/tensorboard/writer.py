@@ -1,4 +1,4 @@
-"""`SummaryWriter`: what a run tells TensorBoard, as files of events in a folder."""
+"""`SummaryWriter`: event files in a folder for TensorBoard."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _array(x: Any) -> np.ndarray:
 
 
 class SummaryWriter:
-    """Writes graphs, numbers, histograms and texts into a folder that TensorBoard watches.
+    """A writer of graphs, numbers, histograms and texts to a folder for TensorBoard.
 
-    Without `log_dir` the folder is runs/DATE_TIME_HOST with `comment` at its end. Events with a step from `purge_step` on that are there
-    already are hidden. Events wait in a queue of `max_queue`, are written at least every `flush_secs` seconds, and are all there after
-    `flush` or `close`; in a `with` block, the end of the block closes.
+    Without `log_dir` the folder is runs/DATE_TIME_HOST with `comment` at its end. Existing events with a step from `purge_step` on
+    are hidden. Events are queued, at most `max_queue` of them, are written at least every `flush_secs` seconds, and are all written by
+    `flush` or `close`; a `with` block closes the writer.
 
-    Raises ImportError where the package `tensorboard` is not installed.
+    Raises ImportError if the package `tensorboard` is not installed.
 
     >>> import tempfile
     >>> import symgrad
@@ -56,7 +56,7 @@ class SummaryWriter:
         self._writer(self.log_dir)
 
     def _writer(self, folder: str) -> Any:
-        """The writer of one folder; a closed one is made anew."""
+        """The writer of one folder; after `close` a new one is made."""
         if folder not in self._writers:
             self._writers[folder] = protocol.EventFileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
             if self.purge_step is not None and folder == self.log_dir:
@@ -79,21 +79,21 @@ class SummaryWriter:
         self._add(folder, step, walltime, summary=protocol.Summary(value=[protocol.Summary.Value(tag=tag, **value)]))
 
     def get_logdir(self) -> str:
-        """The folder that is written."""
+        """The folder of the event files."""
         return self.log_dir
 
-    # What can be added
+    # Summaries
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
         """Add the graph of one call of a module, or of any function of tensors, with `input_to_model`: a tensor or a tuple of arguments.
 
-        The module is called in evaluation mode, and its modes are put back. Its modules are the scopes; inputs, parameters, buffers and
-        constants are nodes as operations are. Each has its shape, its dtype and, as `expr`, its formula in terms of the nodes it uses or, where
-        these are named tensors, their symbols. `verbose` prints the graph. Containers are followed whatever `use_strict_trace` says.
+        The module is called in evaluation mode, and its modes are restored. Its modules are the scopes; inputs, parameters, buffers and
+        constants are nodes like operations. Each has its shape, its dtype and, as `expr`, its formula in terms of its operands or, if
+        these are named tensors, their symbols. `verbose` prints the graph. `use_strict_trace` has no effect.
 
-        Raises TypeError for what cannot be called, and what the call raises.
+        Raises TypeError for a model that is not callable, and what the call raises.
         """
-        from symgrad.utils.tensorboard.graphs import graph_definition  # brings the networks
+        from symgrad.utils.tensorboard.graphs import graph_definition  # imports nn, which only this method needs
         from symgrad.utils.tensorboard.tracing import trace
 
         if not callable(model):
@@ -125,7 +125,7 @@ class SummaryWriter:
             self._summary(folder, step, walltime, tag, "scalars", tensor=protocol.TensorProto(float_val=[number], dtype="DT_FLOAT"))
 
     def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: int | None = None, walltime: float | None = None) -> None:
-        """Add several numbers to one chart: each by its name, as a run of its own in a folder beside the others."""
+        """Add several numbers to one chart: each by its name, as a separate run in a subfolder."""
         walltime = time.time() if walltime is None else walltime
         for name, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + name)
@@ -135,8 +135,8 @@ class SummaryWriter:
                       max_bins: int | None = None) -> None:
         """Add the distribution of the elements of a tensor or an array.
 
-        `bins` are TensorFlow's, which grow by a tenth from each to the next, or what `numpy.histogram` takes; where there are more than
-        `max_bins`, neighbours are joined. Raises ValueError for no elements.
+        `bins` are TensorFlow's, whose widths grow by a tenth each, or an argument of `numpy.histogram`; beyond
+        `max_bins` neighbours are merged. Raises ValueError for no elements.
         """
         array = _array(values).ravel()
         if not array.size:
@@ -149,7 +149,7 @@ class SummaryWriter:
         if not filled.size:
             raise ValueError("add_histogram: no element falls into a bin; give bins that reach as far as the values")
         first, last = filled[0], filled[-1] + 1
-        # TensorBoard knows bins by their right ends: an empty one says where the first begins.
+        # TensorBoard identifies bins by their right ends: an empty bin marks where the first begins.
         histogram = protocol.HistogramProto(min=array.min(), max=array.max(), num=array.size, sum=array.sum(), sum_squares=array.dot(array),
                                             bucket_limit=limits[first:last + 1].tolist(), bucket=[0, *counts[first:last].tolist()])
         self._summary(self.log_dir, global_step, walltime, tag, histo=histogram)
@@ -163,12 +163,12 @@ class SummaryWriter:
     # The files
 
     def flush(self) -> None:
-        """Write all events that wait."""
+        """Write all queued events."""
         for writer in self._writers.values():
             writer.flush()
 
     def close(self) -> None:
-        """Write all events that wait and close the files; what is added later goes into new ones."""
+        """Write all queued events and close the files; later events go to new files."""
         while self._writers:
             self._writers.popitem()[1].close()
 

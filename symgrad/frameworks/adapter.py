@@ -1,4 +1,4 @@
-"""What it takes to ask a function for its value and its derivatives, in whatever framework it is written for."""
+"""The interface through which the value and the derivatives of a function of any framework are computed."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Levels:
 
 
 class Adapter:
-    """A function with a way to its value and its derivatives. An array for a result is weighted by 1, 2, 3, ... and summed.
+    """A function whose value and derivatives can be computed. An array for a result is weighted by 1, 2, 3, ... and summed.
 
     Derivatives of the orders up to `full` are taken entry by entry; those above with all but one argument the `direction`.
-    `methods` says for each order how it is had.
+    `methods` names for each order how it is computed.
     """
 
     name = "numpy"
@@ -47,7 +47,7 @@ class Adapter:
         self.methods: dict[int, str] = {0: "the function"}
 
     def levels(self, point: Sequence[np.ndarray], order: int) -> Levels:
-        """Value and derivatives up to an order at a point; what is raised on the way is in the answer."""
+        """Value and derivatives up to an order at a point; an exception is part of the result."""
         out = Levels()
         try:
             with silence():
