@@ -103,8 +103,10 @@ def test_custom_functions(f):
 
 
 HOLOMORPHIC = {
-    "square": (lambda z: z**2, lambda z: 2 * z, lambda z: 2 + 0 * z), "exp": (lambda z: (1j * z).exp(), lambda z: 1j * np.exp(1j * z), lambda z: -np.exp(
-        1j * z)), "quotient": (lambda z: (2 + 1j) / z, lambda z: -(2 + 1j) / z**2, lambda z: (4 + 2j) / z**3)}
+    "square": (lambda z: z**2, lambda z: 2 * z, lambda z: 2 + 0 * z),
+    "exp": (lambda z: (1j * z).exp(), lambda z: 1j * np.exp(1j * z), lambda z: -np.exp(1j * z)),
+    "quotient": (lambda z: (2 + 1j) / z, lambda z: -(2 + 1j) / z**2, lambda z: (4 + 2j) / z**3),
+}
 
 
 @pytest.mark.parametrize("name", HOLOMORPHIC)

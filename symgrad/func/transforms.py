@@ -23,7 +23,8 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
-__all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacobians", "jacrev", "joined", "jvp", "linearize", "pulled",
+__all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacobians", "jacrev", "joined", "jvp", "linearize",
+           "pulled",
            "pushed", "spread", "unit_chunks", "vjp"]
 
 Function = Callable[..., Any]
