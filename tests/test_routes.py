@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from routes import disagreements
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from routes import HESSIANS, disagreements
 
 import symgrad
+from symgrad.testing.strategies import programs
 
 tensor, where = symgrad.tensor, symgrad.where
 MATRIX = tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
@@ -192,3 +195,64 @@ def test_the_vmap_of_a_function_is_honoured_by_hessians():
         assert np.allclose(h(tensor(x)).numpy(), second) and Product.calls > before
     assert np.allclose(func.laplacian(f)(tensor(x)).numpy(), np.trace(second))
     assert np.allclose(symgrad.autograd.functional.hessian(f, tensor(x), vectorize=True).numpy(), second)
+
+
+# Random programs
+
+
+UNARY = {"abs": symgrad.abs, "relu": symgrad.relu, "square": symgrad.square, "sin": symgrad.sin, "tanh": symgrad.tanh, "flip": lambda a: a.flip(0),
+         "power": lambda a: a.abs() ** 2.5, "clamp": lambda a: a.clamp(-1.0, 1.0), "masked root": lambda a: where(a > 0, a**1.5, 0 * a),
+         "masked logarithm": lambda a: where(a > 0, a * a.log(), a), "sorted": lambda a: a.sort()[0], "cumulated": lambda a: a.cumsum(0),
+         "half": lambda a: where(a > 0, a, 0.5 * a), "softplus": symgrad.nn.functional.softplus, "relu of a root": lambda a: symgrad.relu(
+             (a * a + 1).sqrt() - 1), "first": lambda a: a[:1], "sum": lambda a: a.sum(), "max": lambda a: a.max()}
+BINARY = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "maximum": symgrad.maximum, "minimum": symgrad.minimum,
+          "masked quotient": lambda a, b: where(b != 0, a / where(b != 0, b, 1.0), a), "quotient": lambda a, b: where(b != 0, a / b, a),
+          "hypot": lambda a, b: symgrad.hypot(a, b + 2), "where": lambda a, b: where(a > b, a * b, b)}
+
+
+def random_program(seed):
+    """A program with kinks, at a point with zeros and ties, and its text."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for k in range(int(rng.integers(2, 6))):
+        table = UNARY if rng.random() < 0.5 else BINARY
+        lines.append((list(table)[rng.integers(len(table))], *rng.integers(0, k + 1, 2).tolist()))
+
+    def f(x):
+        values = [x]
+        for name, i, j in lines:
+            values.append(UNARY[name](values[i]) if name in UNARY else BINARY[name](values[i], values[j]))
+        return (values[-1] * values[-1]).sum() + (values[-1] * x).sum()
+
+    return f, tensor(rng.choice([0.0, 0.0, 1.0, -1.0, 0.5, 2.0], 3)), f"{lines}"
+
+
+def check(seed):
+    f, x, text = random_program(seed)
+    found = disagreements(f, x, tolerance=1e-8)
+    if found and not np.isfinite(found["first"]).all() and not np.isfinite(HESSIANS["grad of autograd.grad"](f, x)).all():
+        return  # a singular derivative that counts
+    assert not found, f"{text} at {x.tolist()}"
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_programs_at_kinks(seed):
+    check(seed)
+
+
+@settings(max_examples=max(4, settings.default.max_examples // 10), deadline=None)
+@given(st.integers(100, 10**9))
+def test_more_random_programs_at_kinks(seed):
+    check(seed)
+
+
+@settings(max_examples=max(4, settings.default.max_examples // 10), deadline=None)
+@given(programs(st.integers(1, 4), inputs=[(3,)]))
+def test_random_programs_of_all_ops(program):
+    def f(x):
+        y = program(x)
+        return (y * tensor(np.arange(1.0, y.numel() + 1).reshape(y.shape))).sum()
+
+    (x,) = program.arguments()
+    found = disagreements(f, x.detach(), tolerance=1e-7)
+    assert not found, str(program)
