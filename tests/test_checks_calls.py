@@ -91,7 +91,7 @@ def warning(x):
 @pytest.mark.parametrize("op, what", [(seeding, "NumPy's generator of random numbers"), (drawing, "Python's generator of random numbers"),
                                       (converting, "symgrad's default dtype"), (not_recording, "whether symgrad records"),
                                       (warning, "NumPy's handling of errors")])
-def test_what_is_left_behind_is_told_and_put_back(op, what):
+def test_changes_of_global_state_are_reported_and_undone(op, what):
     def state():
         return symgrad.get_default_dtype(), symgrad.is_grad_enabled(), np.geterr()
 

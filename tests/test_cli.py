@@ -172,14 +172,14 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("what", BAD_FILES)
-def test_a_bad_file_is_told_with_the_line(run, file, what):
+def test_a_bad_file_is_reported_with_the_line(run, file, what):
     text, expected = BAD_FILES[what]
     code, out, err = run("check", file(text))
     assert code == 2 and out == "" and err.startswith("symgrad: ")
     assert all(part in err for part in expected), err
 
 
-def test_bad_targets_are_told(run, file, tmp_path):
+def test_bad_targets_are_reported(run, file, tmp_path):
     path = file(GOOD)
     for target, expected in {str(tmp_path / "none.py"): "there is no file", str(tmp_path): "is a directory",
     f"{path}:none": "its functions are: energy, pressure, helper",
@@ -196,13 +196,13 @@ def test_bad_targets_are_told(run, file, tmp_path):
     (["--wrt", "q"], "q is not a real argument"), (["--wrt", "x,x"], "given twice"), (["--wrt", "1"], "cannot read --wrt"), (["--order", "4"],
     "invalid choice"),
     (["--order", "x"], "invalid"), (["--points", "0"], "at least 1"), (["--none"], "unrecognized arguments")])
-def test_bad_options_are_told(capsys, file, options, expected):
+def test_bad_options_are_reported(capsys, file, options, expected):
     assert main(["check", file(GOOD) + ":energy", *options]) == 2
     out, err = capsys.readouterr()
     assert out == "" and expected in err and "Traceback" not in err
 
 
-def test_a_missing_input_is_told(run, file):
+def test_a_missing_input_is_reported(run, file):
     code, _, err = run("check", file(GOOD) + ":helper", "--at", "a=1")
     assert code == 2 and "needs a value for b" in err and "--at b=1" in err
 
@@ -245,12 +245,12 @@ def test_numbers_that_are_not_finite_are_flagged(run):
     ("(lambda: 1)()", "lambda"), ("9**9**9**9*x", "not a finite number"), ("3", "no variable"), ("ln(x)", "did you mean log?"), ("x" + "*x" * 3000,
     "multiply to more than"),
     ("(" * 1000, "inside one another")])
-def test_a_bad_formula_is_told_with_its_place(run, formula, expected):
+def test_a_bad_formula_is_reported_with_its_place(run, formula, expected):
     code, out, err = run("derive", formula)
     assert code == 2 and out == "" and expected in err and err.startswith("symgrad: ")
 
 
-def test_bad_names_and_values_of_a_formula_are_told(run):
+def test_bad_names_and_values_of_a_formula_are_reported(run):
     for options, expected in {("--wrt", "z"): "z is not a variable of the formula; those are x, y", ("--at", "z=1"): "z is not a variable", ("--at",
     "x=1,x=2"): "given twice",
                               ("--at", "x=[1,2],y=[1,2,3]"): "must match the size", ("--at", "x=[]"): "at least one number", ("--at",
@@ -352,13 +352,13 @@ def test_a_function_and_its_gradient_are_compared_with_a_formula(run, file):
     (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--ulp", "-1"], "expected a positive number"),
     (["--formula", "x*y", "--framework", "none"], "invalid choice"), (["--formula", "x*y", "--at", "q=1"], "has no argument 'q'"),
     (["--formula", "x*y", "--wrt", "q"], "q in wrt")])
-def test_bad_formulas_and_domains_are_told(capsys, file, options, expected):
+def test_bad_formulas_and_domains_are_reported(capsys, file, options, expected):
     assert main(["check", file(FOREIGN) + ":loss", *options]) == 2
     out, err = capsys.readouterr()
     assert out == "" and expected in err and "Traceback" not in err
 
 
-def test_the_function_of_a_formula_is_found_by_its_arguments_or_asked_for(run, file):
+def test_the_function_of_a_formula_is_found_by_its_arguments_or_must_be_named(run, file):
     path = file(FOREIGN)
     code, _, err = run("check", path, "--formula", "x*y")
     assert code == 2 and "more than one function" in err and "loss(x, y), gradient(x, y), careless(x, y)" in err and f"{path}:FUNCTION" in err

@@ -355,7 +355,7 @@ def test_numbers_arrays_and_trees():
     assert to_sympy(lambda w: w.det() if hasattr(w, "det") else w[0, 0] * w[1, 1], (2, 2)) is not None
 
 
-def test_points_are_where_they_are_asked_for():
+def test_points_lie_in_the_range():
     def branch(x):
         return x**2 if x > 1 else -x
 

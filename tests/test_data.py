@@ -42,7 +42,7 @@ def test_threads_load_in_the_order_of_one(workers):
     assert len(data.threads) == workers and threading.get_ident() not in data.threads
 
 
-def test_threads_load_no_further_ahead_than_they_are_told():
+def test_threads_load_no_further_ahead_than_the_limit():
     asked = []
 
     class Noting(Dataset):

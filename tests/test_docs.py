@@ -19,6 +19,7 @@ from symgrad.types.domains import POSITIVE
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+TOURS = (ROOT / "symgrad" / "README.md").read_text()
 BLOCK = re.compile(r"^(?:<!-- (?P<mark>\w+) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -61,6 +62,18 @@ def test_python_blocks_print_what_they_show():
     assert failures(README) == ""
 
 
+def test_the_tours_print_what_they_show():
+    assert failures(TOURS) == ""
+
+
+def test_each_tour_names_at_most_six_files_that_exist():
+    tours = re.split(r"^## ", TOURS, flags=re.MULTILINE)[1:]
+    assert [tour.partition("\n")[0] for tour in tours] == ["Add an op", "Follow `backward()`", "Change views", "Follow `func.hessian`"]
+    for tour in tours:
+        files = set(re.findall(r"`([\w/]+\.py)`", tour))
+        assert 1 <= len(files) <= 6 and all((ROOT / name).is_file() for name in files), files
+
+
 def test_a_python_block_that_lies_is_noticed():
     assert "Expected:\n    3\n" in failures("```python\n>>> 1 + 1\n3\n```\n")
 
@@ -90,7 +103,7 @@ def test_the_architecture_names_the_layers_as_they_are():
 
 
 def test_files_and_folders_named_in_the_pages_exist():
-    for page in (README, *((ROOT / name).read_text() for name in ("CHANGELOG.md", "papers/README.md"))):
+    for page in (README, TOURS, *((ROOT / name).read_text() for name in ("CHANGELOG.md", "papers/README.md"))):
         for name in re.findall(r"`((?:symgrad|tests|papers|examples)/[\w./]*)`", page):
             assert (ROOT / name).exists(), name
 

@@ -228,6 +228,13 @@ def test_an_evaluation_can_be_asked():
     assert factored(ev, ev.outputs[0]).report.form == "X' D X"
 
 
+def test_an_affine_value_that_is_computed_from_another_is_no_way_through():
+    M = array(3, 3)
+    f = hessian_factors(lambda x: x @ M @ x)
+    for _ in range(3):  # the third call is a remembered program
+        np.testing.assert_allclose(f(array(3)).todense(), (M + M.T).numpy(), rtol=1e-14)
+
+
 def test_custom_functions_are_products():
     class Cube(symgrad.autograd.Function):
         @staticmethod

@@ -374,7 +374,7 @@ def test_the_same_seed_gives_the_same_report():
     assert first == second and first != other
 
 
-def test_progress_is_told(capsys):
+def test_progress_is_reported(capsys):
     told = []
     check(TANH, "tanh(x)", order=1, points=2, progress=lambda *what: told.append(what))
     assert told[0][0] == "reading the formula" and "comparing points" in {what for what, *_ in told}

@@ -255,3 +255,15 @@ def test_a_handle_does_not_keep_what_it_removes():
     gc.collect()
     assert known() is None
     handle.remove()
+
+
+def test_hooks_upstream_of_an_op_that_chooses_see_a_zero_derivative():
+    x, seen = leaf(1.5, 2.5), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    for other, expected in ((y, [0.0, 1.0]), (tensor(0.0), [0.0, 0.0])):
+        z = symgrad.where(tensor([True, False]), y.floor().sin(), other)
+        z.register_hook(lambda g: None)
+        z.sum().backward(retain_graph=True)
+        assert seen.pop() == expected
+    assert x.grad.tolist() == [0.0, 2.0]

@@ -229,7 +229,7 @@ def test_the_same_seed_gives_the_same_answer():
     assert one.point == other.point and one.values == other.values
 
 
-def test_nobody_elses_precision_moves():
+def test_the_global_precision_of_mpmath_is_unchanged():
     before = mpmath.mp.prec
     identical(sympy.gamma(p + 1), p * sympy.gamma(p))
     identical(sympy.erf(x), sympy.erf(x) + TINY)

@@ -46,7 +46,7 @@ def python(code):
     return ran.stdout.split()
 
 
-def test_packages_are_imported_when_they_are_asked_for():
+def test_packages_are_imported_on_first_use():
     loaded = "print(*(name for name in ('symgrad.nn', 'symgrad.optim', 'symgrad.utils.data') if name in sys.modules))"
     assert python(f"import sys, symgrad; {loaded}") == []
     assert python(f"import sys, symgrad as torch; torch.nn.MSELoss; {loaded}") == ["symgrad.nn"]

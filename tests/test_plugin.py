@@ -155,7 +155,7 @@ def test_the_checks_of_an_op_share_one_attack(pytester, run, monkeypatch) -> Non
     ("special=[(1.0, 2.0, 3.0)]", "*the special point (1.0, 2.0, 3.0) has 3 numbers*"),
     ("without={'valeu': 'it is new'}", "without: there is no check 'valeu'; those are value, *, accuracy"),
 ])
-def test_claims_that_do_not_fit_are_told_once_and_in_one_line(pytester, run, claims: str, said: str) -> None:
+def test_claims_that_do_not_fit_are_reported_once_in_one_line(pytester, run, claims: str, said: str) -> None:
     pytester.makepyfile(test_ops=MARKED.replace('formula="x*exp(-x)", domain="-5..5"', claims))
     result = run(TWO, "-rs", "--symgrad-report=said.json")
     result.assert_outcomes(failed=1, skipped=1)
@@ -165,7 +165,7 @@ def test_claims_that_do_not_fit_are_told_once_and_in_one_line(pytester, run, cla
     run("test_ops.py::ricker[linearity]").assert_outcomes(failed=1)
 
 
-def test_claims_of_another_form_are_told_where_they_are_written(pytester, run) -> None:
+def test_claims_of_another_form_are_refused_by_the_decorator(pytester, run) -> None:
     pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', "parameters=3"))
     result = run()
     result.assert_outcomes(errors=1)

@@ -268,7 +268,7 @@ def test_a_proof_is_shown_in_every_format():
     assert "difference" in str(refuted) and "sin" in refuted._repr_html_()
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     told = []
     prove("clamp_number", 1, complex=False, progress=lambda what, done, total: told.append((done, total)))
     assert told == [(0, 3), (1, 3), (2, 3)]

@@ -113,7 +113,7 @@ class TestReport:
         console.print(report)
         assert "naive: digits are lost" in console.export_text()
 
-    def test_progress_is_told(self):
+    def test_progress_is_reported(self):
         told = []
         accuracy("sin", (0.0, 1.0), points=8, order=0, progress=lambda what, done, total: told.append(what))
         assert any(what.startswith("measuring") for what in told) and any(what.startswith("refining") for what in told)

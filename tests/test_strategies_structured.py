@@ -158,7 +158,7 @@ def each(stack):
 
 
 @given(st.data(), BATCHES, DTYPES)
-def test_shapes_and_dtypes_are_those_asked_for(data, batch, dtype):
+def test_shapes_and_dtypes_are_as_requested(data, batch, dtype):
     for strategy in (symmetric, positive_definite, orthogonal, triangular, low_rank, singular, degenerate):
         drawn = data.draw(strategy(3, batch=batch, dtype=dtype))
         assert drawn.shape == (*batch, 3, 3) and drawn.dtype == dtype and np.isfinite(drawn).all()

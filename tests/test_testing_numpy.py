@@ -168,7 +168,7 @@ def test_numbers_of_python_have_the_type_of_the_arguments():
     (lambda x, y: y * y, "has 1 part for 2 arguments; expected one array for each"),
     (lambda x, y: None, "returned None; expected an array for each argument"),
 ], ids=["one of two", "None"])
-def test_what_raises_the_same_in_many_checks_is_told_once(gradient, words):
+def test_an_error_raised_in_many_checks_is_reported_once(gradient, words):
     report = attack((product, gradient), formula="x*y^2")
     assert {"pullback", "differences", "structure", "threads"} <= {f.check for f in report.failures}
     with pytest.raises(testing.CheckFailure) as caught:

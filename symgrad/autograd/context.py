@@ -15,8 +15,8 @@ from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
 from symgrad.autograd.saving import Packed, packed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
+from symgrad.engine.cotangents import fitted
 from symgrad.engine.hooks import RemovableHandle, attach
-from symgrad.engine.passes import _fitted as fitted
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after

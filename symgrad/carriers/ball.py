@@ -1,4 +1,4 @@
-"""The ball carrier: midpoints with a radius (Arb, by python-flint), so that every number is an interval that is certain to hold the true one.
+"""The ball carrier: midpoints with a radius (Arb, by python-flint), so that every number is an interval that contains the true value.
 
 A condition that the balls do not decide is `MAYBE`; a choice by it holds both sides. NaN stands for a value about which nothing is known.
 Where an element is compared with itself, as a maximum is with the elements it was taken from, the answer is certain however wide the ball.
@@ -22,11 +22,11 @@ from symgrad.carriers.cells import each as _each
 
 
 class Undecided(ArithmeticError):
-    """The balls are too wide to say which way a rule goes."""
+    """The balls are too wide to decide a branch of a rule."""
 
 
 class Maybe:
-    """A truth value that is not known: what the balls compared do not decide."""
+    """An unknown truth value: the result of a comparison that the balls do not decide."""
 
     def __bool__(self) -> bool:
         raise Undecided("two numbers are too close to each other to be compared")
@@ -125,7 +125,7 @@ def _square(x: Any) -> Any:
 
 
 def _ends(function: Any) -> Any:
-    """A function that never falls, from its values at the two ends of a ball."""
+    """A monotone function, from its values at the two ends of a ball."""
     def call(x: Any) -> Any:
         return function(x) if x.is_exact() else function(x.lower()).union(function(x.upper())) if x.is_finite() else arb.nan()
 
@@ -148,7 +148,7 @@ def _sech(x: Any) -> Any:
 
 
 def _negative(x: Any) -> bool:
-    """Which of two formulas to take, both of them right."""
+    """Which of two equivalent formulas is the more accurate one."""
     return bool((x.real if isinstance(x, acb) else x).mid() < 0)
 
 
@@ -169,7 +169,7 @@ def _direction(a: Any, b: Any) -> Any:
     if length.is_zero():
         return arb(0)
     out = a / length
-    return out if out.is_finite() else arb(0, 1)  # a part of a whole
+    return out if out.is_finite() else arb(0, 1)  # it is at most 1 in magnitude
 
 
 def _log_sum_exp(row: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Batched values: arrays with one more leading axis than their shape says, on which the rules work as they stand.
+"""Batched values: arrays with one leading axis more than their shape says, on which rules work unchanged.
 
 A `Batched` is a duck array. NumPy's operators, ufuncs and functions act on the elements behind the hidden axis, so that every carrier reads
 a rule for a whole batch at once: this is `vmap`, and it is how many tangents or cotangents travel together. The hidden axis belongs to a level;
@@ -22,10 +22,8 @@ NUMBERS = (float, int, np.float64, complex, bool)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions and Python's operators on batched values, which `batching` enters
 
 
-
-
 class Shape(tuple):
-    """The shape of a batched value: equal only to that of another one with the same hidden axes, so that sums over these are not forgotten."""
+    """The shape of a batched value: equal only to shapes with the same hidden axes, so that sums over these are not left out."""
 
     levels: tuple[int, ...]
 
@@ -39,7 +37,7 @@ class Shape(tuple):
 
 
 class _Flags:
-    """What NumPy's arrays say of their memory: that of a batched value is not to be relied on."""
+    """Memory flags as NumPy arrays have them; those of the data do not describe a member."""
 
     c_contiguous = f_contiguous = True
     writeable = False
@@ -53,13 +51,18 @@ def _refused(what: str) -> Callable[..., Any]:
     return refuse
 
 
+def _reduction(ufunc: Any) -> Callable[..., Any]:
+    """The method that reduces each member along axes."""
+    return lambda self, axis=None, keepdims=False, dtype=None: ufunc.reduce(self, axis=axis, keepdims=keepdims, dtype=dtype)
+
+
 class Batched:
-    """A value for each member of a batch, `data[i]` for the i-th; everything else speaks of one member."""
+    """A value for each member of a batch, `data[i]` for the i-th; shape, axes and indices are those of one member."""
 
     __slots__ = ("data", "level", "unit", "_shape")
     data: Any
     level: int
-    unit: int | None  # where the members are unit vectors in order: which of them is the first
+    unit: int | None  # if the members are consecutive unit vectors, the index of the first one
     base = None
     flags = _Flags()
 
@@ -70,7 +73,7 @@ class Batched:
 
     @property
     def shape(self) -> Shape:
-        """The shape of a member, which knows that there are several."""
+        """The shape of a member, with the levels of the hidden axes."""
         try:
             return self._shape
         except AttributeError:
@@ -174,7 +177,7 @@ class Batched:
         handled = FUNCTIONS.get(function)
         return handled(*args, **kwargs) if handled is not None else FUNCTIONS["each"](function, args, kwargs)
 
-    # Methods that only lay elements out anew
+    # Methods that change the layout
 
     def reshape(self, *shape: Any) -> Batched:
         """Each member in another shape."""
@@ -215,25 +218,7 @@ class Batched:
         """The diagonal of two axes of each member as a new last one."""
         return self._with(self.data.diagonal(offset, axis1 % self.ndim + 1, axis2 % self.ndim + 1))
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Batched:
-        """The sums over axes of each member."""
-        return np.add.reduce(self, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    def any(self, axis: Any = None, keepdims: bool = False) -> Batched:
-        """Whether any element of each member is true."""
-        return np.logical_or.reduce(self, axis=axis, keepdims=keepdims)
-
-    def all(self, axis: Any = None, keepdims: bool = False) -> Batched:
-        """Whether all elements of each member are true."""
-        return np.logical_and.reduce(self, axis=axis, keepdims=keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Batched:
-        """The largest elements."""
-        return np.maximum.reduce(self, axis=axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Batched:
-        """The smallest elements."""
-        return np.minimum.reduce(self, axis=axis, keepdims=keepdims)
+    sum, any, all, max, min = map(_reduction, (np.add, np.logical_or, np.logical_and, np.maximum, np.minimum))
 
     # Elements
 
@@ -333,7 +318,7 @@ def sum_out(x: Any, level: int) -> Any:
     return np.add.reduce(x.data, axis=0)
 
 
-# How members and what they share meet
+# Alignment of batched values with shared ones
 
 
 def _aligned(x: Any, level: int, ndim: int | None) -> Any:

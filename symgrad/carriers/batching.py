@@ -62,7 +62,7 @@ def take(x: Any, index: Any) -> Any:
     if not any(part.level == level for part in inside):
         arrays = [k for k, part in enumerate(parts) if _is_array(part)]
         found = _read(x.data, (slice(None), *parts))
-        if arrays and _apart(parts, arrays):  # NumPy puts what separated arrays name before everything else, and so before the batch
+        if arrays and _apart(parts, arrays):  # NumPy moves the axes of separated index arrays to the front, before the batch
             found = np.moveaxis(found, _width(parts, arrays), 0)
         return Batched(found, level)
     if any(part.dtype == bool for part in inside):
@@ -77,7 +77,7 @@ def take(x: Any, index: Any) -> Any:
     left = x.ndim - sum(1 for part in parts if part is not None and part is not Ellipsis)
     before = 0 if _apart(parts, arrays) else _dimensions(parts[:arrays[0]], left)
     found = _read(_members(x, level, count), (which, *at))
-    if before:  # the batch, separated from the places by slices, has them behind itself
+    if before:  # slices separate the batch axis from the index axes, which follow it
         found = np.moveaxis(found, tuple(range(1, width + 1)), tuple(range(1 + before, 1 + before + width)))
     return Batched(found, level)
 
@@ -142,7 +142,7 @@ def _dimensions(parts: Sequence[Any], rest: int) -> int:
 
 
 def each(function: Any, args: Any, kwargs: Any) -> Any:
-    """A function of NumPy's that knows no batches, for one member after the other."""
+    """A NumPy function without a batched form, applied to one member after the other."""
     flat = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))]
     level = _level(*flat)
     count = _counted(flat, level)

@@ -1,4 +1,4 @@
-"""Arrays of objects that stay arrays: what the symbolic and the precise carrier hold their values in.
+"""Object arrays that stay arrays: the values of the symbolic, the precise and the ball carrier.
 
 NumPy returns a bare element from a reduction or an operation on object arrays of no dimensions, and lets plain numbers in.
 `Cells` settles both at one boundary: its results are `Cells` of the same class, and numbers become the class's own.
@@ -135,7 +135,7 @@ def centred(x: Any, dim: Sequence[int]) -> Any:
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
-    """Every operand laid out over all the letters, multiplied, and summed over those the output has not."""
+    """All operands broadcast over all letters, multiplied, and summed over the letters that the output lacks."""
     left, _, right = equation.partition("->")
     letters = "".join(dict.fromkeys(right + left.replace(",", "")))
     out: Any = 1
@@ -169,7 +169,7 @@ def astype(x: Any, dtype: Any) -> Any:
     return x
 
 
-# Reductions, by what a class folds a list of elements with
+# Reductions, by the `folds` of a class
 
 
 def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
@@ -192,11 +192,11 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return np.logaddexp.reduce(x, axis=dim, keepdims=keepdim)
 
 
-# Functions by others of the same carrier, which states its own where one of these would lose digits, widen a ball or read badly
+# Functions derived from others of the same carrier. A carrier overrides one where the formula loses digits, widens a ball or reads badly
 
 
 def _derived(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of the protocol that a formula (xp, x, ...) is in the carrier that `x` belongs to."""
+    """A function of the protocol from a formula (xp, x, ...) over the carrier that `x` belongs to."""
     return lambda x, *args: formula(raw(x).carrier, x, *args)
 
 
@@ -224,5 +224,5 @@ view_as_complex = _derived(lambda xp, x: x[..., 0] + x[..., 1] * 1j)
 
 
 def reference(g: Any, y: Any, dim: Any) -> Any:
-    """0: where no digits are lost, there is nothing to measure from."""
+    """0: exact values lose no digits, so that nothing needs to be subtracted."""
     return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))

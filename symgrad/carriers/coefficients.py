@@ -1,4 +1,4 @@
-"""Power series as lists of Taylor coefficients, and what each coefficient of a product, a quotient or a sum is, from those of its operands.
+"""Power series as lists of Taylor coefficients, and the recurrences for the coefficients of products, quotients and sums.
 
 A list may be shorter than the order that is asked for: what is not there is zero. The coefficients are whatever the carrier below computes with:
 numbers, arrays, Tensors. One number is a Python number here, with which arithmetic is quickest, and a NumPy scalar wherever a carrier sees it.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMBERS", "Series", "compositions", "divisor", "dot_of", "first_of", "integral", "longest", "moves", "nonzero", "product", "quotient",
+__all__ = ["NUMBERS", "Series", "compositions", "divisor", "dot_of", "first_of", "integral", "longest", "varies", "nonzero", "product", "quotient",
            "slopes", "term", "total", "value"]
 
 NUMBERS = (int, float)
@@ -34,7 +34,7 @@ def value(term: Any) -> Any:
 
 
 def divisor(value: Any) -> Any:
-    """A number by which others may be divided, even if it is 0."""
+    """A number as a divisor: a Python 0 as NumPy's, by which division gives inf or NaN."""
     return float64(value) if type(value) in NUMBERS and not value else value
 
 
@@ -44,7 +44,7 @@ def slopes(row: Row) -> list[Any]:
 
 
 def integral(row: Row, order: int) -> list[Any]:
-    """The coefficients 1 to `order` of what has these as its derivative."""
+    """The coefficients 1 to `order` of the series that has these as its derivative."""
     return [t / k for k, t in enumerate(row[:order], 1)]
 
 
@@ -70,7 +70,7 @@ def _dot_of_values(a: Row, b: Row) -> Any:
 
 
 def product(left: Row, right: Row, whole: bool) -> Step:
-    """Cauchy's product; `whole` says that the second factor has all coefficients that are asked for, or will have them by then."""
+    """Cauchy's product; `whole` says that the second factor is not shorter than what is asked for."""
     if whole and type(left[0]) is float:
         return lambda k: sum(map(operator.mul, left[:k + 1], right[k::-1]))
     dot = dot_of(left[0])
@@ -85,7 +85,7 @@ def product(left: Row, right: Row, whole: bool) -> Step:
 
 
 def quotient(above: Row, below: Row) -> tuple[list[Any], Step]:
-    """The quotient c of a and b, by a = b c: its coefficients so far, to which the caller adds, and the next ones."""
+    """The quotient c of a and b, by a = b c: the list of its coefficients so far, to which the caller appends, and the next coefficient."""
     under, dot = divisor(below[0]), dot_of(below[0])
     found = [above[0] / under]
 
@@ -125,20 +125,20 @@ def compositions(total: int, lengths: Sequence[int]) -> Iterator[tuple[int, ...]
 
 
 class Series:
-    """A power series in t up to an order: the Taylor coefficients so far, and what makes the next one.
+    """A power series in t up to an order: the Taylor coefficients so far, and the recurrence for the next one.
 
     A `complete` series has all coefficients up to its order; those that are not there are zero. Others grow, all of them one coefficient at
     a time. The coefficients are whatever the carrier below computes with: numbers, arrays, Tensors.
     """
 
     __slots__ = ("carrier", "terms", "order", "complete", "step", "source", "rate")
-    __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
+    __array_ufunc__ = None  # NumPy arrays leave arithmetic with a series to its own operators
     carrier: Any
     terms: list[Any]
     order: int
     complete: bool
     step: Callable[[int], Any] | None  # the coefficient of an order, from lower ones and from those of the arguments
-    source: Any  # what its derivative follows from
+    source: Any  # what its derivative is computed from
     rate: Series | None  # the derivative, once it is known
 
     def __init__(self, carrier: Any, terms: list[Any], order: int, complete: bool):
@@ -211,13 +211,13 @@ def first_of(x: Any) -> Any:
     return value(x.terms[0]) if type(x) is Series else [first_of(e) for e in x] if type(x) in (list, tuple) else x
 
 
-def moves(x: Any) -> bool:
+def varies(x: Any) -> bool:
     """Whether an argument is a series that is not constant."""
     return type(x) is Series and not (x.complete and len(x.terms) == 1)
 
 
 def nonzero(x: Series) -> bool:
-    """Whether no element of the first coefficient is 0, as far as that can be asked."""
+    """Whether no element of the first coefficient is 0; False where that is not a matter of numbers."""
     first = getattr(x.terms[0], "_value", x.terms[0])
     return isinstance(first, (float, np.ndarray, np.generic)) and bool(np.all(first))
 

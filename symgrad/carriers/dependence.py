@@ -44,8 +44,6 @@ SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "lo
 # Structure: what only moves elements acts on all blocks
 
 
-
-
 def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dependence:
     """Zeros of a shape with the elements added at places of the flattened array, where one may be named several times."""
     x, size, flattened = stretched(x, targets.shape), math.prod(shape), targets.ravel()
@@ -71,7 +69,6 @@ def written(x: Any, values: Any, targets: np.ndarray, accumulate: bool = False) 
         places[targets.ravel()] = -1
         x = taken(x, places.reshape(x.shape))
     return union(x, scattered(values, targets, x.shape)) if type(values) is Dependence else x
-
 
 
 def reshape(x: Dependence, shape: tuple[int, ...]) -> Dependence:

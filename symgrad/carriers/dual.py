@@ -1,4 +1,4 @@
-"""Dual values, series of order one: a value with its tangent. A rule that is read with them gives its result and the derivative of that at once.
+"""Dual values, series of order one: a value with its tangent. A rule applied to them gives its result and the derivative of that together.
 
 So a pullback that is read with dual cotangents gives a gradient together with its directional derivative: a row of the Hessian, or a batch of
 rows, from one recorded graph and without recording the gradient. What each function of the carrier does to tangents is the pushforward of its op.
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import fills
-from symgrad.carriers.standing import Standing
+from symgrad.carriers.proxy import ValueProxy
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["Dual", "DualCarrier"]
 
 float64, ndarray = np.float64, np.ndarray
-MANY = 100  # elements from which it is worth a look whether they are all the same
+MANY = 100  # elements of an array from which it pays to ask whether they are all equal
 
 
-class Later:
-    """A value that nobody has asked for yet: a function, and what it is to be called with."""
+class Thunk:
+    """A value that is computed on first access: a function and its arguments."""
 
     __slots__ = ("function", "args")
 
@@ -33,7 +33,7 @@ class Later:
         self.function, self.args = function, args
 
 
-class Dual(Standing):
+class Dual(ValueProxy):
     """A value and its tangent, of one shape; the tangent may be batched where the value is not."""
 
     __slots__ = ("_value", "tangent")
@@ -43,16 +43,16 @@ class Dual(Standing):
 
     @property
     def value(self) -> Any:
-        """The value, which is computed when it is first asked for: what ends at an input has a tangent alone that matters."""
+        """The value, computed on first access: of a cotangent that arrives at an input only the tangent is used."""
         value = self._value
-        if type(value) is Later:
+        if type(value) is Thunk:
             self._value = value = value.function(*map(_value, value.args))
         return value
 
     @property
     def shape(self) -> Any:
         """The shape of the value."""
-        return self.tangent.shape if type(self._value) is Later and type(self.tangent) is ndarray else self.value.shape
+        return self.tangent.shape if type(self._value) is Thunk and type(self.tangent) is ndarray else self.value.shape
 
     def numel(self) -> int:
         """The number of elements."""
@@ -60,8 +60,8 @@ class Dual(Standing):
 
     def __add__(self, other: Any) -> Any:
         if type(other) is Dual:
-            if type(self._value) is Later or type(other._value) is Later:
-                return Dual(Later(operator.add, (self, other)), self.tangent + other.tangent)
+            if type(self._value) is Thunk or type(other._value) is Thunk:
+                return Dual(Thunk(operator.add, (self, other)), self.tangent + other.tangent)
             return _made(self.value + other.value, self.tangent + other.tangent)
         return _made(self.value + other, self.tangent)
 
@@ -79,7 +79,7 @@ class Dual(Standing):
         if type(other) is Dual:
             return Dual(self.value * other.value, self.tangent * other.value + other.tangent * self.value)
         if type(other) is ndarray and other.size > MANY and not any(other.strides) and other.shape == self.value.shape:
-            other = other.flat[0]  # one number everywhere, such as the cotangents of a sum
+            other = other.flat[0]  # a broadcast number, such as the cotangent of a sum
         if type(other) is float64 and other == 1.0:
             return self
         return Dual(self.value * other, self.tangent * other)
@@ -97,7 +97,7 @@ class Dual(Standing):
         return Dual(y, self.tangent * (-y / self.value))
 
     def __pow__(self, exponent: float) -> Any:
-        """The power to a number; `xp.pow` is for others."""
+        """The power with a number as exponent; `xp.pow` takes others."""
         if exponent == 1:
             return self
         if exponent == 0:
@@ -113,7 +113,7 @@ class Dual(Standing):
 
 
 def _made(value: Any, tangent: Any) -> Dual:
-    """A dual of a value that may have been stretched, with its tangent stretched alike."""
+    """A dual value; the tangent is broadcast to the shape of the value."""
     if not fills(tangent, value):
         tangent = np.broadcast_to(tangent, tuple(value.shape)) if not hasattr(tangent, "expand") else tangent.expand(value.shape)
     return Dual(value, tangent)
@@ -126,13 +126,13 @@ def _value(x: Any) -> Any:
 
 
 class DualCarrier(TaylorCarrier):
-    """The carrier of dual values over another carrier, in which values and tangents alike are computed."""
+    """The carrier of dual values, whose values and tangents are values of the carrier `base`."""
 
     kind = Dual
     primal = staticmethod(_value)
 
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], call: Callable[..., Any] | None = None) -> Any:
-        """The dual value of an op's value; what the tangent of a linear op does not need is not computed."""
+        """The dual value of an op's result. The value of a linear op is a thunk, for its tangent does not need it."""
         call = call or functools.partial(op.forward, self.base)
         tangents = [x.tangent if type(x) is Dual else None for x in tensors]
         variadic = op.arity is None
@@ -140,10 +140,10 @@ class DualCarrier(TaylorCarrier):
             return call(tensors, *parameters)
         given = (tensors,) if variadic else tensors
         if op.kind == "linear" and op.arity == 1:
-            return Dual(Later(call, (*given, *parameters)), call(tangents[0], *parameters))
+            return Dual(Thunk(call, (*given, *parameters)), call(tangents[0], *parameters))
         values, full = tuple(map(_value, tensors)), parameters if op.kind == "elementwise" else with_defaults(op, parameters)
         if op.kind == "linear" or op.kind == "multilinear" and not variadic:
-            return Dual(Later(call, (*given, *parameters)), op.jvp(self.base, tangents, None, (*values, *full)))
+            return Dual(Thunk(call, (*given, *parameters)), op.jvp(self.base, tangents, None, (*values, *full)))
         y = call(*((list(values),) if variadic else values), *parameters)
         t = op.jvp(self.base, tangents, y, (*values, *full))  # type: ignore[misc]
         return y if t is None else _made(y, t)

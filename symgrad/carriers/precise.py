@@ -1,6 +1,6 @@
-"""The precise carrier: many-digit floats, the truth that a rule's numbers are measured against.
+"""The precise carrier: many-digit floats, the reference for the accuracy of rules.
 
-It has an mpmath context of its own, so that nobody else's precision moves; `set_digits` says how many digits it works with.
+It has an mpmath context of its own, so that the precision of other users of mpmath is untouched; `set_digits` says how many digits it works with.
 Functions whose parts cancel are computed with more, so that about ten digits fewer than the working ones are right.
 """
 
@@ -49,7 +49,7 @@ def _guarded(function: Any) -> Any:
 
 
 def _real(function: Any) -> Any:
-    """The function where real numbers must give real ones: NaN outside its domain, as floats have it."""
+    """The function with real results for real arguments, and NaN outside its domain, as for floats."""
     def call(*xs: Any) -> Any:
         try:
             out = function(*xs)
@@ -63,7 +63,7 @@ def _real(function: Any) -> Any:
 
 
 def _bounded(function: Any) -> Any:
-    """The function, with an argument taken as infinite where its digits before the point alone would fill the memory."""
+    """The function, with arguments beyond 2**100_000 taken as infinite: their integer part alone would fill the memory."""
     def call(*xs: Any) -> Any:
         return function(*[context.inf * context.sign(x) if x and context.mag(x) > _HUGE else x for x in xs])
 
@@ -71,12 +71,12 @@ def _bounded(function: Any) -> Any:
 
 
 def _is_large(x: Any) -> bool:
-    """Whether a number is whole and so large that e**-x is nothing beside e**x: mpmath would multiply e with itself that often."""
+    """Whether a number is an integer so large that e**-x is negligible beside e**x; mpmath would compute e**x by repeated multiplication."""
     return bool(context.isint(x) and context.mag(x) > 30)
 
 
 def _exponential(x: Any) -> Any:
-    """e**x; a large whole number is moved off by a half."""
+    """e**x; a large integer is shifted by one half."""
     return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5) if _is_large(x) else context.exp(x)
 
 

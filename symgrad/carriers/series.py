@@ -1,4 +1,4 @@
-"""Truncated power series: the carrier of Taylor mode. Every op's pushforward, read with series, is a recurrence for its coefficients.
+"""Truncated power series: the carrier of Taylor mode. The pushforward of an op, applied to series, is a recurrence for the coefficients.
 
 Let y = f(x) be an op and x(t) a power series. Then y'(t) is what the op's pushforward makes of x'(t), so that
 
@@ -28,7 +28,6 @@ from symgrad.carriers.coefficients import (
     first_of,
     integral,
     longest,
-    moves,
     nonzero,
     product,
     quotient,
@@ -36,6 +35,7 @@ from symgrad.carriers.coefficients import (
     term,
     total,
     value,
+    varies,
 )
 from symgrad.carriers.guarding import guarded_product
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
@@ -44,8 +44,8 @@ from symgrad.graph.op import REGISTRY, Op
 __all__ = ["SeriesCarrier"]
 
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
-KEPT = 256  # series that are looked for before another is made
-LONGEST = 64  # the largest whole exponent that is multiplied out
+KEPT = 256  # series that are memoised
+LONGEST = 64  # the largest integer exponent that is expanded into products
 
 
 class SeriesCarrier(TaylorCarrier):
@@ -64,15 +64,15 @@ class SeriesCarrier(TaylorCarrier):
         self.order = order
         self.forward = forward or (lambda op: functools.partial(op.forward, base))
         self._lift = lift
-        self._need = order  # of the series that are made now
-        self._made: dict[Any, tuple[Series, tuple]] = {}  # by what they were made of, which lives as long
+        self._need = order  # the order of the series that are created now
+        self._made: dict[Any, tuple[Series, tuple]] = {}  # series by op and arguments; the arguments are held, so that their ids stay theirs
         self._growing: list[Series] = []
-        self._waiting: list[Series] = []  # those whose derivative is still to be read
+        self._waiting: list[Series] = []  # growing series whose derivative is not yet known
 
-    # What a pass over a graph asks for
+    # The interface of a pass over a graph
 
     def lift_value(self, given: Any) -> Series:
-        """The series of a value that does not change."""
+        """A constant as a series."""
         if self._lift is not None and isinstance(given, (np.ndarray, np.generic)):
             given = self._lift(given)
         return Series(self, [term(given)], self.order, True)
@@ -94,7 +94,7 @@ class SeriesCarrier(TaylorCarrier):
         if op.name == "output":  # of an op with several values
             return tensors[0][parameters[0]]
         tensors, parameters, call = tuple(tensors), tuple(parameters), call or self.forward(op)
-        if not op.differentiable or not any([moves(x) for x in tensors]):
+        if not op.differentiable or not any([varies(x) for x in tensors]):
             found = self._first_of(op, call, tensors, parameters) if first is None else first
             return self.lift_value(found) if op.differentiable else found
         if op.kind == "linear":
@@ -129,7 +129,7 @@ class SeriesCarrier(TaylorCarrier):
             self._made.clear()
 
     def schedule(self, ends: list[tuple[list[Any], int]] | None = None) -> Callable[[int], None]:
-        """What gives all series that are growing their coefficient of an order, once they have those below it.
+        """The function that appends the coefficient of an order to all growing series, once those below it are there.
 
         Into `ends` goes where a series ends that has more coefficients meanwhile.
         """
@@ -141,7 +141,7 @@ class SeriesCarrier(TaylorCarrier):
                 x.terms += integral(rates, x.order)
                 if ends is not None:
                     ends.append((x.terms, len(x.terms)))
-                x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # which those that grow with it do not expect to end
+                x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # zeros, for series that grow with it read them
             else:
                 integrals.append((x.order, x.terms.append, rates))
         rows = [(x.order, x.terms.append, x.step) for x in self._growing if x.step is not None]
@@ -157,14 +157,14 @@ class SeriesCarrier(TaylorCarrier):
         return grow
 
     def close(self) -> None:
-        """Let go of everything that was made, so that it is freed at once."""
+        """Drop all series, so that the reference cycles between them and the carrier are broken."""
         self.__dict__.clear()
 
     def _zero(self, x: Series) -> Any:
         """A coefficient that is zero."""
         return 0.0 if type(x.terms[0]) is float else self.base.zeros_like(x.terms[0])
 
-    # How a series comes to be
+    # Construction of series
 
     def _grown(self, terms: list[Any], step: Any, source: Any, length: int | None) -> Series:
         """A series with a first coefficient and a rule for the next: computed at once up to a length, or growing where that is None.
@@ -183,7 +183,7 @@ class SeriesCarrier(TaylorCarrier):
 
     def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series, values: Any = None) -> Any:
         """The derivative of a series by the pushforward of its op."""
-        return op.jvp(self, [self._derivative(x) if moves(x) else None for x in tensors], values or y, (*tensors, *parameters))  # type: ignore[misc]
+        return op.jvp(self, [self._derivative(x) if varies(x) else None for x in tensors], values or y, (*tensors, *parameters))  # type: ignore[misc]
 
     def _derivative(self, x: Series) -> Series:
         """The derivative of a series by t."""
@@ -208,7 +208,7 @@ class SeriesCarrier(TaylorCarrier):
         key = op, *[id(x) if type(x) is Series else (type(x), x) for x in tensors], parameters
         try:
             found = self._found(key)
-        except TypeError:  # a parameter that cannot be looked up
+        except TypeError:  # a parameter that is not hashable
             found, key = None, ()
         if found is not None:
             return found
@@ -239,12 +239,12 @@ class SeriesCarrier(TaylorCarrier):
         return out
 
     def _found(self, key: tuple) -> Series | None:
-        """The series that was made of the same things, if it has enough coefficients."""
+        """The memoised series of the same op and arguments, if it has enough coefficients."""
         found = self._made.get(key)
         return found[0] if found is not None and found[0].order >= self._need else None
 
     def _linear(self, call: Callable[..., Any], tensors: tuple, parameters: tuple, variadic: bool, first: Any = None) -> Series:
-        """What acts on each coefficient by itself."""
+        """A function that acts on each coefficient separately."""
         rows = [x.terms if type(x) is Series else [x] for x in tensors]
         length = longest(tensors)
         zeros = [0 if type(x) is not Series else value(self._zero(x)) if x.complete and len(row) != length else None
@@ -255,14 +255,14 @@ class SeriesCarrier(TaylorCarrier):
             return term(call(values, *parameters) if variadic else call(*values, *parameters))
 
         def push(y: Series) -> Any:
-            rates = tuple(self._derivative(x) if moves(x) else self.zeros_like(x) if type(x) is Series else 0 for x in tensors)
+            rates = tuple(self._derivative(x) if varies(x) else self.zeros_like(x) if type(x) is Series else 0 for x in tensors)
             return self._linear(call, rates, parameters, variadic)
 
         return self._grown([step(0) if first is None else term(first)], step, push, length)
 
     def _multilinear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """Cauchy's product, for any number of factors and any kind of product."""
-        moving = [i for i, x in enumerate(tensors) if moves(x)]
+        moving = [i for i, x in enumerate(tensors) if varies(x)]
         rows, values = [tensors[i].terms for i in moving], list(first_of(tensors))
         variadic = op.arity is None
 
@@ -281,11 +281,11 @@ class SeriesCarrier(TaylorCarrier):
     def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """A sum with constant factors."""
         first = call(*map(first_of, tensors), *parameters) if first is None else first
-        parts = [(x.terms, partial) for x, partial in zip(tensors, op.partials) if partial and moves(x)]
+        parts = [(x.terms, partial) for x, partial in zip(tensors, op.partials) if partial and varies(x)]
         if not parts:
             return self.lift_value(first)
         shape, step = tuple(first.shape), total(parts)
-        stretched = any([x.shape != shape for x in tensors if moves(x)])
+        stretched = any([x.shape != shape for x in tensors if varies(x)])
         return self._grown([term(first)], (lambda k: self.base.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
                            longest(tensors))
 
@@ -294,7 +294,7 @@ class SeriesCarrier(TaylorCarrier):
         firsts = [first_of(x) for x in tensors]
         first = call(*firsts, *parameters) if first is None else first
         return self._weighted(first, [(x, partial(self.base, first, *firsts, *parameters) if callable(partial) else partial)
-                                      for x, partial in zip(tensors, op.partials) if partial and moves(x)])
+                                      for x, partial in zip(tensors, op.partials) if partial and varies(x)])
 
     def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
         """A sum of series with factors of which 0 leaves nothing of an infinite coefficient."""
@@ -311,12 +311,12 @@ class SeriesCarrier(TaylorCarrier):
 
     def mul(self, a: Any, b: Any) -> Series:
         """Cauchy's product."""
-        if not moves(b):
+        if not varies(b):
             return self._scaled("mul", operator.mul, a, b)
-        if not moves(a):
+        if not varies(a):
             return self._scaled("mul", operator.mul, b, a)
         if b.complete and len(b.terms) <= self._need:
-            a, b = b, a  # the shorter one first, so that the other has all that it is multiplied with
+            a, b = b, a  # the shorter one first: all coefficients of the other that it meets exist
         left, right = a.terms, b.terms
         length = len(left) + len(right) - 1 if a.complete and b.complete else None
         return self._grown([left[0] * right[0]], product(left, right, not b.complete or len(right) > self._need), (REGISTRY["mul"], (a, b), ()),
@@ -324,13 +324,13 @@ class SeriesCarrier(TaylorCarrier):
 
     def div(self, a: Any, b: Any) -> Series:
         """The quotient c, by Cauchy's product: a = b c."""
-        if not moves(b):
+        if not varies(b):
             return self._scaled("div", operator.truediv, a, b)
         length = self._need + 1 if b.complete and (type(a) is not Series or a.complete) else None
         return self._grown(*quotient(a.terms if type(a) is Series else [a], b.terms), (REGISTRY["div"], (a, b), ()), length)
 
     def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
-        """Each coefficient times, or by, a value that does not change."""
+        """A series times, or divided by, a constant."""
         by, row = b.terms[0] if type(b) is Series else b, a.terms if type(a) is Series else [a]
         if operate is operator.truediv:
             by = divisor(by)
@@ -340,7 +340,7 @@ class SeriesCarrier(TaylorCarrier):
                            len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
-        """The power; a whole one by products, so that a base of 0 does no harm."""
+        """The power; an integer one by products, which are right at a base of 0."""
         if not isinstance(b, NUMBERS):
             return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None)
         if b == 1:
@@ -358,7 +358,7 @@ class SeriesCarrier(TaylorCarrier):
         return found
 
     def neg(self, x: Any) -> Series:
-        """-x; of that, x again, so that a function of -x and one of x are found to be solved together."""
+        """-x, memoised in both directions, so that functions of x and of -x share their series."""
         found = self._found(("neg", id(x)))
         if found is None:
             found = self.apply(REGISTRY["neg"], (x,), (), operator.neg)
@@ -373,10 +373,10 @@ class SeriesCarrier(TaylorCarrier):
         """1 / x."""
         return self.div(1, x)
 
-    # What is decided by the first coefficient
+    # Functions decided by the first coefficient
 
     def where(self, condition: Any, a: Any, b: Any) -> Any:
-        """Each coefficient from where the condition, which does not change, says."""
+        """The choice between two series, coefficient by coefficient, by a constant condition."""
         condition = first_of(condition)
         first = self.base.where(condition, first_of(a), first_of(b))
         truth = getattr(condition, "_value", condition)
@@ -391,5 +391,5 @@ class SeriesCarrier(TaylorCarrier):
         return self.lift_value(self.base.indicator(condition, first_of(like)))
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Any:
-        """The element that stands where the first coefficient of `weights` is largest: what is computed does not depend on which it is."""
+        """The element at which the first coefficient of `weights` is largest; the result of a rule does not depend on which it is."""
         return self._linear(lambda each: self.base.reference(each, first_of(weights), dim), (x,), (), False)

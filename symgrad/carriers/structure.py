@@ -1,4 +1,4 @@
-"""The part of a carrier that only moves, adds and multiplies elements: one text for floats, SymPy and many-digit floats."""
+"""The part of a carrier that only moves, adds and multiplies elements: shared by floats, SymPy expressions and many-digit floats."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def mm(a: Any, b: Any) -> Any:
-    """The product of vectors and matrices; where they are plain floats by the way that costs least before it begins."""
+    """The product of vectors and matrices; for plain floats by the method with the least overhead."""
     return a.dot(b) if type(a) is type(b) is np.ndarray and a.dtype is float64 is b.dtype else matmul(a, b)
 
 

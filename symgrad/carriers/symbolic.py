@@ -15,7 +15,7 @@ from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
 
-LARGEST = 2**53  # beyond it, digits of an integer-valued float say nothing
+LARGEST = 2**53  # beyond it, an integer-valued float need not be the integer that was meant
 
 
 def exact_number(x: Any) -> Any:
@@ -66,7 +66,7 @@ def lift_value(value: Any, exact: bool = False) -> Any:
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate, which no rule asks for: the engine does, on the way back."""
+    """The complex conjugate, for the pullback; rules use `conj`."""
     return _conjugates(x)
 
 
@@ -80,7 +80,7 @@ expm1 = _each(lambda x: sympy.exp(x) - 1)
 log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
 one_minus_square = _each(lambda x: 1 - x**2)
-# Half is rounded up, and taken back where that made an odd integer of a half.
+# One half is rounded up, and 1 subtracted again where that gave an odd integer.
 round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy.Eq(sympy.Mod(x + sympy.Rational(1, 2), 2), 1)))
 
 pow = _each(operator.pow, 2)
@@ -118,7 +118,7 @@ sinc_derivative = _each(_sinc_derivative, 2)
 
 
 def _given(expr: Any, condition: Any, truth: bool, depth: int = 4) -> Any:
-    """An expression near the top of which choices by the same condition are made already, as in a rule's safe `where`."""
+    """An expression, simplified by the choices that a condition decides, as in the safe `where` of a rule."""
     if isinstance(expr, sympy.Piecewise) and len(expr.args) == 2 and expr.args[0][1] == condition:
         return expr.args[0 if truth else 1][0]
     if not depth or not isinstance(expr, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):

@@ -196,13 +196,8 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
         return field.eye(sizes(form.value))
     if kind == "commutation":
         return _commutation(field, *map(sizes, form.value))
-    if kind == "hadamard":
-        out = field.full(1, (1, 1))
-        for f, p in zip(args, form.value):
-            out = out * field.power(full(f), p)
-        return out
-    if kind == "scale":
-        number, powers = form.value
+    if kind in ("hadamard", "scale"):
+        number, powers = form.value if kind == "scale" else (1, form.value)
         out = field.full(number, (1, 1))
         for f, p in zip(args, powers):
             out = out * field.power(full(f), p)

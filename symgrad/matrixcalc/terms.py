@@ -134,29 +134,9 @@ class Size(Head):
         return f"#{id(self.dimension.root())}"
 
 
-class Applied(Head):
-    """An elementwise function of a sum, or, without a function, the sum itself as one factor."""
+class _Of(Head):
+    """A head with an argument; `mark` is its name."""
 
-    def __init__(self, function: Elementwise | None, argument: Sum):
-        self.function, self.argument = function, argument
-        self.dimensions = tuple(i.dimension for i in argument.out)
-
-    def describe(self) -> str:
-        return f"{self.function.name if self.function else ''}({self.argument.key})"
-
-
-class Softmax(Head):
-    """exp(x) / Σ exp(x) of a vector; it is introduced last and never differentiated."""
-
-    def __init__(self, argument: Sum):
-        self.argument = argument
-        self.dimensions = tuple(i.dimension for i in argument.out)
-
-    def describe(self) -> str:
-        return f"softmax({self.argument.key})"
-
-
-class _OfMatrix(Head):
     mark = ""
 
     def __init__(self, argument: Sum):
@@ -166,23 +146,41 @@ class _OfMatrix(Head):
         return f"{self.mark}({self.argument.key})"
 
 
-class Inverse(_OfMatrix):
+class _Shaped(_Of):
+    """A head of the shape of its argument."""
+
+    def __init__(self, argument: Sum):
+        super().__init__(argument)
+        self.dimensions = tuple(i.dimension for i in argument.out)
+
+
+class Applied(_Shaped):
+    """An elementwise function of a sum, or, without a function, the sum itself as one factor."""
+
+    def __init__(self, function: Elementwise | None, argument: Sum):
+        super().__init__(argument)
+        self.function, self.mark = function, function.name if function else ""
+
+
+class Softmax(_Shaped):
+    """exp(x) / Σ exp(x) of a vector; it is introduced last and never differentiated."""
+
+    mark = "softmax"
+
+
+class Inverse(_Shaped):
     """The inverse of a square matrix."""
 
     mark = "inv"
 
-    def __init__(self, argument: Sum):
-        self.argument = argument
-        self.dimensions = tuple(i.dimension for i in argument.out)
 
-
-class Determinant(_OfMatrix):
+class Determinant(_Of):
     """The determinant of a square matrix."""
 
     mark = "det"
 
 
-class LogDeterminant(_OfMatrix):
+class LogDeterminant(_Of):
     """The logarithm of the determinant of a square matrix."""
 
     mark = "logdet"

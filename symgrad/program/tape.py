@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.standing import Standing
+from symgrad.carriers.proxy import ValueProxy
 from symgrad.carriers.structure import is_basic
 
 __all__ = ["Program", "Tape", "Taped", "TapingCarrier"]
@@ -117,7 +117,7 @@ class Program:
         return [y if end is None else end(values) for y, end in zip(constants, ends)]
 
 
-class Taped(Standing):
+class Taped(ValueProxy):
     """A value with its place on a tape."""
 
     __slots__ = ("tape", "place", "value")

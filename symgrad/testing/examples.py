@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from symgrad.testing.strategies.arrays import code_size
 from symgrad.testing.strategies.numbers_table import table
 from symgrad.types.domains import BOOLEAN, COMPLEX, Domain
 
-__all__ = ["Draft", "Example", "Plan", "off_cuts"]
+__all__ = ["Draft", "Example", "Plan", "off_cuts", "only"]
 
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 EMPTY = ((0,), (0, 2), (3, 0))
@@ -95,6 +95,11 @@ class Plan(NamedTuple):
             return table(self.domains[i], dtype, smallest, largest)
         except ValueError as error:
             raise NotApplicable(str(error)) from error
+
+
+def only(tangents: Sequence[np.ndarray | None], k: int) -> list[np.ndarray | None]:
+    """The tangents with all but that of one argument None."""
+    return [t if i == k else None for i, t in enumerate(tangents)]
 
 
 def off_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:

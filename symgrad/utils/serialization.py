@@ -1,4 +1,4 @@
-"""`save` and `load`: tensors and plain structures of them in a zip of NumPy's arrays and one JSON text, from which nothing is ever executed.
+"""`save` and `load`: tensors and plain structures of them in a zip of NumPy arrays and one JSON text; loading executes nothing.
 
 The archive holds `structure.json`, and the memory of the tensors as `0.npy`, `1.npy`, ...; `numpy.load` opens it too.
 """
@@ -30,14 +30,14 @@ Pair = tuple[str, Any]
 
 
 class _Writer:
-    """Turns objects into JSON values, and collects the arrays whose memory they need."""
+    """A writer of objects as JSON values, which collects the arrays whose memory they need."""
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
         self.places: dict[int, int] = {}  # of memory, by the id of the array that owns it
         self.tensors: dict[int, int] = {}  # numbers of the tensors, by id
-        self.kept: list[Any] = []  # so that no id is used twice
-        self.above: list[int] = []  # the containers around what is being written
+        self.kept: list[Any] = []  # references, so that no id is reused
+        self.above: list[int] = []  # the containers around the current object
 
     def write(self, x: Any, where: str) -> Any:
         """The JSON value of an object; `where` is its place, for errors."""
@@ -67,7 +67,7 @@ class _Writer:
         if isinstance(x, dict):
             pairs = [[self.write(k, f"{where}, key {k!r}"), self.write(v, f"{where}[{k!r}]")] for k, v in x.items()]
             found = {"dict" if type(x) is dict else "ordered": pairs}
-            metadata = getattr(x, "_metadata", None)  # what a module's state_dict carries
+            metadata = getattr(x, "_metadata", None)  # the metadata of a module's state_dict
             if metadata is not None:
                 found["metadata"] = self.write(metadata, f"{where}._metadata")
         else:
@@ -96,7 +96,7 @@ class _Writer:
         return out
 
     def memory(self, array: np.ndarray, dtype: DType) -> dict[str, Any]:
-        """Which elements of which memory an array shows."""
+        """The memory that an array is a view of, with its offset and strides."""
         whole = owner(array)
         if not whole.flags.c_contiguous or whole.dtype != array.dtype or not array.size:
             whole = array = np.ascontiguousarray(array).reshape(array.shape)
@@ -133,7 +133,7 @@ GATHER: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "size": Size, "set": 
 
 
 class _Reader:
-    """Turns JSON values back into objects."""
+    """A reader of objects from JSON values."""
 
     def __init__(self, arrays: list[np.ndarray]):
         self.arrays, self.tensors = arrays, list[Tensor]()
@@ -186,7 +186,7 @@ class _Reader:
 
 @contextlib.contextmanager
 def _opened(f: Any) -> Iterator[IO[bytes]]:
-    """The file to write: a stream that is given, or a new file that takes the place of the old one when all is written."""
+    """The file to write: a given stream, or a new file that replaces the old one when it is complete."""
     import tempfile
 
     if not isinstance(f, (str, os.PathLike)):
@@ -219,9 +219,9 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
     """Write tensors, or dicts, lists, tuples and sets of them and of numbers, strings and bytes, to a path or a file.
 
     Kept are values, dtypes, `requires_grad`, symbols, and which tensors share memory; graphs and gradients are not. A path is written
-    whole or not at all. The words about pickle are accepted and have no meaning here.
+    completely or not at all. The arguments about pickle are accepted and have no effect.
 
-    Raises TypeError for an object that such a file cannot hold, with its place; RuntimeError for a folder that is not there.
+    Raises TypeError for an object that such a file cannot hold, with its place; RuntimeError for a folder that does not exist.
 
     >>> import io, symgrad
     >>> file = io.BytesIO()
@@ -247,9 +247,9 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
-    """What `save` wrote to a path or a file. Nothing in the file is executed, whatever it says and whatever `weights_only` is.
+    """Read what `save` wrote to a path or a file. Nothing in the file is executed, whatever its content and `weights_only` are.
 
-    Raises RuntimeError for a file of another format, torch's included, for torch writes pickles; AssertionError or RuntimeError
+    Raises RuntimeError for a file of another format, torch's included, since torch writes pickles; AssertionError or RuntimeError
     for a `map_location` that is not the CPU.
     """
     if isinstance(map_location, (str, device)):

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.measuring import compare
-from symgrad.testing.examples import Example
+from symgrad.testing.examples import Example, only
 from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_third", "check_value"]
@@ -54,10 +54,6 @@ def _compare_gradient(attack: Attack, example: Example, *tangents: Sequence[np.n
             compare(attack, f"the {ORDINALS[len(tangents) + 1]}", got, true, xs, i, g, *tangents, wrt=(*wrt, i))
 
 
-def _one(tangents: Sequence[np.ndarray | None], i: int) -> list[np.ndarray | None]:
-    return [t if j == i else None for j, t in enumerate(tangents)]
-
-
 @check("pullback", when=_of_order(1))  # type: ignore[arg-type]
 def check_pullback(attack: Attack, example: Example) -> None:
     """The pullback of a cotangent is that of the formula.
@@ -93,7 +89,7 @@ def check_second(attack: Attack, example: Example) -> None:
         _compare_gradient(attack, example, example.tangents[0])
     for a, x in enumerate(example.xs):
         if attack.elementwise and is_active(x):
-            _compare_gradient(attack, example, _one(example.tangents[0], a), wrt=(a,))
+            _compare_gradient(attack, example, only(example.tangents[0], a), wrt=(a,))
 
 
 @check("third", when=_of_order(3), most=FEW)  # type: ignore[arg-type]
@@ -110,5 +106,5 @@ def check_third(attack: Attack, example: Example) -> None:
         return None  # every shape is compiled for, so only vectors are checked
     active = [i for i, x in enumerate(example.xs) if is_active(x)]
     for a, b in itertools.combinations_with_replacement(active, 2):
-        _compare_gradient(attack, example, _one(example.tangents[0], a), _one(example.tangents[1], b), wrt=(a, b))
+        _compare_gradient(attack, example, only(example.tangents[0], a), only(example.tangents[1], b), wrt=(a, b))
     return None

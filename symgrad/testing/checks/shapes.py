@@ -16,14 +16,14 @@ from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import each_alone, in_other_shapes
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.memory import another
-from symgrad.testing.examples import Example
+from symgrad.testing.claims import DTYPES
+from symgrad.testing.examples import Example, only
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
 __all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars", "check_structure"]
 
 COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
-DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128")
 SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
 
 
@@ -197,11 +197,6 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
             return
         if found.shape not in _shapes_without_some(attack, refused, found):
             raise Wrong(f"arguments of two and of three elements are not refused; the value has the shape {found.shape}", found, order=0)
-
-
-def only(tangents: Sequence[Array | None], k: int) -> list[Array | None]:
-    """The tangents with all but that of one argument None."""
-    return [t if i == k else None for i, t in enumerate(tangents)]
 
 
 def _shapes_without_some(attack: Attack, xs: Arrays, value: Array) -> list[tuple[int, ...]]:

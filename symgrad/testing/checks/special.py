@@ -11,7 +11,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
-from symgrad.testing.examples import Example
+from symgrad.testing.examples import Example, only
 from symgrad.testing.failure import Wrong
 from symgrad.testing.subjects.base import is_active
 
@@ -61,7 +61,7 @@ def check_special(attack: Attack, example: Example) -> None:
     if attack.order > 1:
         for a, x in enumerate(xs):
             if is_active(x):
-                for i, second in enumerate(subject.gradient(xs, ones, [np.ones(x.shape) if j == a else None for j in range(len(xs))])):
+                for i, second in enumerate(subject.gradient(xs, ones, only([np.ones(x.shape) for x in xs], a))):
                     inner = None if second is None else np.where(ends.reshape(ones.shape), 0.0, np.asarray(second, np.float64))
                     _finite("the second derivative", inner, 2, (a, i))
 

@@ -1,4 +1,4 @@
-"""Batches of cotangents and of tangents against one after the other: what `gradcheck` asks of the rules inside vmap."""
+"""Batches of cotangents and of tangents compared with loops: the checks of `gradcheck` for rules inside vmap."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def _compare(got: Sequence[Tensor | None], expected: Sequence[Array], output: in
 
 
 def check_batched_cotangents(check: Problem) -> None:
-    """Two cotangents of each output at once, and one after the other.
+    """Compare two cotangents of each output as a batch and in a loop.
 
-    Raises GradcheckError where they differ, or where a rule cannot be read for a batch.
+    Raises GradcheckError where they differ, or where a rule does not support batches.
     """
     for i, y in enumerate(check.outputs):
         both = _two(y, i)
@@ -59,9 +59,9 @@ def check_batched_cotangents(check: Problem) -> None:
 
 
 def check_batched_tangents(check: Problem) -> None:
-    """Two tangents of each input at once, and one after the other.
+    """Compare two tangents of each input as a batch and in a loop.
 
-    Raises GradcheckError where they differ, or where a rule cannot be read for a batch.
+    Raises GradcheckError where they differ, or where a rule does not support batches.
     """
     with dual_level():
         forward = Forward(check)

@@ -1,6 +1,6 @@
-"""Numerical derivatives against analytical ones: what `gradcheck` does.
+"""Numerical derivatives compared with analytical ones, for `gradcheck`.
 
-Everything is said about real functions. A complex input has the derivative ∂y/∂Re x + i ∂y/∂Im x, and a complex output is two
+All functions are treated as real. A complex input has the derivative ∂y/∂Re x + i ∂y/∂Im x, and a complex output is two
 outputs, its imaginary and its real part.
 """
 
@@ -26,7 +26,7 @@ IMAGINARY, REAL = "imaginary", "real"
 
 @dataclass
 class Check(Problem):
-    """A function at a point, and how closely its derivatives must agree."""
+    """A function at a point, and the tolerances of its derivatives."""
 
     atol: float
     rtol: float
@@ -56,7 +56,7 @@ class Check(Problem):
 
     @functools.cached_property
     def vectors(self) -> list[list[list[Array]]]:
-        """For each input and each of its directions, what it is moved along."""
+        """For each input and each of its directions, the vectors it is moved along."""
         return [self.directions(j, self.fast) for j in range(len(self.leaves))]
 
     @functools.cached_property
@@ -66,7 +66,7 @@ class Check(Problem):
 
 
 def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array]:
-    """The blocks of the Jacobian of one output by pullbacks, which must give the same twice."""
+    """The blocks of the Jacobian of one output by pullbacks, which must be deterministic."""
     blocks = []
     for found in pulled(check, y, cotangents), pulled(check, y, cotangents):
         for gradients in found:
@@ -95,7 +95,7 @@ def _rows(check: Check, forward: Forward, j: int, vectors: Sequence[Array]) -> l
 
 
 def _matrix(rows: Sequence[Tensor | None], like: Tensor) -> Array:
-    """Tensors of one shape as the rows of a matrix, zeros where there is none."""
+    """Tensors of one shape as the rows of a matrix; None becomes zeros."""
     out = np.zeros((len(rows), like.numel()), like._value.dtype)
     for k, row in enumerate(rows):
         if row is not None:
@@ -103,7 +103,7 @@ def _matrix(rows: Sequence[Tensor | None], like: Tensor) -> Array:
     return out
 
 
-# Numerical against analytical
+# Numerical and analytical derivatives
 
 
 def _part(values: Array, part: str) -> Array:
@@ -117,7 +117,7 @@ def _joined(columns: Sequence[Array], part: str) -> Array:
 
 
 def _passes(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]]:
-    """In torch's order: the imaginary parts together with what is real, then the real parts of what is complex."""
+    """The parts of outputs in torch's order: first the imaginary parts and real outputs, then the real parts of complex outputs."""
     yield IMAGINARY, list(range(len(tensors)))
     yield REAL, [i for i, t in enumerate(tensors) if t.is_complex()]
 
@@ -144,7 +144,7 @@ def _check_backward(check: Check) -> None:
 
 
 def _entries_backward(check: Check, i: int, j: int, part: str) -> tuple[Array, Array]:
-    """One block of the Jacobian whole, numerical and analytical."""
+    """One full block of the Jacobian, numerical and analytical."""
     x, y = check.leaves[j], check.outputs[i]
     unit = 1j if y.is_complex() and part == IMAGINARY else 1
     found = [numerical(check, x, d, [check.places[i]])[0] for d in check.directions(j, False)]
@@ -174,7 +174,7 @@ def _check_forward(check: Check, undefined: bool) -> None:
 
 
 def _check_undefined_tangents(check: Check, forward: Forward) -> None:
-    """A tangent that is missing means the same as one that is zero."""
+    """Check that an undefined tangent has the effect of zeros."""
     given = {j: check.directions(j, True)[0][0] for j, x in enumerate(check.leaves)}
     for j, x in enumerate(check.leaves):
         with_zero = forward.push({**given, j: np.zeros_like(x._value)})
@@ -192,7 +192,7 @@ def _compare(check: Check, n: Array, a: Array, message: str, i: int, j: int) -> 
 
 
 def _explain(check: Check, n: Array, a: Array, message: str, i: int, j: int, numbers: Array, analytical: Array) -> None:
-    """The error of fast mode, with the whole matrices."""
+    """The error of fast mode, with the full matrices."""
     close = np.allclose(analytical, numbers, check.rtol, check.atol)
     raise GradcheckError(
         f"{message} for output {i} with respect to input {j},\nnumerical:{wrap(n)}\nanalytical:{wrap(a)}\n\nThe above quantities relating the "
@@ -217,11 +217,11 @@ def _worst(check: Check, n: Array, a: Array, i: int, j: int) -> str:
             f"analytical {a[row, column].item()!r}")
 
 
-# What a backward must do besides being right
+# Further requirements of a backward
 
 
 def _check_nothing(check: Check) -> None:
-    """Without an output that requires grad, the differences must be zero."""
+    """Check that the differences are zero if no output requires grad."""
     places = [i for i, y in enumerate(check.every) if y.is_floating_point() or y.is_complex()]
     for j, x in enumerate(check.leaves):
         for vectors in check.directions(j, check.fast):
@@ -231,7 +231,7 @@ def _check_nothing(check: Check) -> None:
 
 
 def _check_zero_cotangents(check: Check) -> None:
-    """A cotangent of zero comes back as zero, in the shape and dtype of the input."""
+    """Check that a zero cotangent gives zeros in the shape and dtype of the input."""
     if not check.outputs:
         return
     zeros = [wrap(np.zeros_like(y._value)) for y in check.outputs]
@@ -247,7 +247,7 @@ def _check_zero_cotangents(check: Check) -> None:
 
 
 def _check_undefined_cotangents(check: Check) -> None:
-    """A cotangent that is missing means the same as one that is zero."""
+    """Check that an undefined cotangent has the effect of zeros."""
     for missing in range(len(check.outputs)) if len(check.outputs) > 1 else ():
         outputs = [y for i, y in enumerate(y for y in check.evaluate(check.inputs) if y.requires_grad) if i != missing]
         try:

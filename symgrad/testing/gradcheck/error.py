@@ -4,4 +4,4 @@ __all__ = ["GradcheckError"]
 
 
 class GradcheckError(RuntimeError):
-    """A derivative that `gradcheck` or `gradgradcheck` found wrong; the message says which, with both values."""
+    """A wrong derivative found by `gradcheck` or `gradgradcheck`; the message has both values."""

@@ -1,4 +1,4 @@
-"""Gradients held against finite differences, in torch's words: `gradcheck` for the first derivative, `gradgradcheck` for the second."""
+"""`gradcheck` and `gradgradcheck`: first and second derivatives compared with finite differences, with torch's signatures and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["GradcheckError", "GradcheckResult", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckResult(int):
-    """What `gradcheck` answers for a function it found nothing wrong with: True, with the `report` of what was looked at, which `print` shows.
+    """The result of a `gradcheck` that passes: it equals True, and has the `report` of all comparisons, which `print` shows.
 
     >>> import symgrad
     >>> result = symgrad.autograd.gradcheck(symgrad.tanh, symgrad.tensor([0.5, 1.0], requires_grad=True))
@@ -29,7 +29,7 @@ class GradcheckResult(int):
     report: Any
 
     def __new__(cls, report: Any) -> GradcheckResult:
-        """The answer True with a report."""
+        """A result with a report."""
         self = super().__new__(cls, True)
         self.report = report
         return self
@@ -88,20 +88,20 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
 
     The derivatives by every input that requires grad are compared, entry by entry, those of complex outputs for the imaginary
     and the real part. `check_forward_ad` compares tangents, too. `fast_mode` compares one random projection of each Jacobian. A
-    backward must give the same twice (within `nondet_tol`), zero for zero, and stand a missing gradient
-    (`check_undefined_grad`). `check_batched_grad` and `check_batched_forward_grad` compare a batch of cotangents, or tangents, with one after the
-    other. `masked` is for sparse tensors and changes nothing here. A proof instead of a comparison is what
-    `symgrad.check` gives.
+    backward must be deterministic (within `nondet_tol`), map zero to zero, and accept an undefined gradient
+    (`check_undefined_grad`). `check_batched_grad` and `check_batched_forward_grad` compare a batch of cotangents, or tangents, with a
+    loop. `masked` is for sparse tensors and has no effect. For a proof instead of a comparison there is
+    `symgrad.check`.
 
-    What passes is attacked: its derivatives are compared at the given inputs, at special ones and at random ones of the same shapes, drawn with
-    `seed`, with SymPy's derivatives of the recorded computation in fifty digits, or with finite differences and a bound of their error where no
-    formula can be read. So a rule is found that is wrong in a digit, or for other numbers. Points where the function raises, is not finite, or has a
+    A function that passes is attacked: its derivatives at the given inputs, at special ones and at random ones of the same shapes, drawn with
+    `seed`, are compared with SymPy's derivatives of the recorded computation to fifty digits, or with finite differences and a bound of their
+    error if there is no formula. Points where the function raises, is not finite, or has a
     kink are left out, and functions that are random or keep a state are not attacked. An atol or rtol larger than the default is allowed
-    there, too. The answer is a `GradcheckResult`, a True that prints what was looked at; `attack=False` is torch's comparison alone, and answers
-    True.
+    there, too. The result is a `GradcheckResult`, a True that prints its report; with `attack=False` there is torch's comparison only, and the
+    result is True.
 
     Raises GradcheckError, whose last line names the entry with the largest disagreement, unless `raise_exception` is False:
-    then the answer is False. A derivative that only the attack found wrong is told with the inputs that show it, made simple. Raises ValueError if
+    then the result is False. A derivative that only the attack found wrong is reported with simplified inputs. Raises ValueError if
     no input requires grad, RuntimeError for an input whose elements share memory.
 
     >>> import symgrad
@@ -130,7 +130,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     The gradient is a function of the inputs and of `grad_outputs`, which are drawn from [-1, 1) if none are given (with
     `gen_non_contig_grad_outputs` not contiguous in memory). `check_rev_over_rev` compares pullbacks of pullbacks, and
-    `check_fwd_over_rev` pushforwards of pullbacks; the rest is as in `gradcheck`, and what passes is attacked in the same way, cotangents included.
+    `check_fwd_over_rev` pushforwards of pullbacks. Other arguments are those of `gradcheck`, and a gradient that passes is attacked likewise.
 
     Raises GradcheckError unless `raise_exception` is False, and what `gradcheck` raises.
 

@@ -1,4 +1,4 @@
-"""The Jacobian of a function at a point as matrices, found in three ways: by central differences, by pullbacks and by pushforwards.
+"""The Jacobian of a function at a point as matrices, by central differences, by pullbacks and by pushforwards.
 
 The block of an input with n elements and an output with m is an n by m matrix. Differences and pushforwards give its rows, one for
 each vector the input is moved along; pullbacks give its columns, one for each cotangent.
@@ -23,9 +23,9 @@ Array = Any
 
 @dataclass
 class Problem:
-    """A function at a point: `leaves` are the inputs to differentiate by, `outputs` what can be differentiated.
+    """A function at a point: `leaves` are the inputs to differentiate by, `outputs` the differentiable outputs.
 
-    `every` are all outputs, and `places` says where the differentiable ones are among them.
+    `every` are all outputs, and `places` the positions of the differentiable ones among them.
     """
 
     func: Callable[..., Any]
@@ -75,7 +75,7 @@ def random_vector(x: Tensor, generator: np.random.Generator) -> Array:
 
 
 def _difference(problem: Problem, x: Tensor, step: Array) -> list[Array]:
-    """(f(x + step) - f(x - step)) / 2 eps for every output, flat: the input's memory is written and put back."""
+    """(f(x + step) - f(x - step)) / 2 eps for every output, flat: the input is written in place and restored."""
     array = x.data._value
     before = array.copy()
     moved = np.argwhere(step)
@@ -105,12 +105,12 @@ def numerical(problem: Problem, x: Tensor, vectors: Sequence[Array], places: Seq
 
 
 def pulled(problem: Problem, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
-    """Each cotangent of one output carried back to every input by a pullback."""
+    """The pullback of each cotangent of one output to every input."""
     return [list(grad(y, problem.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True)) for v in cotangents]
 
 
 class Forward:
-    """The function's graph over dual tensors, along which any tangent can be pushed."""
+    """The graph of the function over dual tensors, through which tangents can be pushed."""
 
     def __init__(self, problem: Problem):
         duals = [make_dual(x, wrap(np.zeros_like(x._value))) for x in problem.leaves]
@@ -120,5 +120,5 @@ class Forward:
         self.outputs = [every[i] for i in problem.places]
 
     def push(self, tangents: dict[int, Array]) -> list[Tensor | None]:
-        """The tangents of the outputs, for tangents of the inputs by their number; None for one that depends on no such input."""
+        """The tangents of the outputs, for tangents of the inputs by their number; None for an output that depends on none of them."""
         return push(self.outputs, {self.nodes[j]: wrap(t) for j, t in tangents.items()})  # type: ignore[misc]

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from symgrad.testing.checks import CHECKS
+from symgrad.testing.claims import DTYPES
 from symgrad.testing.plugin.modules import NotThere, module_named, modules_in, ops_in, split, thing_named
 from symgrad.testing.profiles import PROFILES, Profile
 from symgrad.testing.running import ACCURACY
 
 __all__ = ["Options", "Target", "is_id", "options_of", "targets_of"]
-
-DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
 
 
 class Options(NamedTuple):

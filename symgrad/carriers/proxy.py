@@ -1,17 +1,17 @@
-"""What stands in for a value in a rule, and has its shape and dtype."""
+"""Objects that wrap a value and have its shape and dtype."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Standing"]
+__all__ = ["ValueProxy"]
 
 
-class Standing:
-    """An object with a `value`, of whose shape and dtype it is; it does arithmetic with NumPy's arrays itself."""
+class ValueProxy:
+    """An object that wraps a `value` and has its shape and dtype; NumPy arrays leave arithmetic with it to its own operators."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # so that a NumPy array leaves arithmetic to it
+    __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
     value: Any
 

@@ -1,0 +1,123 @@
+"""The instrumented loop of the pullback: hooks, undefined gradients, symbolic zeros, anomaly mode, and cotangents that are kept on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Sequence
+from heapq import heappop
+from typing import Any
+
+from symgrad.engine.cotangents import Cotangents, Heap, Read, bare, chosen, conjugated, fitted, is_complex, mark, receivers, release_node, send
+from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
+from symgrad.engine.saved import verify
+from symgrad.graph.node import FREED, HOOKED, RELEASED, Node, all_threads, upstream
+
+__all__ = ["pull_instrumented"]
+
+
+def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Collection[Node] | None, keep: frozenset[Node],
+                       ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
+                       deliver: Callable[[Node, Any], None] | None) -> None:
+    """The rest of a pullback with hooks, undefined gradients, symbolic zeros and cotangents that are kept on the way.
+
+    Nothing is added in place, for a hook may hold what it was shown.
+    """
+    out: Cotangents = {}
+
+    def arrive(leaf: Node) -> None:
+        """Let the complete cotangent of a leaf pass its hooks."""
+        g = pending.pop(leaf)
+        own = hooks(leaf)  # type: ignore[misc]
+        g = own.arrive(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else g, deliver is not None)
+        if deliver is None:
+            out[leaf] = g
+            return
+        if g is not UNDEFINED:
+            deliver(leaf, g)
+        own.leave((), g)
+
+    last = _last_consumers(pending, wanted) if hooks is not None else {}
+    for leaf in last.pop(mark, ()):
+        arrive(leaf)
+    while heap:
+        node = heappop(heap)[1]
+        if node is mark:
+            continue
+        g = pending.pop(node)
+        parents = () if node in ends else receivers(node, wanted)
+        own = None if hooks is None else hooks(node)
+        needed = any(parents)
+        if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.silent or node.outlet is not None):
+            g = xp.zeros_like(node.value)
+        if needed and node in keep:
+            out[node] = g
+        if own is not None:
+            g = own.arrive(g, needed)
+        if not needed:
+            out[node] = g
+            continue
+        absent = g is UNDEFINED or g is SYMBOLIC_ZERO
+        if absent and node.silent:
+            g, absent = node.undefined(), False
+        found: Sequence[Any] = (None,) * len(parents)
+        if not absent:
+            if node.flags & RELEASED and read is None:
+                raise RuntimeError(FREED)
+            if node.protects and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
+                verify(node, parents)
+            y, args = (node.value, node.args) if read is None else read(node)
+            if is_complex(g):
+                y, args = conjugated(xp, y, args)
+            guarded = guarded or node.chooses
+            found = _settled(xp, node, parents, node.vjp(xp, g, y, args, parents), own is not None)
+        if own is not None:
+            found = own.leave(found, None if absent else g)
+        for p, c in zip(parents, found):
+            if p is not None:
+                if c is None:
+                    c = g if absent else UNDEFINED if node.silent or own is not None else SYMBOLIC_ZERO
+                elif guarded and not absent:
+                    c = chosen(xp, c, g)
+                send(pending, heap, p, c)
+        if release and not absent:
+            release_node(node)
+        for leaf in last.get(node, ()):
+            if leaf in pending:
+                arrive(leaf)
+    for leaf in [p for p in pending if _hooked_leaf(p)] if hooks is not None else ():
+        arrive(leaf)
+    pending.update(out)
+    for node, g in list(pending.items()):
+        if g is UNDEFINED:
+            del pending[node]
+        elif g is SYMBOLIC_ZERO:
+            pending[node] = None
+
+
+def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:
+    """The cotangents with the shapes of the arguments; for hooks, with zeros where the derivative is zero."""
+    out = []
+    for p, c in zip(parents, cotangents):
+        if p is None or c is None and (node.silent or not hooked):
+            c = None
+        elif c is None:
+            c = xp.zeros_like(p.value)
+        elif node.broadcasts and bare(c).shape != p.value.shape:
+            c = fitted(xp, c, node.value, p.value)
+        out.append(c)
+    return tuple(out)
+
+
+def _hooked_leaf(node: Node) -> bool:
+    return bool(node.flags & HOOKED) and not node.parents and node.origin is not None
+
+
+def _last_consumers(pending: Cotangents, wanted: Container[Node] | None) -> dict[Node, list[Node]]:
+    """The leaves with hooks that each node is the last to give a cotangent to; those that have theirs already are with the mark."""
+    seen, out = set[Any](), dict[Node, list[Node]]()
+    for node in upstream(list(pending), differentiable=True):  # oldest first
+        for p in node.parents if wanted is None or node in wanted else ():
+            if p is not None and p not in seen and _hooked_leaf(p):
+                seen.add(p)
+                out.setdefault(node, []).append(p)
+    out[mark] = [p for p in pending if p not in seen and _hooked_leaf(p)]
+    return out
