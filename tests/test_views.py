@@ -247,3 +247,23 @@ def test_an_interrupted_write_leaves_gradients_that_agree_with_the_values(name, 
         else:
             assert y.tolist() == old and g.tolist() == [4 * a for a in old], k
     assert refused
+
+
+def test_a_view_of_the_same_array_that_is_stale_is_written_in_the_graph():
+    class Identity(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    base = symgrad.ones(2, requires_grad=True) * 1
+    view = Identity.apply(base)
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+        view.neg_()
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+        view.mul_(2.0)
+    assert view.tolist() == [2, 2]

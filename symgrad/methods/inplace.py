@@ -119,7 +119,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self, other, **{word: given for word, given in words.items() if given is not None})
         p = self._node_slot
         if isinstance(other, Tensor):
-            z, q = other._value, other._node
+            z, q = other._value, other._node_slot
             if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
                 return general(self, other)
         elif type(other) is float and x.dtype.kind == "f":
@@ -171,7 +171,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self)
         p = self._node_slot
         flags = 0 if p is None else p.flags & TRACKED
-        if flags and (self._view is not None or type(p) is Leaf) or p is INFERENCE:
+        if flags is BARRED or flags and (self._view is not None or type(p) is Leaf):
             return general(self)
         if not flags:
             stamp(x, name)

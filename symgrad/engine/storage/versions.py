@@ -144,14 +144,18 @@ def user_frame(depth: int) -> FrameType:
     return frame
 
 
+_outside: set[str] = set()  # files that are not this package's
+
+
 def stamp(array: np.ndarray, operation: str) -> None:
     """Count a write into the array's memory, which follows: what an interrupt leaves half done is counted, too."""
     counter = _counters.get(id(array if array.base is None else owner(array)))
     if counter is None:
         counter = counter_of(array)
-    frame: Any = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
-        frame = frame.f_back
+    frame = sys._getframe(2)
+    if frame.f_code.co_filename not in _outside:
+        frame = user_frame(1)
+        _outside.add(frame.f_code.co_filename)
     now = next_sequence()
     counter.writes.append((now, operation, frame.f_code, frame.f_lasti))
     counter.count += 1
@@ -195,5 +199,10 @@ def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | 
 
 def written_since(value: Any, sequence_nr: int) -> bool:
     """Whether the memory was written after a place in time."""
-    counter = _known(value)
+    if type(value) is np.ndarray:  # a pullback asks this most, so it is written flat
+        counter = _counters.get(id(value if value.base is None else owner(value)))
+    elif _scalars or type(value) is Batched:
+        counter = _known(value)
+    else:
+        return False
     return counter is not None and counter.last > sequence_nr
