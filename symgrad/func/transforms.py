@@ -18,7 +18,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.rules import inside
-from symgrad.func.steps import unwatched
+from symgrad.func.steps import unobserved
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = False) -> list[Tensor]:
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
-    if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
+    if not ev.tracked and len(pairs) == 1 and unobserved(ev.path) and all([node.op.kind != "function" for node in ev.path]):
         out = pullback(numeric, pairs, wanted=ev.between, ends=frozenset(ev.nodes))  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with inside(thread.modes.batches, *[g for _, g in seeds]):  # where a Function that is called meanwhile is asked for its `vmap`
@@ -60,7 +60,7 @@ def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
     if not ev.tracked:
         return wrap(found)
     t = found if isinstance(found, Tensor) else wrap(found)
-    return wrap(t._value, Link(t._value, t._node, ev.nodes))
+    return wrap(t._value, Link(t._value, t._node, ev.tie))
 
 
 def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: str, asking: str) -> list[Tensor]:

@@ -17,10 +17,10 @@ import numpy as np
 
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED",
            "Node", "Released", "all_threads", "choosing", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
+GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count(1).__next__
@@ -94,7 +94,7 @@ class Node:
     that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up, HOOKED once `hooks` is there.
     """
 
-    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "__weakref__")
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
@@ -110,6 +110,7 @@ class Node:
     sequence_nr: int
     flags: int
     hooks: Any
+    record: Any  # who called the operation, where that is noted
 
     def __init__(self, args: tuple | None, parents: tuple[Node | None, ...], value: Any, flags: int):
         self.args = args
