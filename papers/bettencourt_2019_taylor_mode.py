@@ -5,6 +5,7 @@ The operations are counted on the recorded graphs, for orders 1 to 8, beside the
 
 import symgrad
 from symgrad import func
+from symgrad.graph.modes import Recorder, in_mode
 from symgrad.graph.node import upstream
 
 POINT = 0.5
@@ -20,15 +21,9 @@ def f(x):
 
 
 def recorded(transform, *args):
-    """What a transform returns; while somebody looks on, every operation of it is recorded by itself."""
-    def looking_on(node):
-        pass
-
-    observe(looking_on, True)
-    try:
+    """What a transform returns; under an observer every operation of it is recorded as a node of its own."""
+    with in_mode(observers=(Recorder(),)):
         return transform(*args)
-    finally:
-        observe(looking_on, False)
 
 
 def operations(*tensors):
