@@ -201,6 +201,11 @@ def differences(parameters):
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     with torch.no_grad():
         found += ["no_grad records"] * (x * x).requires_grad
+    if found:
+        return found
+    for _ in range(2):
+        (x * x).sum().backward()
+    found += ["sum of gradients"] * (not np.array_equal(x.grad.numpy(), [8.0, 12.0]))
     y = Cube.apply(x) * x
     found += ["nothing is recorded"] * (not y.requires_grad)
     with contextlib.suppress(RuntimeError):
@@ -209,6 +214,20 @@ def differences(parameters):
         if np.array_equal(g.detach().numpy(), [32.0, 108.0]) and np.array_equal(h.numpy(), [48.0, 108.0]):
             return found
     return [*found, "gradient"]
+
+
+def locked():
+    """What another thread waits for in vain."""
+    def works():
+        x = leaf()
+        y = x * 1
+        y.register_hook(lambda g: g)
+        y.view(-1).sum().backward()
+
+    worker = threading.Thread(target=works, daemon=True)
+    worker.start()
+    worker.join(5)
+    return ["a lock is held"] * worker.is_alive()
 
 
 def sweep(program, start=1, step=1):
@@ -220,7 +239,7 @@ def sweep(program, start=1, step=1):
     while True:
         run = Interrupted(program, n)
         if run.at is None:
-            return wrong, n
+            return wrong + locked(), n
         found = differences(parameters) + ["the interrupt was swallowed"] * (not run.raised)
         if found:
             wrong.append((run.at, *found))

@@ -19,7 +19,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, SHADOW, TANGENT, TRACKED, Node, make_node, upstream
+from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, make_node, upstream
 from symgrad.graph.op import Op
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
@@ -82,7 +82,7 @@ class UnpackedDualTensor(NamedTuple):
 class Level(Recorder):
     """Records the operations in a level. `tangents` says where tangents start, where they stop (None), and remembers some that were asked for."""
 
-    flags = TRACKED | SHADOW
+    flags = TRACKED | IN_FORWARD
 
     def __init__(self, outer: Recorder) -> None:
         self.outer = outer

@@ -21,7 +21,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, adopt, base_of, refuse_in_place
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
-from symgrad.graph.node import NAMED, SHADOW, TANGENT, TRACKED, Node, next_sequence
+from symgrad.graph.node import IN_FORWARD, NAMED, TANGENT, TRACKED, Node, next_sequence
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -141,7 +141,7 @@ class Function(metaclass=_Meta):
             flags |= p.flags & TRACKED if p is not None and (outer is None or outer.knows(p)) else 0
         hidden = outer is not None and any(map(outer.knows, node.parents))
         recorded = hidden or bool(flags) and modes.grad
-        flags = flags * modes.grad | SHADOW * hidden
+        flags = flags * modes.grad | IN_FORWARD * hidden
         recorder = ForwardRecorder(cls.__name__, lambda: reach_of(cls, cls._backward_rule(), Function),
                                    bool(flags & (NAMED | TANGENT)) or modes.complete, outer) if recorded else None
         with in_mode(grad=False) if recorder is None else _forward(recorder):

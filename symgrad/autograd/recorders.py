@@ -27,7 +27,7 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.storage.views import Base, base_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, Recorder, thread
-from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, next_sequence, upstream
+from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence, upstream
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["BackwardRecorder", "ForwardRecorder", "Span", "suspect"]
@@ -59,7 +59,7 @@ class Span:
 
 
 class _FunctionRecorder(Recorder):
-    flags = TRACKED | SHADOW
+    flags = TRACKED | IN_FORWARD
     follows = True
 
 
@@ -77,13 +77,13 @@ class ForwardRecorder(_FunctionRecorder):
 
     def knows(self, node: Node | None) -> bool:
         """Whether a node depends on an input, or on something else that carries gradients."""
-        return node is not None and bool(node.flags & TRACKED or node.flags & SHADOW and node in self.span)
+        return node is not None and bool(node.flags & TRACKED or node.flags & IN_FORWARD and node in self.span)
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node of an operation on what depends on an input."""
         if not op.differentiable and not self.complete or not any(map(self.knows, parents)):
             return None
-        parents, flags = tuple(p if self.knows(p) else None for p in parents), SHADOW
+        parents, flags = tuple(p if self.knows(p) else None for p in parents), IN_FORWARD
         for p in parents:
             if p is not None and thread.modes.grad:
                 flags |= p.flags & (TRACKED if op.differentiable else NAMED)
@@ -110,7 +110,7 @@ class ForwardRecorder(_FunctionRecorder):
 
     def detach(self, t: Tensor) -> Node | None:
         """The node of a tensor that is detached here, where nothing requires grad anyway: it still depends on the inputs."""
-        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if self.knows(t._node) else None
+        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if self.knows(t._node) else None
 
     def settle(self) -> None:
         """Ask the views whose base was written for their nodes, while the base has the node of this forward."""
@@ -159,12 +159,12 @@ class BackwardRecorder(_FunctionRecorder):
         flags &= TRACKED if op.differentiable else NAMED
         if thread.modes.grad and flags:
             return make_node(op, args, linked, value, flags)
-        quiet = any(p is not None and p.flags & SHADOW for p in parents)  # computed from what was detached here
-        return make_node(op, args, parents, value, SHADOW) if quiet and op.differentiable else None
+        quiet = any(p is not None and p.flags & IN_FORWARD for p in parents)  # computed from what was detached here
+        return make_node(op, args, parents, value, IN_FORWARD) if quiet and op.differentiable else None
 
     def escape(self, t: Tensor, shared: bool = False) -> None:
         """Note that a tensor which the graph knows was read as plain numbers."""
-        self.escaped |= t._node is not None and bool(t._node.flags & (TRACKED | SHADOW)) and t._value.dtype.kind in INEXACT
+        self.escaped |= t._node is not None and bool(t._node.flags & (TRACKED | IN_FORWARD)) and t._value.dtype.kind in INEXACT
         self.outer.escape(t, shared)
 
     def detach(self, t: Tensor) -> Node | None:
@@ -173,7 +173,7 @@ class BackwardRecorder(_FunctionRecorder):
             return self.outer.detach(t)
         if self.reading:
             return self.record(STOP, (t._value,), (t._node,), t._value)
-        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, SHADOW) if t._node is not None else None
+        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if t._node is not None else None
 
     def link(self, node: Node | None, value: Any = None) -> Node | None:
         """The node that stands for this one in the graph of the derivative; `value` is what its tensor holds now."""

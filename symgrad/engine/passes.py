@@ -35,11 +35,11 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import FREED, HOOKED, NAMED, RELEASED, SHADOW, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
+from symgrad.graph.node import FREED, HOOKED, IN_FORWARD, NAMED, RELEASED, TANGENT, TRACKED, Leaf, Link, Node, all_threads, freed, upstream
 
 __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
-UNUSUAL = NAMED | TANGENT | SHADOW | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
+UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
 float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 
 

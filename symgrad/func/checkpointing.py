@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
 from symgrad.graph.modes import thread
-from symgrad.graph.node import GRADIENT, SHADOW, Node, next_sequence, upstream
+from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence, upstream
 from symgrad.types.trees import flatten, tree_map
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "cut"]
@@ -86,7 +86,7 @@ class _Block(Rule):
         self.places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and _is_new(y, since)]
         outputs = [leaves[i] for i in self.places]
         self.captured = tuple(boundary(outputs, since))
-        if not any(node.flags & GRADIENT for node in self.captured) or any(y._node.flags & SHADOW for y in outputs):
+        if not any(node.flags & GRADIENT for node in self.captured) or any(y._node.flags & IN_FORWARD for y in outputs):
             return output
         parents = [standing(node) for node in self.captured]
         self.values, self.since = tuple(node.value for node in self.captured), since

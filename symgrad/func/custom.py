@@ -32,7 +32,7 @@ from symgrad.func.rules import (
     unwritten,
 )
 from symgrad.graph.modes import thread
-from symgrad.graph.node import GRADIENT, SHADOW, Released, next_sequence
+from symgrad.graph.node import GRADIENT, IN_FORWARD, Released, next_sequence
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.trees import Spec, _branches, flatten, names, tree_map
 
@@ -129,7 +129,7 @@ class _Call(Rule):
     def begun(self, tensors: Tensors) -> Any:
         """The output of the call, at its node."""
         self.state, before, since = None, chance(), next_sequence()
-        self.asks = any(t._node is not None and t._node.flags & (GRADIENT | SHADOW) for t in tensors)
+        self.asks = any(t._node is not None and t._node.flags & (GRADIENT | IN_FORWARD) for t in tensors)
         output = self.owner._first(self, [wrap(t._value) for t in tensors])
         self.state = None if chance() == before else before
         leaves, self.output_form = flatten(output)

@@ -30,7 +30,7 @@ from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
 from symgrad.func.evaluation import Input, _repeated, recording
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import NAMED, SHADOW, TRACKED, Node, all_threads, node_class
+from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
 __all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
@@ -75,7 +75,7 @@ def rule_op(name: str, reads_result: bool = False) -> Op:
 def is_tracked(t: Tensor) -> bool:
     """Whether what is computed from a tensor is recorded now."""
     node = t._node
-    return node is not None and bool(node.flags & (TRACKED | SHADOW)) and (thread.modes.grad or thread.modes.recorder is not DEFAULT)
+    return node is not None and bool(node.flags & (TRACKED | IN_FORWARD)) and (thread.modes.grad or thread.modes.recorder is not DEFAULT)
 
 
 def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:

@@ -23,7 +23,7 @@ from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["HessianProgram", "overseen", "products", "second", "watched"]
+__all__ = ["HessianProgram", "overseen", "products", "second", "instrumented"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -38,7 +38,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     """
     if y._node not in ev.between:
         return [finished(ev, x, None) for x in ev.inputs]
-    if watched(ev):
+    if instrumented(ev):
         return _second_of_functions(ev, y, tangents)
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     seed = np.ones_like(y._value)[()]
@@ -50,7 +50,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
 
 
-def watched(ev: Evaluation) -> bool:
+def instrumented(ev: Evaluation) -> bool:
     """Whether somebody is to be asked on the way: a custom Function, a hook, or anomaly mode."""
     return overseen(ev) or any([node.op.kind == "function" for node in ev.path if hasattr(type(node), "op")])
 

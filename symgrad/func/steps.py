@@ -24,7 +24,7 @@ from symgrad.program.cache import shared
 from symgrad.program.signature import form_of
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unwatched", "walked"]
+__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unobserved", "walked"]
 
 float64, ndarray = np.float64, np.ndarray
 ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
@@ -32,7 +32,7 @@ LONG = 400  # nodes of a walk whose steps are written down
 _taping = TapingCarrier()
 
 
-def unwatched(nodes: Iterable[Node]) -> bool:
+def unobserved(nodes: Iterable[Node]) -> bool:
     """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
     if all_threads.anomaly is not None or special and (thread.modes.recorder is not DEFAULT or thread.modes.observers):
         return False
@@ -98,7 +98,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
                 seen.add(p)
                 stack.append(p)
     path.sort(key=operator.attrgetter("sequence_nr"))
-    return (root, path, ends, count) if unwatched((*path, *ends)) else None
+    return (root, path, ends, count) if unobserved((*path, *ends)) else None
 
 
 def _plain(node: Node) -> bool:

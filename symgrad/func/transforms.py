@@ -17,7 +17,7 @@ from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
-from symgrad.func.steps import unwatched
+from symgrad.func.steps import unobserved
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
@@ -34,7 +34,7 @@ Function = Callable[..., Any]
 def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = False) -> list[Tensor]:
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
-    if not ev.tracked and len(pairs) == 1 and unwatched(ev.path) and all([node.op.kind != "function" for node in ev.path]):
+    if not ev.tracked and len(pairs) == 1 and unobserved(ev.path) and all([node.op.kind != "function" for node in ev.path]):
         out = pullback(numeric, pairs, wanted=ev.between, ends=frozenset(ev.nodes))  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}

@@ -17,10 +17,10 @@ import numpy as np
 
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "SHADOW", "TANGENT", "TRACKED",
+__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED",
            "Node", "Released", "all_threads", "choosing", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, SHADOW, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
+GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
 SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
 next_sequence = itertools.count(1).__next__

@@ -44,7 +44,7 @@ def _asks(args: Any) -> bool:
 
 
 def _known(args: Any) -> bool:
-    """Whether an operation on these is recorded, or at least in the shadow of a Function."""
+    """Whether an operation on these is recorded, or at least in the forward of a Function."""
     flags = thread.modes.recorder.flags
     return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
 

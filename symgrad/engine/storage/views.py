@@ -21,7 +21,7 @@ from symgrad.engine.storage.versions import counter_of, owner, written_since
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, DETACHED, GRADIENT, INFERENCE, SHADOW, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
+from symgrad.graph.node import BARRED, DETACHED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
@@ -144,7 +144,7 @@ class Stale(Node):
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
         flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
         if recorder.hides and not grad:
-            flags = SHADOW * recorder.knows(parent)
+            flags = IN_FORWARD * recorder.knows(parent)
         if flags:
             node = reading(view._value, meta.base_meta.array, parent, flags, meta.geometry(view._value))
             move_retained(view, self.last, node)

@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.engine.storage.versions import Write, _known, first_write_after
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import Recorder, in_mode, thread
-from symgrad.graph.node import NAMED, SHADOW, TRACKED, Leaf, Node, make_node, next_sequence
+from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.nn.module import Module
 from symgrad.nn.parallel import DataParallel
@@ -89,7 +89,7 @@ class Picture(Recorder):
 
     # The recorder
 
-    flags = TRACKED | SHADOW
+    flags = TRACKED | IN_FORWARD
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node that the hot path makes; the operation becomes a vertex."""
