@@ -12,7 +12,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import OPERATIONS, Formula, ParseError, _functions, parse
+from symgrad.formulas.parsing import Formula, ParseError, _functions, applied, parse
 from symgrad.reference.recorder import Box, Recorder
 
 __all__ = ["expressions_of", "names_of", "parsed"]
@@ -39,22 +39,9 @@ def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
         raise ParseError(error.problem, text, error.at) from None
     recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
     names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
-    stack: list[Any] = []
-    for step in formula.steps:
-        if step.kind == "number":
-            stack.append(_box(recorder, CONSTANTS.get(step.what, symbolic.exact_number(step.what))))
-        elif step.kind == "name":
-            stack.append(names[step.what])
-        else:
-            operands = stack[len(stack) - step.count:]
-            del stack[len(stack) - step.count:]
-            if step.kind == "negate":
-                stack.append(-operands[0])
-            elif step.kind == "operation":
-                stack.append(OPERATIONS[step.what](*operands))
-            else:
-                stack.append(getattr(recorder, _op_name(step.what))(*operands))
-    e = sympy.sympify(stack.pop().item())
+    value = formula.evaluated(lambda x: _box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
+                              lambda step, operands: applied(step, operands, lambda name: getattr(recorder, _op_name(name))))
+    e = sympy.sympify(value.item())
     if not isinstance(e, sympy.Expr):
         raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)
     return e, formula.names

@@ -69,17 +69,22 @@ class Formula:
     def __call__(self, **values: Any) -> Any:
         """The value, of the kind the variables are: a number for numbers, a Tensor (with its graph) for Tensors."""
         known = _functions()
-        stack: list[Any] = []
         with np.errstate(all="ignore"):
-            for step in self.steps:
-                if step.kind == "number":
-                    stack.append(step.what)
-                elif step.kind == "name":
-                    stack.append(values[step.what])
-                else:
-                    operands = stack[len(stack) - step.count:]
-                    del stack[len(stack) - step.count:]
-                    stack.append(self._applied(known[step.what] if step.kind == "call" else step.what, operands, step))
+            return self.evaluated(lambda x: x, values, lambda step, operands: self._applied(
+                known[step.what] if step.kind == "call" else step.what, operands, step))
+
+    def evaluated(self, number: Callable[[Any], Any], values: Mapping[str, Any], applied: Callable[[Step, list[Any]], Any]) -> Any:
+        """The result of the steps: `number` makes a value of a constant, `values` has those of the names, `applied` does a step with its operands."""
+        stack: list[Any] = []
+        for step in self.steps:
+            if step.kind == "number":
+                stack.append(number(step.what))
+            elif step.kind == "name":
+                stack.append(values[step.what])
+            else:
+                operands = stack[len(stack) - step.count:]
+                del stack[len(stack) - step.count:]
+                stack.append(applied(step, operands))
         return stack.pop()
 
     def _applied(self, what: Any, operands: list[Any], step: Step) -> Any:
@@ -97,6 +102,13 @@ class Formula:
         if not math.isfinite(out):
             raise ParseError(f"this constant is {float(out)}, not a finite number", self.text, step.at)
         return bool(out) if what in COMPARISONS else float(out)
+
+
+def applied(step: Step, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
+    """One step with its operands, which have Python's operators; `function` gives the function of a name."""
+    if step.kind == "negate":
+        return -operands[0]
+    return (OPERATIONS[step.what] if step.kind == "operation" else function(step.what))(*operands)
 
 
 def _functions() -> dict[str, Callable[..., Any]]:

@@ -65,7 +65,7 @@ class TorchAdapter(Adapter):
         # A seed that requires grad makes a function without a second derivative raise.
         seed = torch.ones_like(result, requires_grad=more)
         found = torch.autograd.grad(result, leaves, seed, create_graph=more, retain_graph=True, allow_unused=True)
-        if None in found and _refuses(result):
+        if None in found and is_once_differentiable(result):
             raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
         return torch.cat([(torch.zeros_like(leaf) if g is None else g).reshape(-1).to(leaves[0].dtype) for g, leaf in zip(found, leaves)])
 
@@ -78,7 +78,7 @@ def _powers(u: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _refuses(result: Any) -> bool:
+def is_once_differentiable(result: Any) -> bool:
     """Whether a backward in the graph cannot be differentiated, which `torch.autograd.grad` does not report."""
     stack, seen = [result.grad_fn], set()
     while stack:
@@ -105,6 +105,21 @@ class _Transformed(Adapter):
 
     def _functions(self) -> list[Callable[..., Any]]:
         """The weighted value and its derivatives as functions of one vector and the shapes in it."""
+        raise NotImplementedError
+
+    def _nested(self, grad: Callable[..., Any], jacobian: Callable[..., Any]) -> list[Callable[..., Any]]:
+        """The weighted value, and each derivative as that of the one below: entry by entry, or contracted with the direction."""
+        functions: list[Callable[..., Any]] = [self._weighted]
+        for k in range(1, self.order + 1):
+            below = functions[-1]
+            if k == 1 or self._step(k):
+                functions.append((grad if k == 1 else jacobian)(below))
+            else:
+                functions.append(grad(lambda v, below=below: self._contracted(below(v), self.direction)))
+        return functions
+
+    def _contracted(self, g: Any, u: np.ndarray) -> Any:
+        """A derivative contracted with the direction until it is a number."""
         raise NotImplementedError
 
     def _split(self, vector: Any) -> list[Any]:
@@ -168,16 +183,7 @@ class JaxAdapter(_Transformed):
 
     def _functions(self) -> list[Callable[..., Any]]:
         if not self.plain:
-            u = self.direction
-            self.plain = [self._weighted]
-            for k in range(1, self.order + 1):
-                below = self.plain[-1]
-                if k == 1:
-                    self.plain.append(self.jax.grad(below))
-                elif self._step(k):
-                    self.plain.append(self.jax.jacrev(below))
-                else:
-                    self.plain.append(self.jax.grad(lambda v, below=below: self._contracted(below(v), u)))
+            self.plain = self._nested(self.jax.grad, self.jax.jacrev)
             self.compiled = [self.jax.jit(f) for f in self.plain]
         return self.plain if self.plainly else self.compiled
 
@@ -211,16 +217,7 @@ class AutogradAdapter(_Transformed):
 
     def _functions(self) -> list[Callable[..., Any]]:
         if not self.known:
-            u = self.direction
-            self.known = [self._weighted]
-            for k in range(1, self.order + 1):
-                below = self.known[-1]
-                if k == 1:
-                    self.known.append(self.autograd.grad(below))
-                elif self._step(k):
-                    self.known.append(self.autograd.jacobian(below))
-                else:
-                    self.known.append(self.autograd.grad(lambda v, below=below: self._contracted(below(v), u)))
+            self.known = self._nested(self.autograd.grad, self.autograd.jacobian)
         return self.known
 
     def _contracted(self, g: Any, u: np.ndarray) -> Any:

@@ -214,11 +214,8 @@ class AccuracyReport(Verdict, Shown):
             "order": self.order, "domains": list(self.domains), "formula": text(self.formula), "truth": self.truth,
             "worst": [plain(w) | {"verdict": w.verdict} for w in self.worst],
             "above": {str(order): {str(t): part for t, part in parts.items()} for order, parts in self.above.items()},
-            "losses": [{"op": x.op, "reason": x.reason, "formula": x.formula, "operands": plain(x.operands), "value": plain(x.value),
-                        "truth": x.truth, "expression": text(x.expression), "line": x.line, "backward_of": x.backward_of,
-                        "orders": list(x.orders), "regions": list(x.regions), "point": plain(x.point)} for x in self.losses],
-            "better": [{"found": text(b.found), "better": text(b.better), "name": b.name, "form": text(b.form), "before": plain(b.before),
-                        "after": plain(b.after), "regions": plain(b.regions)} for b in self.better],
+            "losses": [plain(x) | {"expression": text(x.expression)} for x in self.losses],
+            "better": [plain(b) | {"found": text(b.found), "better": text(b.better), "form": text(b.form)} for b in self.better],
             "points": self.points, "outside": self.outside, "undecided": self.undecided, "notes": list(self.notes), "seconds": round(self.seconds, 3),
         }
 

@@ -20,7 +20,7 @@ from symgrad.carriers import precise
 from symgrad.checks.cross_reading import expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import OPERATIONS, _functions, parse
+from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
 from symgrad.reference.heads import Undefined, evaluator
 from symgrad.reference.recorder import Box, Recorder
@@ -85,23 +85,14 @@ def _text(text: str, names: Sequence[str]) -> Reader:
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
         with working(digits):
             known = _named(names, cells)
-            stack: list[Any] = []
-            for step in formula.steps:
-                if step.kind == "number":
-                    constant = next((value for name, value in CONSTANTS.items() if step.what == _FLOATS[name]), None)
-                    stack.append(Box(recorder, precise.lift_value(step.what if constant is None else constant())))
-                elif step.kind == "name":
-                    stack.append(Box(recorder, known[step.what]))
-                else:
-                    operands = stack[len(stack) - step.count:]
-                    del stack[len(stack) - step.count:]
-                    if step.kind == "negate":
-                        stack.append(-operands[0])
-                    elif step.kind == "operation":
-                        stack.append(OPERATIONS[step.what](*operands))
-                    else:
-                        stack.append(getattr(recorder, functions[step.what])(*operands))
-            value = stack.pop().value
+
+            def number(x: Any) -> Box:
+                constant = next((value for name, value in CONSTANTS.items() if x == _FLOATS[name]), None)
+                return Box(recorder, precise.lift_value(x if constant is None else constant()))
+
+            boxes = {name: Box(recorder, cell) for name, cell in known.items()}
+            value = formula.evaluated(number, boxes, lambda step, operands: applied(
+                step, operands, lambda name: getattr(recorder, functions[name]))).value
             return precise.lift_value(value) if of_elements else _spread(value, cells)
 
     return read

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from symgrad.frameworks.adapters import is_once_differentiable
 from symgrad.testing.claims import Claims
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.subjects.base import ONCE, Array, Arrays, RecordingSubject, extra, is_active, real_unless_claimed
@@ -80,7 +81,7 @@ class TorchSubject(RecordingSubject):
         kept = [(v, g if g.dtype == v.dtype else g.to(v.dtype)) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
-        if any(_refuses(v) for v, _ in kept):
+        if any(is_once_differentiable(v) for v, _ in kept):
             raise RuntimeError(f"trying to {ONCE}")
         seeds = [g.detach().requires_grad_() if again and not g.requires_grad and (g.is_floating_point() or g.is_complex()) else g for _, g in kept]
         try:
@@ -120,17 +121,3 @@ def _say_missing(error: Exception, words: Sequence[str], what: str) -> None:
     text = str(error)
     if text and any(w in text for w in words):
         raise NotApplicable(f"{what}: {text.splitlines()[0][:160]}") from error
-
-
-def _refuses(value: Any) -> bool:
-    """Whether a backward in the graph is once-differentiable, which `torch.autograd.grad` ignores."""
-    stack, seen = [value.grad_fn], set()
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if node.name() in ("torch::autograd::Error", "DelayedError"):
-            return True
-        stack += [below for below, _ in node.next_functions]
-    return False
