@@ -9,7 +9,6 @@ import linecache
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.graph.node import Leaf, Link, Node
 from symgrad.graph.op import Op
+from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["RECORDS", "Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "whole"]
 
@@ -48,7 +48,7 @@ class Record(NamedTuple):
         return "".join(lines)
 
 
-RECORDS: WeakKeyDictionary[Node, Record] = WeakKeyDictionary()
+RECORDS: WeakKeys[Node, Record] = WeakKeys()
 
 
 def _lines(record: Record | None) -> str:
