@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.causes import RECORDS, Cause, Record, finite, pulled, whole
+from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of, whole
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
@@ -43,8 +43,8 @@ class Lines(Recorder):
                 stack.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
         checks = thread.modes.checks
-        inducer = None if checks is None or checks.node is None else (checks.node.name(), RECORDS.get(checks.node))
-        RECORDS[node] = Record(tuple(stack) or ((Lines.observe.__code__, 1),), inducer)
+        inducer = None if checks is None or checks.node is None else (checks.node.name(), record_of(checks.node))
+        node.record = Record(tuple(stack) or ((Lines.observe.__code__, 1),), inducer)
 
 
 LINES = Lines()
@@ -56,7 +56,7 @@ def recording_lines() -> in_mode:
     >>> import symgrad
     >>> with recording_lines():
     ...     y = symgrad.tensor(1.0, requires_grad=True).exp()
-    >>> y.grad_fn in RECORDS
+    >>> record_of(y.grad_fn) is not None
     True
     """
     observers = thread.modes.observers
@@ -93,7 +93,7 @@ class Checks:
         node = self.node
         if node is None:
             return
-        record = RECORDS.get(node)
+        record = record_of(node)
         if record is None:
             self._warn(f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
                        f"information.")
@@ -161,7 +161,7 @@ class _Check:
 
 def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
     place = tuple(int(k) for k in np.argwhere(~np.isfinite(value))[0])
-    return Cause(kind, node, RECORDS.get(node), i, value[place], place)
+    return Cause(kind, node, record_of(node), i, value[place], place)
 
 
 def _value(c: Any) -> Any:

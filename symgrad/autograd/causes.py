@@ -9,7 +9,6 @@ import linecache
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from symgrad.carriers.batched import Batched
 from symgrad.graph.node import Leaf, Link, Node
 from symgrad.graph.op import Op
 
-__all__ = ["RECORDS", "Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "whole"]
+__all__ = ["Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "record_of", "whole"]
 
 VALUES = (np.ndarray, np.generic)
 FEW = 6  # elements of which a formula is still read
@@ -48,7 +47,9 @@ class Record(NamedTuple):
         return "".join(lines)
 
 
-RECORDS: WeakKeyDictionary[Node, Record] = WeakKeyDictionary()
+def record_of(node: Node) -> Record | None:
+    """Who called the operation of a node; None where that was not noted."""
+    return getattr(node, "record", None)
 
 
 def _lines(record: Record | None) -> str:
@@ -266,7 +267,7 @@ def pulled(node: Any, i: int, value: Any, bad: Any, incoming: Any) -> Cause | No
     local = _local(node, place if alike else None)
     read = (*(local.given if local is not None else _operands(node) or ()), local.result if local is not None else whole(node.value))
     forward = None if all(finite(np.asarray(a)) for a in read if isinstance(a, (*VALUES, float))) else first_forward(node, place if alike else None)
-    return Cause("pullback", node, RECORDS.get(node), i, value[place], place, incoming[place] if alike else incoming, local, forward)
+    return Cause("pullback", node, record_of(node), i, value[place], place, incoming[place] if alike else incoming, local, forward)
 
 
 def first_forward(node: Any, place: Place | None, trail: list[tuple[Node, Place | None]] | None = None) -> Forward | None:
@@ -283,7 +284,7 @@ def first_forward(node: Any, place: Place | None, trail: list[tuple[Node, Place 
             trail.append((node, place))
         if isinstance(value, VALUES) and not finite(value) and (place is None or np.isfinite(np.asarray(value)[place])):
             place = _first(~np.isfinite(value))
-        record, given = RECORDS.get(node), _operands(node)
+        record, given = record_of(node), _operands(node)
         if isinstance(node, Leaf):
             name = f" {node.symbol}" * (node.symbol is not None) + f" of shape {list(value.shape)}" * bool(value.shape)
             return Forward("leaf", name, None, value[place], place or ())

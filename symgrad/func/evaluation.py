@@ -17,7 +17,7 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, tied
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
@@ -66,6 +66,14 @@ class Evaluation:
     between: frozenset[Node]
     path: Sequence[Node]
     tracked: bool
+    _inputs: Sequence[Node] = ()
+
+    @property
+    def tie(self) -> Sequence[Node]:
+        """What the derivatives by the inputs are linked to."""
+        if not self._inputs:
+            self._inputs = tied(self.nodes)
+        return self._inputs
 
     @property
     def xp(self) -> Any:

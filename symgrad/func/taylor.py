@@ -192,7 +192,7 @@ def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[floa
         t = t * f if f != 1 else t
         if ev.tracked:
             t = t if isinstance(t, Tensor) else wrap(t)
-            row.append(wrap(t._value, Link(t._value, t._node, ev.nodes)))  # a derivative that is constant can be differentiated, too
+            row.append(wrap(t._value, Link(t._value, t._node, ev.tie)))  # a derivative that is constant can be differentiated, too
         else:
             row.append(wrap(np.float64(t) if type(t) is float else t))
     return row

@@ -57,7 +57,7 @@ def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
     if not ev.tracked:
         return wrap(found)
     t = found if isinstance(found, Tensor) else wrap(found)
-    return wrap(t._value, Link(t._value, t._node, ev.nodes))
+    return wrap(t._value, Link(t._value, t._node, ev.tie))
 
 
 def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: str, asking: str) -> list[Tensor]:

@@ -94,7 +94,7 @@ class Node:
     that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up, HOOKED once `hooks` is there.
     """
 
-    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "__weakref__")
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
@@ -110,6 +110,7 @@ class Node:
     sequence_nr: int
     flags: int
     hooks: Any
+    record: Any  # who called the operation, where that is noted
 
     def __init__(self, args: tuple | None, parents: tuple[Node | None, ...], value: Any, flags: int):
         self.args = args

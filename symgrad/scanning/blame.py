@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 
 from symgrad.autograd.anomaly import set_detect_anomaly
-from symgrad.autograd.causes import RECORDS, Local
+from symgrad.autograd.causes import Local, record_of
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.passes import replay
@@ -181,7 +181,7 @@ class Blame:
 
     def _where(self, node: Node) -> tuple[str, str]:
         """The node whose pullback made this one, if one did, and the user's line."""
-        record, name = RECORDS.get(node), ""
+        record, name = record_of(node), ""
         while record is not None and record.inducer is not None:
             inducer, record = record.inducer
             name = name or inducer

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.anomaly import recording_lines
-from symgrad.autograd.causes import RECORDS
+from symgrad.autograd.causes import record_of
 from symgrad.carriers import numeric, precise
 from symgrad.diagnose.kinks.cells import Again, Clarke, subdifferential
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
@@ -198,7 +198,7 @@ def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     known = [exact[key] for other in same if (key := (id(node), other.place, other.elements)) in exact]
     true = None if not known else float(min(known, key=abs))
     true = 0.0 if true is not None and abs(true) < 1e-30 else true
-    record = RECORDS.get(node)
+    record = record_of(node)
     line = None if record is None else record.line
     if op.name in COMPARISONS:
         side = bool(np.asarray(node.value)[s.place])
