@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from routes import disagreements
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from routes import HESSIANS, disagreements
 
 import symgrad
+from symgrad.testing.strategies import programs
 
 tensor, where = symgrad.tensor, symgrad.where
 MATRIX = tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
@@ -100,3 +103,156 @@ def test_a_nan_that_was_chosen_stays():
 def test_custom_functions(f):
     found = disagreements(f, tensor([0.5, 1.0, 2.0]))
     assert not {key: value for key, value in found.items() if key != "first" and "NotImplementedError" not in str(value)}
+
+
+HOLOMORPHIC = {
+    "square": (lambda z: z**2, lambda z: 2 * z, lambda z: 2 + 0 * z),
+    "exp": (lambda z: (1j * z).exp(), lambda z: 1j * np.exp(1j * z), lambda z: -np.exp(1j * z)),
+    "quotient": (lambda z: (2 + 1j) / z, lambda z: -(2 + 1j) / z**2, lambda z: (4 + 2j) / z**3),
+}
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_complex_jacobians_are_those_of_holomorphic_functions(name):
+    f, first, second = HOLOMORPHIC[name]
+    z = np.array([1 + 2j, -0.5 + 1j])
+    func = symgrad.func
+    for jacobian in (func.jacrev, func.jacfwd, func.jacobian):
+        assert np.allclose(jacobian(f)(tensor(z)).numpy(), np.diag(first(z)))
+        for other in (func.jacrev, func.jacfwd, func.jacobian):
+            assert np.allclose(jacobian(lambda w, other=other: other(f)(w).sum(0))(tensor(z)).numpy(), np.diag(second(z)))
+        assert np.allclose(func.vmap(jacobian(f))(tensor(z)).numpy(), first(z))
+    for k, v in enumerate(np.eye(2)):
+        assert np.allclose(func.jvp(f, (tensor(z),), (tensor(v + 0j),))[1].numpy(), np.diag(first(z))[k])
+        assert np.allclose(func.vjp(f, tensor(z))[1](tensor(v + 0j))[0].numpy().conj(), np.diag(first(z))[k])
+    assert np.allclose(func.hessian(lambda w: f(w).sum())(tensor(z)).numpy(), np.diag(second(z)))
+
+
+def test_complex_jacobians_of_other_functions():
+    """A real output has the gradient that `grad` gives, a real argument the derivative of both parts, and what is not holomorphic no Jacobian."""
+    func, z = symgrad.func, tensor([1 + 2j, -0.5 + 1j])
+    for f in (lambda w: w.abs().square().sum(), lambda w: (w**3).real.sum(), lambda w: (w * w.conj()).real.sum()):
+        for jacobian in (func.jacrev, func.jacfwd, func.jacobian):
+            assert np.allclose(jacobian(f)(z).numpy(), func.grad(f)(z).numpy())
+    x = tensor([1.0, 2.0])
+    for jacobian in (func.jacrev, func.jacfwd, func.jacobian):
+        assert np.allclose(jacobian(lambda t: t * t * (1 + 2j))(x).numpy(), np.diag([2 + 4j, 4 + 8j]))
+        for f in (lambda w: w.conj(), lambda w: w * w.abs()):
+            with pytest.raises(RuntimeError, match="no holomorphic function of a complex argument"):
+                jacobian(f)(z)
+    with pytest.raises(RuntimeError, match="no holomorphic function"):
+        func.hessian(lambda w: (w**3).real.sum())(z)
+
+
+class Product(symgrad.autograd.Function):
+    """A product that NumPy computes, which knows nothing of batches: its rule for these is called wherever there is one."""
+
+    calls = 0
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(x, y):
+        return symgrad.tensor(x.detach().numpy() * y.detach().numpy())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return Product.apply(g, y), Product.apply(x, g)
+
+    @staticmethod
+    def jvp(ctx, t, u):
+        x, y = ctx.saved_tensors
+        return Product.apply(t, y) + Product.apply(x, u)
+
+    @staticmethod
+    def vmap(info, in_dims, x, y):
+        Product.calls += 1
+        x, y = (t if d is not None else t.expand(info.batch_size, *t.shape) for t, d in zip((x, y), in_dims))
+        return Product.apply(x, y), 0
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "jacobian"])
+def test_the_vmap_of_a_function_is_honoured_by_jacobians(name):
+    f, x, func = lambda z: Product.apply(z, z.sin()), np.array([0.5, 1.0, 2.0]), symgrad.func
+    before = Product.calls
+    assert np.allclose(getattr(func, name)(f)(tensor(x)).numpy(), np.diag(np.sin(x) + x * np.cos(x)))
+    assert Product.calls > before
+    assert np.allclose(getattr(func, name)(getattr(func, name)(lambda z: f(z).sum()))(tensor(x)).numpy(), np.diag(2 * np.cos(x) - x * np.sin(x)))
+    found = func.vmap(getattr(func, name)(f))(tensor(np.stack([x, 2 * x])))
+    assert np.allclose(found[1].numpy(), np.diag(np.sin(2 * x) + 2 * x * np.cos(2 * x)))
+
+
+def test_the_vmap_of_a_function_is_honoured_by_hessians():
+    f, x, func = lambda z: Product.apply(z, z.sin()).sum(), np.array([0.5, 1.0, 2.0]), symgrad.func
+    second = np.diag(2 * np.cos(x) - x * np.sin(x))
+    for h in (func.hessian(f), func.hessian(f, chunk_size=2), func.jacfwd(func.jacrev(f)), func.jacrev(func.grad(f)), func.jacfwd(func.grad(f))):
+        before = Product.calls
+        assert np.allclose(h(tensor(x)).numpy(), second) and Product.calls > before
+    assert np.allclose(func.laplacian(f)(tensor(x)).numpy(), np.trace(second))
+    assert np.allclose(symgrad.autograd.functional.hessian(f, tensor(x), vectorize=True).numpy(), second)
+
+
+# Random programs
+
+
+UNARY = {"abs": symgrad.abs, "relu": symgrad.relu, "square": symgrad.square, "sin": symgrad.sin, "tanh": symgrad.tanh, "flip": lambda a: a.flip(0),
+         "power": lambda a: a.abs() ** 2.5, "clamp": lambda a: a.clamp(-1.0, 1.0), "masked root": lambda a: where(a > 0, a**1.5, 0 * a),
+         "masked logarithm": lambda a: where(a > 0, a * a.log(), a), "sorted": lambda a: a.sort()[0], "cumulated": lambda a: a.cumsum(0),
+         "half": lambda a: where(a > 0, a, 0.5 * a), "softplus": symgrad.nn.functional.softplus, "relu of a root": lambda a: symgrad.relu(
+             (a * a + 1).sqrt() - 1), "first": lambda a: a[:1], "sum": lambda a: a.sum(), "max": lambda a: a.max()}
+BINARY = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "maximum": symgrad.maximum, "minimum": symgrad.minimum,
+          "masked quotient": lambda a, b: where(b != 0, a / where(b != 0, b, 1.0), a), "quotient": lambda a, b: where(b != 0, a / b, a),
+          "hypot": lambda a, b: symgrad.hypot(a, b + 2), "where": lambda a, b: where(a > b, a * b, b)}
+
+
+def random_program(seed):
+    """A program with kinks, at a point with zeros and ties, and its text."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for k in range(int(rng.integers(2, 6))):
+        table = UNARY if rng.random() < 0.5 else BINARY
+        lines.append((list(table)[rng.integers(len(table))], *rng.integers(0, k + 1, 2).tolist()))
+
+    def f(x):
+        values = [x]
+        for name, i, j in lines:
+            values.append(UNARY[name](values[i]) if name in UNARY else BINARY[name](values[i], values[j]))
+        return (values[-1] * values[-1]).sum() + (values[-1] * x).sum()
+
+    return f, tensor(rng.choice([0.0, 0.0, 1.0, -1.0, 0.5, 2.0], 3)), f"{lines}"
+
+
+def check(seed):
+    f, x, text = random_program(seed)
+    found = disagreements(f, x, tolerance=1e-8)
+    if found and not np.isfinite(found["first"]).all() and not np.isfinite(HESSIANS["grad of autograd.grad"](f, x)).all():
+        return  # a singular derivative that counts
+    assert not found, f"{text} at {x.tolist()}"
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_programs_at_kinks(seed):
+    check(seed)
+
+
+@settings(max_examples=max(4, settings.default.max_examples // 10), deadline=None)
+@given(st.integers(100, 10**9))
+def test_more_random_programs_at_kinks(seed):
+    check(seed)
+
+
+@settings(max_examples=max(4, settings.default.max_examples // 10), deadline=None)
+@given(programs(st.integers(1, 4), inputs=[(3,)]))
+def test_random_programs_of_all_ops(program):
+    def f(x):
+        y = program(x)
+        return (y * tensor(np.arange(1.0, y.numel() + 1).reshape(y.shape))).sum()
+
+    (x,) = program.arguments()
+    found = disagreements(f, x.detach(), tolerance=1e-7)
+    assert not found, str(program)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.batched import Batched
-from symgrad.engine.branches import branched
-from symgrad.engine.storage.versions import Alias, carry_over, promote
+from symgrad.engine.storage.versions import promote
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, Leaf, Node
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
@@ -65,19 +63,6 @@ class Tensor:
         self._node_slot = node
 
     # What a tensor is
-
-    @property
-    def data(self) -> Tensor:
-        """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
-        if special:
-            self._escape(shared=True)
-        return wrap(Alias.of(self._array()))
-
-    @data.setter
-    def data(self, other: Any) -> None:
-        value, old = as_value(other), self._array()
-        self._rebind(Alias.of(value if isinstance(value, np.ndarray) else np.array(value)))
-        carry_over(old, self._value)
 
     @property
     def value(self) -> Any:
@@ -190,47 +175,6 @@ class Tensor:
         """Tell the recorder of this thread that the value is read as plain numbers, or its memory given away."""
         thread.modes.recorder.escape(self, shared)
 
-    def item(self) -> Any:
-        """The only element, as a Python number."""
-        if self._value.size != 1:
-            raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
-        if special:
-            self._escape()
-        return self._value.item()
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
-        if special:
-            self._escape()
-        return self._value.tolist()
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The value as a NumPy array that shares memory.
-
-        Raises RuntimeError where that would hide a gradient; use `detach` first, or `force`.
-        """
-        if self.requires_grad and not force:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if special:
-            self._escape(shared=True)
-        return self._array() if type(self._value) is not Batched else self._value.__array__()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        return np.array(array, dtype=dtype, copy=copy)
-
-    # Asking about the value
-
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return self._value.ndim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return int(self._value.size)
-
-    nelement, ndimension = numel, dim
-
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""
         return self._value.dtype.kind == "f" or self.dtype.is_floating_point
@@ -238,51 +182,6 @@ class Tensor:
     def is_complex(self) -> bool:
         """Whether the dtype is complex."""
         return self._value.dtype.kind == "c"
-
-    def shares_memory_with(self, other: Tensor) -> bool:
-        """Whether a change of one tensor's elements may change the other's."""
-        return np.shares_memory(self._array(), other._array()) if self._value.size else False
-
-    def __len__(self) -> int:
-        if not self._value.ndim:
-            raise TypeError("len() of a 0-d tensor")
-        return len(self._value)
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self._value.ndim:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
-
-    def __bool__(self) -> bool:
-        if self._value.size != 1:
-            raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if self._value.size else 'no values'} is ambiguous; "
-                               f"use .any() or .all()")
-        truth = bool(self._value)
-        if self._node is not None:
-            branched(self._node, truth)
-        return truth
-
-    def _only(self) -> Any:
-        if self._value.size != 1:
-            raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
-        return self.item()
-
-    def __float__(self) -> float:
-        return float(self._only())
-
-    def __int__(self) -> int:
-        return int(self._only())
-
-    def __complex__(self) -> complex:
-        return complex(self._only())
-
-    def __index__(self) -> int:
-        if self._value.dtype.kind not in "iub" or self._value.size != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
-
-    def __contains__(self, element: Any) -> bool:
-        return bool(np.any(self._value == as_value(element)))
 
     __hash__ = object.__hash__
 

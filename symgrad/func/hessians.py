@@ -111,12 +111,17 @@ class Hessian:
 PLANNED = 32  # inputs from which a look for zeros costs less than it may save
 
 
+def _from_complex(ev: Evaluation) -> bool:
+    """Whether a function has complex arguments, so that it has a Hessian only if its gradient is holomorphic."""
+    return any([x._value.dtype.kind == "c" for x in ev.inputs])
+
+
 def _plain(ev: Evaluation) -> bool:
     """Whether all that is asked for are the numbers of one real scalar's Hessian."""
     if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or overseen(ev):
         return False
     value = ev.outputs[0]._value
-    return value.shape == () and value.dtype == np.float64
+    return value.shape == () and value.dtype == np.float64 and not _from_complex(ev)
 
 
 def _blocks(ev: Evaluation, whole: np.ndarray) -> Any:
@@ -130,8 +135,8 @@ def _blocks(ev: Evaluation, whole: np.ndarray) -> Any:
 
 
 def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, argnums: Any, has_aux: bool, chunk_size: int | None) -> Any:
-    if len(ev.outputs) == 1 and ev.shape.kind is None and not ev.outputs[0]._value.ndim and ev.outputs[0]._value.dtype.kind != "c":
-        (y,) = ev.outputs
+    y = ev.outputs[0] if len(ev.outputs) == 1 and ev.shape.kind is None else None
+    if y is not None and not y._value.ndim and y._value.dtype.kind != "c" and not _from_complex(ev):
         if y._value.dtype.kind not in "fV":
             scalar(ev, func, "hessian")
         return transpose(ev.form, ev.form, owned(ev, [block for row in hessian_blocks(ev, y, chunk_size) for block in row]))

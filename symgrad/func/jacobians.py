@@ -10,8 +10,8 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
 from symgrad.engine.tensor import wrap
-from symgrad.func.evaluation import Evaluation, evaluate, named, owned
-from symgrad.func.transforms import jacobian_blocks, pushed
+from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.transforms import jacobians, pushed
 from symgrad.types.trees import transpose
 
 __all__ = ["jacobian"]
@@ -31,7 +31,7 @@ class Jacobian:
         found = None if structure is None else self._sparse(ev, func, structure, chunk_size)
         if found is None:
             forward = sum(x.numel() for x in ev.inputs) < sum(y.numel() for y in ev.outputs)
-            found = transpose(ev.shape, ev.form, owned(ev, [block for row in jacobian_blocks(ev, forward, chunk_size) for block in row]))
+            found = transpose(ev.shape, ev.form, jacobians(ev, forward, chunk_size, "jacobian"))
         return (found, ev.free(ev.aux)) if has_aux else found
 
     def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
@@ -43,6 +43,8 @@ class Jacobian:
         (y,) = ev.outputs
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("jacobian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
+        if any([t._value.dtype.kind == "c" for t in (*ev.inputs, y)]):
+            return None
         plan = plan_jacobian(y._node, ev.nodes, local=structure == "local")
         self.report = plan.report
         if plan.dense:

@@ -10,19 +10,21 @@ import numpy as np
 
 from symgrad.autograd.engine import one, run
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, new_level, unbatch
+from symgrad.carriers.batched import Batched, new_level, raw, unbatch
 from symgrad.engine.passes import pullback, pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
+from symgrad.func.rules import inside
 from symgrad.func.steps import unobserved
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
-__all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacrev", "joined", "jvp", "linearize", "pulled",
+__all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacobians", "jacrev", "joined", "jvp", "linearize",
+           "pulled",
            "pushed", "spread", "unit_chunks", "vjp"]
 
 Function = Callable[..., Any]
@@ -37,7 +39,8 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     if not ev.tracked and len(pairs) == 1 and unobserved(ev.path) and all([node.op.kind != "function" for node in ev.path]):
         out = pullback(numeric, pairs, wanted=ev.between, ends=frozenset(ev.nodes))  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
-    out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
+    with inside(thread.modes.batches, *[g for _, g in seeds]):  # where a Function that is called meanwhile is asked for its `vmap`
+        out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
 
@@ -45,7 +48,7 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     roots = [y._node for y in ev.outputs if y._node in ev.between]
-    with in_mode(grad=ev.tracked):
+    with in_mode(grad=ev.tracked), inside(thread.modes.batches, *tangents):
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
@@ -217,8 +220,8 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 ONE_BY_ONE = "one by one"  # in place of a chunk size: without batches, for functions whose rules know none
 
 
-def unit_chunks(like: Tensor, chunk_size: Any) -> Sequence[Any]:
-    """The unit vectors of the shape of a tensor as batches of a new level, no larger than `chunk_size`, or ONE_BY_ONE."""
+def unit_chunks(like: Tensor, chunk_size: Any, unit: complex = 1) -> Sequence[Any]:
+    """The unit vectors of the shape of a tensor as batches of a new level, no larger than `chunk_size`, or ONE_BY_ONE; complex ones times `unit`."""
     n, value = like.numel(), like._value
     if chunk_size == ONE_BY_ONE:
         return [row.reshape(like.shape)[()] for row in np.eye(n, dtype=value.dtype)]
@@ -226,23 +229,24 @@ def unit_chunks(like: Tensor, chunk_size: Any) -> Sequence[Any]:
     if step < 1 and n:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     level = new_level()
-    return [Batched(np.eye(min(step, n - at), n, at, value.dtype).reshape((min(step, n - at), *tuple(value.shape))), level, at)
-            for at in range(0, n, step or 1)]
+    chunks = [(np.eye(min(step, n - at), n, at, value.dtype).reshape((min(step, n - at), *tuple(value.shape))), at) for at in range(0, n, step or 1)]
+    turned = unit != 1 and value.dtype.kind == "c"
+    return [Batched(each * value.dtype.type(unit), level) if turned else Batched(each, level, at) for each, at in chunks]
 
 
-def columns(ev: Evaluation, j: int, chunk_size: Any, push: Callable[..., list[Tensor]]) -> list[Tensor]:
+def columns(ev: Evaluation, j: int, chunk_size: Any, push: Callable[..., list[Tensor]], unit: complex) -> list[Tensor]:
     """∂y/∂xⱼ of every output, the elements of xⱼ along the first axis: one batched pushforward for each chunk."""
     parts: list[list[Tensor]] = [[] for _ in ev.outputs]
-    for units in unit_chunks(ev.inputs[j], chunk_size):
+    for units in unit_chunks(ev.inputs[j], chunk_size, unit):
         for part, t in zip(parts, push(ev, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
             part.append(spread(ev, t, units))
     return [joined(ev, part, (0, *y.shape), y) for part, y in zip(parts, ev.outputs)]
 
 
-def rows(ev: Evaluation, i: int, chunk_size: Any) -> list[Tensor]:
+def rows(ev: Evaluation, i: int, chunk_size: Any, unit: complex) -> list[Tensor]:
     """∂yᵢ/∂x by every input, the elements of yᵢ along the first axis: one batched pullback for each chunk."""
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
-    for units in unit_chunks(ev.outputs[i], chunk_size):
+    for units in unit_chunks(ev.outputs[i], chunk_size, unit):
         for part, t in zip(parts, pulled(ev, [(ev.outputs[i], wrap(units))], True)):
             part.append(spread(ev, t, units))
     return [joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
@@ -273,20 +277,46 @@ def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
     return traced.reshape(block, (*y.shape, *x.shape)) if block.shape != (*y.shape, *x.shape) else block
 
 
-def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callable[..., list[Tensor]] = pushed) -> list[list[Tensor]]:
-    """The Jacobian of every output by every input, each of shape (*y.shape, *x.shape)."""
+def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callable[..., list[Tensor]] = pushed,
+                    unit: complex = 1) -> list[list[Tensor]]:
+    """The derivatives of every output along `unit` times each real element of every input, or, in reverse, the pullbacks of `unit` times each element
+    of every output; each of shape (*y.shape, *x.shape)."""
     if forward:
-        by_input = [columns(ev, j, chunk_size, push) for j in range(len(ev.inputs))]
+        by_input = [columns(ev, j, chunk_size, push, unit) for j in range(len(ev.inputs))]
         return [[_laid_out(by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
-    return [[_laid_out(block, y, x, False) for block, x in zip(rows(ev, i, chunk_size), ev.inputs)] for i, y in enumerate(ev.outputs)]
+    return [[_laid_out(block, y, x, False) for block, x in zip(rows(ev, i, chunk_size, unit), ev.inputs)] for i, y in enumerate(ev.outputs)]
+
+
+def jacobians(ev: Evaluation, forward: bool, chunk_size: int | None, asking: str) -> list[Tensor]:
+    """The Jacobian of every output by every input, in this order, of numbers that are real or complex.
+
+    Raises RuntimeError for a complex output that is no holomorphic function of a complex input.
+    """
+    blocks = jacobian_blocks(ev, forward, chunk_size)
+    if any([t._value.dtype.kind == "c" for t in (*ev.inputs, *ev.outputs)]):
+        turned = jacobian_blocks(ev, forward, chunk_size, unit=1j)
+        with recording(ev.tracked):
+            blocks = [[_complex_block(first, second, y, x, forward, asking) for first, second, x in zip(row, other, ev.inputs)]
+                      for row, other, y in zip(blocks, turned, ev.outputs)]
+    return owned(ev, [block for row in blocks for block in row])
+
+
+def _complex_block(first: Tensor, second: Tensor, y: Tensor, x: Tensor, forward: bool, asking: str) -> Tensor:
+    """A block of a Jacobian from the derivatives along 1 and along i of a complex input, or the pullbacks of 1 and i at a complex output."""
+    from_complex, to_complex = x._value.dtype.kind == "c", y._value.dtype.kind == "c"
+    if from_complex and to_complex:
+        if not np.allclose(raw(second._value), 1j * raw(first._value), rtol=1e-3 if first._value.dtype.itemsize == 8 else 1e-8, equal_nan=True):
+            raise RuntimeError(f"{asking}: a complex output is no holomorphic function of a complex argument, and has no complex Jacobian; "
+                               f"differentiate by the real and the imaginary part, see view_as_real, or use jvp and vjp")
+        return first if forward else first.conj()  # type: ignore[attr-defined]
+    return first + 1j * second if (from_complex if forward else to_complex) else first
 
 
 def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | None, asking: str) -> Function:
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, asking, has_aux)
-        blocks = jacobian_blocks(ev, asking == "jacfwd", chunk_size)
-        found = transpose(ev.shape, ev.form, owned(ev, [block for row in blocks for block in row]))
+        found = transpose(ev.shape, ev.form, jacobians(ev, asking == "jacfwd", chunk_size, asking))
         return (found, ev.free(ev.aux)) if has_aux else found
 
     return transformed
@@ -296,9 +326,10 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_siz
     """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pullback for each output.
 
     Outputs and arguments may be trees; the result has the form of the output, with that of the arguments at each leaf. `chunk_size` bounds how many
-    rows are computed at a time, and so the memory.
+    rows are computed at a time, and so the memory. For complex arguments it is the complex derivative of a holomorphic function, and what `grad`
+    gives, ∂y/∂Re x + i ∂y/∂Im x, for a real output.
 
-    Raises RuntimeError for arguments that cannot be differentiated.
+    Raises RuntimeError for arguments that cannot be differentiated, and for a complex output that is not holomorphic in a complex argument.
 
     >>> import symgrad
     >>> symgrad.func.jacrev(lambda x: x.square())(symgrad.tensor([1.0, 2.0]))
@@ -312,9 +343,10 @@ def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomnes
     """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pushforward for each argument.
 
     Outputs and arguments may be trees; the result has the form of the output, with that of the arguments at each leaf. `chunk_size` bounds how many
-    columns are computed at a time, and so the memory. The function runs once, so that `randomness` makes no difference.
+    columns are computed at a time, and so the memory. The function runs once, so that `randomness` makes no difference. For complex arguments it is
+    the complex derivative of a holomorphic function, and what `grad` gives, ∂y/∂Re x + i ∂y/∂Im x, for a real output.
 
-    Raises RuntimeError for arguments that cannot be differentiated.
+    Raises RuntimeError for arguments that cannot be differentiated, and for a complex output that is not holomorphic in a complex argument.
 
     >>> import symgrad
     >>> symgrad.func.jacfwd(lambda x: x.square())(symgrad.tensor([1.0, 2.0]))

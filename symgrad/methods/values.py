@@ -1,0 +1,155 @@
+"""The value of a tensor: as a tensor of its own, as Python numbers and as a NumPy array; its shape and its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched
+from symgrad.engine.branches import branched
+from symgrad.engine.storage.versions import Alias, carry_over
+from symgrad.engine.tables import MethodTable
+from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.graph.modes import special
+
+__all__ = ["METHODS"]
+
+METHODS = MethodTable()
+
+
+def _data(self: Tensor) -> Tensor:
+    """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
+    if special:
+        self._escape(shared=True)
+    return wrap(Alias.of(self._array()))
+
+
+def _set_data(self: Tensor, other: Any) -> None:
+    value, old = as_value(other), self._array()
+    self._rebind(Alias.of(value if isinstance(value, np.ndarray) else np.array(value)))
+    carry_over(old, self._value)
+
+
+METHODS["data"] = property(_data, _set_data)
+
+
+@METHODS.define
+def item(self: Tensor) -> Any:
+    """The only element, as a Python number."""
+    if self._value.size != 1:
+        raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
+    if special:
+        self._escape()
+    return self._value.item()
+
+
+@METHODS.define
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    if special:
+        self._escape()
+    return self._value.tolist()
+
+
+@METHODS.define
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The value as a NumPy array that shares memory.
+
+    Raises RuntimeError where that would hide a gradient; use `detach` first, or `force`.
+    """
+    if self.requires_grad and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if special:
+        self._escape(shared=True)
+    return self._array() if type(self._value) is not Batched else self._value.__array__()
+
+
+@METHODS.define
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    array = self.numpy()
+    return np.array(array, dtype=dtype, copy=copy)
+
+
+# Shape and memory
+
+
+@METHODS.define
+def dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self._value.ndim
+
+
+@METHODS.define
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return int(self._value.size)
+
+
+METHODS["nelement"], METHODS["ndimension"] = numel, dim
+
+
+@METHODS.define
+def shares_memory_with(self: Tensor, other: Tensor) -> bool:
+    """Whether a change of one tensor's elements may change the other's."""
+    return np.shares_memory(self._array(), other._array()) if self._value.size else False
+
+
+@METHODS.define
+def __len__(self: Tensor) -> int:
+    if not self._value.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return len(self._value)
+
+
+@METHODS.define
+def __iter__(self: Tensor) -> Iterator[Tensor]:
+    if not self._value.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+
+@METHODS.define
+def __bool__(self: Tensor) -> bool:
+    if self._value.size != 1:
+        raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if self._value.size else 'no values'} is ambiguous; "
+                           f"use .any() or .all()")
+    truth = bool(self._value)
+    if self._node is not None:
+        branched(self._node, truth)
+    return truth
+
+
+@METHODS.define
+def _only(self: Tensor) -> Any:
+    if self._value.size != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
+    return self.item()
+
+
+@METHODS.define
+def __float__(self: Tensor) -> float:
+    return float(self._only())
+
+
+@METHODS.define
+def __int__(self: Tensor) -> int:
+    return int(self._only())
+
+
+@METHODS.define
+def __complex__(self: Tensor) -> complex:
+    return complex(self._only())
+
+
+@METHODS.define
+def __index__(self: Tensor) -> int:
+    if self._value.dtype.kind not in "iub" or self._value.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
+
+
+@METHODS.define
+def __contains__(self: Tensor, element: Any) -> bool:
+    return bool(np.any(self._value == as_value(element)))
