@@ -66,7 +66,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 '''
-TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.devices import device as Device
+TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.types.devices import device as Device
 from symgrad.types.dtypes import DType
 from symgrad.graph.node import Leaf, Node
 from symgrad.engine.hooks import Hook, RemovableHandle

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 import weakref
 from pathlib import Path
 
@@ -267,3 +268,46 @@ def test_a_view_of_the_same_array_that_is_stale_is_written_in_the_graph():
     with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
         view.mul_(2.0)
     assert view.tolist() == [2, 2]
+
+
+def test_views_that_are_made_in_many_threads_are_all_told_of_a_write():
+    base = symgrad.ones(4, requires_grad=True) * 1
+    made, before = [], sys.getswitchinterval()
+
+    def work():
+        for k in range(300):
+            view = base[:2]
+            if k % 3 == 0:
+                made.append(view)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    base.mul_(2)
+    assert len(made) == 400 and all(view.grad_fn.name() == "AsStridedBackward0" for view in made)
+
+
+def test_versions_of_one_memory_in_many_threads():
+    arrays, before = [np.zeros(2) for _ in range(200)], sys.getswitchinterval()
+
+    def work():
+        for array in arrays:
+            versions.stamp(array, "write")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert all(versions.written_since(array, 0) for array in arrays)
+    assert all(len(versions.counter_of(array).writes) == 4 for array in arrays)

@@ -109,7 +109,7 @@ def mark_as_choosing(x: Any) -> None:
     elif type(x) is Tensor and x._node is not None:
         node = x._node
         if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
-            node.__class__ = choosing(type(node))
+            node.__class__ = choosing(type(node))  # type: ignore[arg-type]
 
 
 def release_node(node: Node) -> None:

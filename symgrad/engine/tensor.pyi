@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from symgrad.devices import device as Device
+from symgrad.types.devices import device as Device
 from symgrad.types.dtypes import DType
 from symgrad.graph.node import Leaf, Node
 from symgrad.engine.hooks import Hook, RemovableHandle
