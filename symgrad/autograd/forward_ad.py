@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, make_node, upstream
 from symgrad.graph.op import Op
+from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
            "unpack_dual"]
@@ -86,7 +86,7 @@ class Level(Recorder):
 
     def __init__(self, outer: Recorder) -> None:
         self.outer = outer
-        self.tangents: WeakKeyDictionary[Node, Tensor | None] = WeakKeyDictionary()
+        self.tangents: WeakKeys[Node, Tensor | None] = WeakKeys()
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node of an operation: tangents pass where gradients are not recorded, too.
@@ -142,6 +142,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level not in (None, 0) or modes.level is None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     opened: Level = modes.level
+    opened.tangents.clear()
     thread.modes = modes.changed(level=None, recorder=opened.outer if modes.recorder is opened else modes.recorder)
 
 
@@ -170,6 +171,11 @@ class dual_level(in_mode):
 
     def __enter__(self) -> int:
         return super().__enter__() or 0
+
+    def _leave(self, kind: type[BaseException] | None = None) -> None:
+        if self._entered is not None:
+            self._entered[1].level.tangents.clear()
+        super()._leave(kind)
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import grad, one
-from symgrad.autograd.modes import set_grad_enabled
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, between_nodes, evaluate, owned, recording
 from symgrad.func.hessians import hessian_blocks
 from symgrad.func.second import second
 from symgrad.func.transforms import ONE_BY_ONE, jacobian_blocks, pulled, pushed
+from symgrad.graph.modes import in_mode
 from symgrad.graph.node import GRADIENT, Link, Node
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -70,7 +70,7 @@ def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, as
                                    "differentiable manner from the input when running in strict mode.")
         return outputs
 
-    with set_grad_enabled(create_graph):  # without a graph nobody outside differentiates by the inputs
+    with in_mode(grad=create_graph):  # without a graph nobody outside differentiates by the inputs
         ev = evaluate(checked, given, {}, tuple(range(len(given))), asking)
     return dataclasses.replace(ev, tracked=create_graph), inputs_tuple, outputs_tuple
 
@@ -105,7 +105,7 @@ def _direction(v: Any, like: Sequence[Tensor], like_is_tuple: bool, create_graph
     for i, (t, x) in enumerate(zip(given, like)):
         if t.shape != x.shape:
             raise RuntimeError(f"{f'Entry {i} in ' if like_is_tuple else ''}v has invalid size: should be {x.shape} but got {t.shape}.")
-    with set_grad_enabled(create_graph):
+    with in_mode(grad=create_graph):
         return [(t if create_graph else t.detach()).to(x.dtype) for t, x in zip(given, like)]  # type: ignore[attr-defined]
 
 
@@ -237,7 +237,7 @@ def _pushed(ev: Evaluation, ts: Sequence[Tensor | None]) -> list[Tensor]:
     vs = [wrap(np.zeros_like(y._value)).requires_grad_() for y in ev.outputs]  # type: ignore[attr-defined]
     tracked = dataclasses.replace(ev, tracked=True)
     pairs = [(g, t) for g, t in zip(pulled(tracked, list(zip(ev.outputs, vs)), True), ts) if t is not None]
-    with set_grad_enabled(ev.tracked):
+    with in_mode(grad=ev.tracked):
         return list(grad([g for g, _ in pairs], vs, [t for _, t in pairs], create_graph=ev.tracked, materialize_grads=True))
 
 

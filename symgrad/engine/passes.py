@@ -81,6 +81,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
     guarded = wanted is not None and any([node.chooses for node in wanted])
+    parents: Sequence[Node | None]
     while heap or following is not None:
         if following is None:
             node = heappop(heap)[1]
@@ -88,18 +89,23 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         else:
             node, following = following, None
         flags, parents = node.flags, node.parents
-        if wanted is not None or flags & unusual:
+        if flags & unusual:
             if flags & stop:
                 heappush(heap, MARK)
                 if node is not mark:
                     send(pending, heap, node, g)
                 return guarded
-            parents = receivers(node, wanted) if wanted is None else tuple([p if p in wanted else None for p in parents])
-            if not any(parents) or ends and node in ends:
+            parents = receivers(node, wanted)
+            if not any(parents) or node in ends:
                 pending[node] = g
                 continue
             if flags & RELEASED and read is None:
                 raise RuntimeError(FREED)
+        elif wanted is not None:
+            parents = [p if p in wanted else None for p in parents]
+            if not any(parents) or ends and node in ends:
+                pending[node] = g
+                continue
         if written and node.protects and node.sequence_nr < written and not flags & RELEASED:
             verify(node, parents)
         y, args = (node.value, node.args) if read is None else read(node)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,14 +17,15 @@ from symgrad.engine.passes import arguments, pullback, replay
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import NAMED, Leaf, Node, upstream
+from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]
 
 METHODS = MethodTable()
 
 Seeds = Sequence[tuple[Node, Any]]
-_formulas: dict[bool, WeakKeyDictionary[Node, Any]] = {False: WeakKeyDictionary(), True: WeakKeyDictionary()}
-_held: WeakKeyDictionary[Node, Sequence[Tensor]] = WeakKeyDictionary()
+_formulas: dict[bool, WeakKeys[Node, Any]] = {False: WeakKeys(), True: WeakKeys()}
+_held: WeakKeys[Node, Sequence[Tensor]] = WeakKeys()
 
 
 def _sympy() -> Any:

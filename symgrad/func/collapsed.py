@@ -15,19 +15,18 @@ import numpy as np
 
 from symgrad.autograd.bundles import Output
 from symgrad.carriers import ELEMENTWISE, numeric
-from symgrad.carriers.batched import Batched, levels_of, sum_out
+from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.guarding import guarded_product
-from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import Evaluation, Input, between_nodes
-from symgrad.func.second import second
+from symgrad.func.evaluation import Evaluation, between_nodes
+from symgrad.func.second import PathProgram, second
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import Link, Node, all_threads
-from symgrad.graph.op import REGISTRY, Op
-from symgrad.program.tape import Program, Tape, Taped, TapingCarrier
+from symgrad.graph.node import Link, Node
+from symgrad.graph.op import Op
+from symgrad.program.tape import Taped, TapingCarrier
 
 __all__ = ["CollapsedProgram", "collapsed", "is_linear"]
 
@@ -334,36 +333,15 @@ class CollapsedProgram:
     """The pass for every graph of one form, along the same directions: its steps, without looking for them."""
 
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
-        tape = Tape()
-        entered: dict[Node, tuple[Any, tuple]] = {}
-        residuals: dict[Node, Any] = {}
-        for node in ev.path:
-            count = len(node.parents)
-            tensors = tuple([a if type(a) in NUMBERS else tape.enter(a) for a in node.args[:count]])  # type: ignore[index]
-            entered[node] = tape.enter(node.value), tensors + node.args[count:]  # type: ignore[index]
-            if hasattr(node, "residual"):
-                residuals[node] = tape.enter(node.residual)
-        starts = dict(zip(ev.nodes, tangents))
         once = _Collapsed(_Remembering(TapingCarrier()), None, tangents[0].level, tangents[0].count)
-        self._program = Program(tape, [once.outputs(ev, starts, entered.__getitem__, residuals)])
+        self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
         del once.xp, once.dual, once.ones, once.times  # which hold the recorded numbers; the steps ask for the level and the count alone
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:
-        """Whether a graph can be read so: of known ops alone, none of which looks at its numbers, not too large, and of real floats."""
-        return sum([node.value.size for node in ev.path]) * count <= LARGEST and all([
-            (REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
-            and not levels_of(node.value) for node in ev.path])
+        """Whether a graph can be read so."""
+        return PathProgram.fits(ev.path, count, LARGEST)
 
     def run(self, ev: Evaluation) -> list[Any]:
         """The sums of the outputs for a graph of this form."""
-        values: list[Any] = []
-        written = all_threads.written
-        for node in ev.path:
-            if node.sequence_nr < written:
-                read(node)  # says so where a value was written meanwhile
-            values += [a for a in node.args[:len(node.parents)] if type(a) not in NUMBERS]  # type: ignore[index]
-            values.append(node.value)
-            if hasattr(node, "residual"):
-                values.append(node.residual)
-        return self._program.run(values)
+        return self._steps.run(ev.path)

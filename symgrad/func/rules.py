@@ -120,13 +120,20 @@ def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
 
 def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> in_mode:
     """Enter batches again, and those of batched tensors: transforms there give a derivative for each member."""
+    return in_mode(batches=levels_with(entered, *tensors))
+
+
+def levels_with(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> tuple[tuple[int, int, str], ...]:
+    """Batches together with those of batched tensors, the outermost first."""
+    if not any([t is not None and type(t._value) is Batched for t in tensors]):
+        return tuple(entered)
     levels = {level: (level, count, kind) for level, count, kind in entered}
     for t in tensors:
         value = None if t is None else t._value
         while type(value) is Batched:
             levels.setdefault(value.level, (value.level, value.count, "same"))
             value = value.data
-    return in_mode(batches=tuple(levels[level] for level in sorted(levels)))
+    return tuple([levels[level] for level in sorted(levels)])
 
 
 def repeated(t: Tensor) -> Tensor:

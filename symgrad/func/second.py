@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, levels_of, new_level
+from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback, pushforward
 from symgrad.engine.recording import NUMBERS
@@ -23,7 +23,7 @@ from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["HessianProgram", "overseen", "products", "second", "instrumented"]
+__all__ = ["HessianProgram", "PathProgram", "overseen", "products", "second", "instrumented"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -136,43 +136,61 @@ def _whole(found: Sequence[Any], count: int) -> np.ndarray:
 ROOM = 200_000  # elements that the steps of a program may hold at a time
 
 
-class HessianProgram:
-    """The products of the Hessian with the same vectors for every graph of one form: the steps of the second-order pass, without looking for them."""
+class PathProgram:
+    """What a pass over the path of an evaluation computes, as steps for every evaluation of the same form."""
 
-    def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
-        tape, self._count = Tape(), len(seeds)
+    def __init__(self, path: Sequence[Node], compute: Callable[[Read, Mapping[Node, Any]], list[Any]]):
+        tape, residuals = Tape(), dict[Node, Any]()
         entered: dict[Node, tuple[Any, tuple]] = {}
-        sources: list[tuple[int, int]] = []  # where each input of the tape stands: at which node, and as which argument, or -1 for its value
+        sources: list[tuple[int, int]] = []  # where each input of the tape stands: at which node, and as which argument, or VALUE or RESIDUAL
 
         def enter(value: Any, i: int, k: int) -> Any:
             sources.append((i, k))
             return tape.enter(value)
 
-        for i, node in enumerate(ev.path):
+        for i, node in enumerate(path):
             given: tuple = node.args[:len(node.parents)]  # type: ignore[index]
             tensors = tuple([a if type(a) in NUMBERS else enter(a, i, k) for k, a in enumerate(given)])
-            entered[node] = enter(node.value, i, -1), tensors + node.args[len(given):]  # type: ignore[index]
-        starts = dict(zip(ev.nodes, _parts(ev, seeds)))
-        self._program = Program(tape, [_along(_taping, ev, y, starts, entered.__getitem__, y._value.dtype.type(1))])
+            entered[node] = enter(node.value, i, VALUE), tensors + node.args[len(given):]  # type: ignore[index]
+            if hasattr(node, "residual"):
+                residuals[node] = enter(node.residual, i, RESIDUAL)
+        self._program = Program(tape, [compute(entered.__getitem__, residuals)])
         self._wanted = [(place, *sources[place]) for place in self._program.inputs]
 
     @staticmethod
-    def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
-        """Whether a graph can be read so: of known ops alone, none of which looks at its numbers, small and of real floats."""
-        if y._node not in ev.between or levels_of(y._value):
-            return False
+    def fits(path: Sequence[Node], count: int, room: int) -> bool:
+        """Whether a path can be read so: of known ops alone, none of which looks at its numbers, not too large, and of real floats."""
         return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
-                    for node in ev.path]) and sum([node.value.size for node in ev.path]) * count <= ROOM
+                    and type(node.value) is not Batched for node in path]) and sum([node.value.size for node in path]) * count <= room
 
-    def run(self, ev: Evaluation) -> np.ndarray:
-        """The products for a graph of this form."""
+    def run(self, path: Sequence[Node]) -> list[Any]:
+        """What the pass computes for a path of this form."""
         values: list[Any] = [None] * self._program.count
-        path, written = ev.path, all_threads.written
-        if path and path[0].sequence_nr < written:
+        if path and path[0].sequence_nr < all_threads.written:
             for node in path:
                 read(node)  # says so where a value was written meanwhile
         for place, i, k in self._wanted:
-            values[place] = path[i].value if k < 0 else path[i].args[k]  # type: ignore[index]
-        found = self._program.run(values)
-        count = self._count
+            node = path[i]
+            values[place] = node.value if k == VALUE else node.args[k] if k >= 0 else node.residual  # type: ignore[index, attr-defined]
+        return self._program.run(values)
+
+
+VALUE, RESIDUAL = -1, -2
+
+
+class HessianProgram:
+    """The products of the Hessian with the same vectors for every graph of one form: the steps of the second-order pass, without looking for them."""
+
+    def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
+        starts, one = dict(zip(ev.nodes, _parts(ev, seeds))), y._value.dtype.type(1)
+        self._steps, self._count = PathProgram(ev.path, lambda read, _: _along(_taping, ev, y, starts, read, one)), len(seeds)
+
+    @staticmethod
+    def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
+        """Whether a graph can be read so."""
+        return y._node in ev.between and PathProgram.fits(ev.path, count, ROOM)
+
+    def run(self, ev: Evaluation) -> np.ndarray:
+        """The products for a graph of this form."""
+        found, count = self._steps.run(ev.path), self._count
         return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)

@@ -17,7 +17,7 @@ from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
-from symgrad.func.rules import inside
+from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Link
@@ -48,7 +48,7 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     roots = [y._node for y in ev.outputs if y._node in ev.between]
-    with in_mode(grad=ev.tracked), inside(thread.modes.batches, *tangents):
+    with in_mode(grad=ev.tracked, batches=levels_with(thread.modes.batches, *tangents)):
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
