@@ -210,3 +210,12 @@ def test_hessians_by_many_inputs_are_linear_in_their_number():
     found = grad(xs[0] * xs[1] + 3 * xs[2], xs, create_graph=True, allow_unused=True)
     assert found[3] is None
     assert [[h.item() for h in grad(g, xs[:3], retain_graph=True)] for g in found[:3]] == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+def test_sums_of_gradients_with_a_graph_are_recorded_in_any_grad_mode():
+    x = leaf(1.0, 2.0)
+    y = (x**3).sum()
+    with symgrad.no_grad():
+        y.backward(create_graph=True)
+        y.backward(create_graph=True)
+    assert grad(x.grad.sum(), x)[0].tolist() == [12.0, 24.0]

@@ -167,7 +167,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if t is None:
             return
         if create_graph:
-            accumulate(t, _linked(g, t, [node]))
+            with in_mode(grad=True):
+                accumulate(t, _linked(g, t, [node]))
             return
         accumulate(t, np.zeros_like(t._value) if g is None else _own(g, t._value))
         if node.flags & NAMED:

@@ -172,10 +172,10 @@ class dual_level(in_mode):
     def __enter__(self) -> int:
         return super().__enter__() or 0
 
-    def _leave(self) -> None:
+    def _leave(self, kind: type[BaseException] | None = None) -> None:
         if self._entered is not None:
             self._entered[1].level.tangents.clear()
-        super()._leave()
+        super()._leave(kind)
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)

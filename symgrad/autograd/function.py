@@ -177,11 +177,11 @@ class _forward(in_mode):
     def __init__(self, recorder: ForwardRecorder):
         super().__init__(grad=False, recorder=recorder)
 
-    def _leave(self) -> None:
+    def _leave(self, kind: type[BaseException] | None = None) -> None:
         recorder = self.fields["recorder"]
         if self._entered is not None:
             recorder.settle()
-        super()._leave()
+        super()._leave(kind)
         recorder.restore()
 
 

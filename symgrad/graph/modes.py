@@ -148,17 +148,18 @@ class Scope:
         guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
         place.modes, self._entered = after, (before, after, guard, self._entered)  # on one line: no interrupt comes between
 
-    def __exit__(self, *exception: Any) -> None:
-        try: self._leave()  # noqa: E701  an interrupt at the first line of a function is inside its `try` only where they are one line
+    def __exit__(self, kind: type[BaseException] | None = None, *exception: Any) -> None:
+        try: self._leave(kind)  # noqa: E701  an interrupt at the first line of a function is inside its `try` only where they are one line
         except BaseException:
-            self._leave()
+            self._leave(kind)
             raise
 
-    def _leave(self) -> None:
+    def _leave(self, kind: type[BaseException] | None = None) -> None:
+        """Restore the modes, all of them after an interrupt, which may have kept an inner block from it."""
         if self._entered is not None:
             before, after, _, outer = self._entered
             place = self.place
-            if place.modes is not after:  # others were changed inside, and stay
+            if place.modes is not after and (kind is None or issubclass(kind, Exception)):  # others were changed inside, and stay
                 before = place.modes.changed(**{name: getattr(before, name) for name in self.fields})
             place.modes, self._entered = before, outer
 

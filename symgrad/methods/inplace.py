@@ -110,7 +110,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
     call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # these want the third argument named
     general = in_place(name, FUNCTIONS[op.name])
     make = functools.partial(new, node_class(op, broadcasts=False))
-    first, second = keeps_old(op, 0), keeps_old(op, 1)
+    first, second, integers = keeps_old(op, 0), keeps_old(op, 1), op.integers
 
     def method(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x = self._value
@@ -128,7 +128,7 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self, other)
         flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
         if not flags:
-            if flags is BARRED or not op.integers and x.dtype.kind in "biu":
+            if flags is BARRED or not integers and x.dtype.kind in "biu":
                 return general(self, other)
             stamp(x, name)
             call(x, z, x)

@@ -8,7 +8,8 @@ from weakref import ref
 
 __all__ = ["WeakKeys"]
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class WeakKeys(MutableMapping[K, V]):
