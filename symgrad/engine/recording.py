@@ -13,14 +13,15 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.carriers.dual import Dual
+from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
+from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, adopt
 from symgrad.engine.storage.writes import into
-from symgrad.engine.tensor import Tensor, as_value, new, wrap
+from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, freed, next_sequence, node_class
+from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
 from symgrad.types.layouts import laid_out, rows
@@ -174,53 +175,6 @@ def _by_rows(call: Lifted) -> Lifted:
         return rows(y) if type(y) is ndarray and y.ndim > 1 else y
 
     return computed
-
-
-LARGE = 256  # elements from which a shared exponential is worth more than a call
-
-
-def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
-    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
-
-    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        if xp is numeric:
-            partial = slope(self.residual)
-            return (np.multiply(g, partial, out=partial),)
-        (x,) = args
-        if type(x) is Dual and xp.base is numeric:
-            partial = slope(self.residual)
-            return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
-        return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
-
-    def along(self: Any, tangent: Any) -> Any:
-        return tangent * slope(self.residual)
-
-    def release(self: Any) -> None:
-        self.flags |= RELEASED
-        if not self.flags & NAMED:
-            self.args, self.value, self.residual = None, freed, None
-
-    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "along": along, "release": release,
-                                                  "saves": False})
-
-
-def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
-    """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
-    plain = _unary(op, call)
-    make = _node_with_residual(op, slope, bend)
-
-    def function(input: Any, out: Any = None) -> Tensor:
-        if not isinstance(input, Tensor) or input._node_slot is None or out is not None:
-            return plain(input, out)
-        x, p = input._value, input._node_slot
-        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
-            return plain(input)
-        y, residual = pair(x)
-        node = make((x,), (p,), y, p.flags & TRACKED)
-        node.residual = residual  # type: ignore[attr-defined]
-        return wrap(y, node)
-
-    return function
 
 
 def _with_parameters(forward: Lifted) -> Lifted:
@@ -382,7 +336,7 @@ def core(op: Op) -> Lifted:
         if op.layout == "rows":
             call = _by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
-            return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
+            return with_residual(op, _unary(op, call), *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)
     if op.view:
         return _view(op)

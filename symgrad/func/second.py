@@ -12,8 +12,9 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.passes import pullback, pushforward
+from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input, between_nodes
