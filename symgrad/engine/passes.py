@@ -102,8 +102,9 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             if flags & RELEASED and read is None:
                 raise RuntimeError(FREED)
         elif wanted is not None:
-            parents = [p if p in wanted else None for p in parents]
-            if not any(parents) or ends and node in ends:
+            if not wanted.issuperset(parents):
+                parents = [p if p in wanted else None for p in parents]
+            if ends and node in ends or not any(parents):
                 pending[node] = g
                 continue
         if written and node.protects and node.sequence_nr < written and not flags & RELEASED:

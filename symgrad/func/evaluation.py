@@ -40,7 +40,7 @@ class Input(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None):
-        super().__init__((value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
+        Node.__init__(self, (value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
         self.open = True
 
     def release(self) -> None:

@@ -145,6 +145,9 @@ class Scope:
         place = self.place
         before = place.modes
         after = self._changed(before)
+        if after is before:  # nothing to restore if this object ends
+            self._entered = before, after, False, self._entered
+            return
         guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
         place.modes, self._entered = after, (before, after, guard, self._entered)  # on one line: no interrupt comes between
 
