@@ -103,6 +103,6 @@ def _key(x: Any) -> Any:
         if x.nbytes > SMALL:
             raise TypeError("too large to compare")
         return x.shape, x.dtype, x.tobytes()
-    if kind.__hash__ is object.__hash__:  # which equals nothing but itself, and would be kept alive
+    if kind.__hash__ is object.__hash__:  # type: ignore[comparison-overlap]  # which equals nothing but itself, and would be kept alive
         raise TypeError("nothing to compare by")
     return kind, x

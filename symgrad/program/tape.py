@@ -43,7 +43,7 @@ class Tape:
         self.count += 1
         return Taped(self, self.count - 1, value)
 
-    def call(self, function: Callable[..., Any], args: tuple) -> Taped:
+    def call(self, function: Any, args: tuple) -> Taped:
         """What a function makes of values of which one at least is on the tape."""
         rewrite = REWRITTEN.get(function)
         if rewrite is not None and type(args[0]) is Taped:
