@@ -137,11 +137,3 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     place: Any = tensor._node
     node = tensor.grad_fn or place
     return GradientEdge(node, place.output_nr, None if node is place else place)
-
-
-def _sequence_nr(self: graph.Node) -> int:
-    """The place of the node in the order in which the graph was recorded."""
-    return self.sequence_nr
-
-
-graph.Node._sequence_nr = _sequence_nr  # type: ignore[attr-defined]

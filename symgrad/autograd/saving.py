@@ -16,8 +16,9 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.engine.saved import _needed, changed
+from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
+from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, next_sequence, released
@@ -253,17 +254,17 @@ class SavedTensor:
         _forget(node, {self._place} | ({-1} if all(place >= 0 for _, place in _needed(node, node.parents)) else set()))
 
 
-def _raw(node: Node, name: str, lookup: Any = Node.saved_as) -> Any:  # type: ignore[attr-defined]
+def _raw(node: Node, name: str) -> Any:
     """As `_saved_*`, and the `_raw_saved_*` by which torch sets hooks."""
     if not name.startswith("_raw_saved_"):
-        return lookup(node, name)
+        return saved_as(node, name)
     place = _place(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
     if place is None:
         raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}")
     return SavedTensor(node, place)
 
 
-Node.saved_as = _raw  # type: ignore[attr-defined]
+NODE_METHODS = MethodTable(saved_as=_raw)
 
 
 # Writing to what was saved

@@ -222,9 +222,11 @@ def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:
     return register
 
 
-Node.register_hook = _of_node("post", "Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs.")  # type: ignore[attr-defined]
-Node.register_prehook = _of_node("pre", "Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs.")  # type: ignore[attr-defined]
-Node.metadata = property(lambda self: attach(self).metadata, doc="A dictionary for whatever a user wants to note at the node.")  # type: ignore[attr-defined]
+NODE_METHODS = MethodTable(
+    register_hook=_of_node("post", "Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs."),
+    register_prehook=_of_node("pre", "Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs."),
+    metadata=property(lambda self: attach(self).metadata, doc="A dictionary for whatever a user wants to note at the node."),
+)
 
 
 def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:

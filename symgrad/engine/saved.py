@@ -199,7 +199,7 @@ def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[An
     return traced_args(node)
 
 
-def _saved(self: Node, name: str) -> Any:
+def saved_as(self: Node, name: str) -> Any:
     """torch's `_saved_self`, `_saved_other`, `_saved_result` and the parameters of an op."""
     op = getattr(type(self), "op", None)
     if not name.startswith("_saved_") or op is None:
@@ -233,6 +233,3 @@ def _saved(self: Node, name: str) -> Any:
         arrays = [np.asarray(part) for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, (list, np.ndarray))]
         return wrap(arrays[0]) if len(arrays) == 1 else tuple(map(wrap, arrays))
     return value
-
-
-Node.saved_as = _saved  # type: ignore[attr-defined]

@@ -127,6 +127,10 @@ class Node:
     def __repr__(self) -> str:
         return f"<{type(self.titled()).__name__} object at {id(self):#x}>"
 
+    def _sequence_nr(self) -> int:
+        """The position of the node in the order of recording."""
+        return self.sequence_nr
+
     def name(self) -> str:
         """The node's name in torch's spelling, such as `AddBackward0`."""
         name = type(self.titled()).__name__

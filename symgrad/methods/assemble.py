@@ -1,4 +1,4 @@
-"""Where Tensor gets its methods: the one place that sets attributes of the class, from the tables of all families."""
+"""Where Tensor and Node get their methods: the one place that sets attributes of these classes, from the tables of all families."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from symgrad.autograd import engine as backward
-from symgrad.autograd import modes
+from symgrad.autograd import modes, saving
 from symgrad.engine import hooks, traced
 from symgrad.engine.storage import views
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas import expressions
+from symgrad.graph.node import Node
 from symgrad.methods import (
     copying,
     counting,
@@ -35,15 +36,15 @@ TABLES = (
 )
 
 
-def attach(table: Mapping[str, Any]) -> None:
-    """Give Tensor the members of a table.
+def attach(table: Mapping[str, Any], owner: type = Tensor) -> None:
+    """Give Tensor, or another class, the members of a table.
 
-    Raises NameError for a name that Tensor has already.
+    Raises NameError for a name that the class has already.
     """
     for name, member in table.items():
-        if name in vars(Tensor):
-            raise NameError(f"Tensor.{name} is defined twice; one of the definitions has to go")
-        setattr(Tensor, name, member)
+        if name in vars(owner):
+            raise NameError(f"{owner.__name__}.{name} is defined twice; one of the definitions has to go")
+        setattr(owner, name, member)
 
 
 def detach(names: Iterable[str]) -> None:
@@ -57,3 +58,5 @@ def assemble(*tables: Mapping[str, Any]) -> None:
     """Give Tensor the members of all families, and of the `tables` of rooms above this one; called once, when symgrad is imported."""
     for table in (*TABLES, *tables):
         attach(table)
+    for table in (hooks.NODE_METHODS, saving.NODE_METHODS):
+        attach(table, Node)

@@ -47,9 +47,10 @@ class Tape:
         """What a function makes of values of which one at least is on the tape."""
         rewrite = REWRITTEN.get(function)
         if rewrite is not None and type(args[0]) is Taped:
-            function, args = rewrite(*args)
-            if function is None:
+            simpler, args = rewrite(*args)
+            if simpler is None:
                 return args[0]
+            function = simpler
         keys = [_key(a) for a in args]
         key = function, *(sorted(keys, key=repr) if function in COMMUTING else keys)
         known = self._known.get(key)
