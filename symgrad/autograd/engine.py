@@ -29,7 +29,7 @@ __all__ = ["backward", "grad", "one", "run"]
 
 METHODS = MethodTable()
 
-def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
+def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
     """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
@@ -55,13 +55,13 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver)
 
 
-def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:
+def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
     """The nodes between the seeds and what is asked for."""
     wanted: set[Node] = set(keep)
     for node in upstream([node for node, _ in seeds], differentiable=True):
         if not wanted.isdisjoint(node.parents):
             wanted.add(node)
-    return frozenset(wanted)
+    return wanted
 
 
 def _own(g: Any, like: Any = None) -> Any:
