@@ -73,7 +73,8 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between)  # type: ignore[list-item]
+    ends = () if type(ev.nodes[0]) is Input else frozenset(ev.nodes)  # nodes at a cut may lie upstream of one another
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between, ends=ends)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 
