@@ -17,9 +17,9 @@ from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, Input, between_nodes
+from symgrad.func.evaluation import UNCHANGED, Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.modes import in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
@@ -44,7 +44,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     seed = np.ones_like(y._value)[()]
     try:
-        with in_mode(grad=ev.tracked or thread.modes.grad):  # rules of arrays record nothing
+        with in_mode(grad=True) if ev.tracked else UNCHANGED:
             found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
     except NotImplementedError:  # a function that states a pullback only
         return _second_of_functions(ev, y, tangents)
@@ -53,7 +53,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
 
 def instrumented(ev: Evaluation) -> bool:
     """Whether somebody is to be asked on the way: a custom Function, a hook, or anomaly mode."""
-    return overseen(ev) or any([node.op.kind == "function" for node in ev.path if hasattr(type(node), "op")])
+    return overseen(ev) or ev.calls_code
 
 
 def overseen(ev: Evaluation) -> bool:
@@ -73,7 +73,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    ends = () if type(ev.nodes[0]) is Input else frozenset(ev.nodes)  # nodes at a cut may lie upstream of one another
+    ends = frozenset([node for node in ev.nodes if type(node) is not Input])  # nodes at a cut may lie upstream of one another
     out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between, ends=ends)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
