@@ -150,10 +150,11 @@ def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = (
             value = own(t._value)
             out.append(t if value is t._value else wrap(value))
         return out
-    held = {*[_memory(x._value) for x in (*ev.inputs, *given)]}
+    values = [x._value for x in (*ev.inputs, *given)]
     for node in ev.path:
-        held.add(_memory(node.value))
-        held.update([_memory(a) for a in node.args or () if type(a) is np.ndarray])
+        values.append(node.value)
+        values += node.args or ()
+    held = {*map(id, values), *[id(owner(a)) for a in values if type(a) is np.ndarray]}
     out = []
     for t in tensors:
         key = _memory(t._value)

@@ -26,8 +26,7 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacobians", "jacrev", "joined", "jvp", "linearize",
-           "pulled",
-           "pushed", "spread", "unit_chunks", "vjp"]
+           "pulled", "pushed", "shaped", "spread", "unit_chunks", "vjp"]
 
 Function = Callable[..., Any]
 
@@ -270,6 +269,13 @@ def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Te
     if not parts:
         return wrap(np.zeros_like(like._value, shape=empty))
     return parts[0] if len(parts) == 1 else traced.cat(parts, 0)
+
+
+def shaped(ev: Evaluation, t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A derivative in another shape; where nothing is recorded it is no view of the first, which would hold the memory, too."""
+    if t.shape == shape:
+        return t
+    return traced.reshape(t, shape) if ev.tracked else wrap(numeric.reshape(t._value, shape))
 
 
 def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
