@@ -30,7 +30,8 @@ from symgrad.carriers.dual import Dual
 from symgrad.carriers.series import Series
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.op import Op, _elementwise_jvp, _elementwise_vjp
+from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
+from symgrad.graph.op import Op
 from symgrad.program.tape import Taped
 from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, derived
@@ -135,7 +136,7 @@ class Formula:
 
     def pullback(self, partials: tuple[Any, ...]) -> Callable[..., Any]:
         """The pullback rule; for arrays, if all cotangents are needed, by the code of all derivatives."""
-        each = _elementwise_vjp(partials, False)
+        each = elementwise_vjp(partials, False)
 
         def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence[Any]) -> tuple:
             if xp is not numeric or None in needs or (code := self.gradient) is None:
@@ -161,7 +162,7 @@ class Formula:
             form, partials = self.form(k), self.partials(k)
             names = tuple(argument_names([self.names[i] for i in form.places]))
             self._ops[k] = Op(self.name, "elementwise", signed(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
-                              _elementwise_vjp(partials, False), _elementwise_jvp(partials), len(names), names, (), _node_name(self.name),
+                              elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), _node_name(self.name),
                               partials=partials, domain=tuple(self.domains[i] for i in form.places), saved=(" ".join(names),) * len(names),
                               method=False, public=False, doc=f"The derivative {k} of {self.name}.")
         return self._ops[k]

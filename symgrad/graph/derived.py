@@ -1,0 +1,87 @@
+"""Rules that follow from the partial derivatives of an elementwise op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["elementwise_jvp", "elementwise_vjp"]
+
+Rule = Callable[..., Any]
+
+
+def _scale(xp: Any, g: Any, partial: Any, y: Any, args: tuple) -> Any:
+    """`g` times one partial derivative, where a constant partial costs nothing."""
+    if callable(partial):
+        return g * partial(xp, y, *args)
+    if partial == 1:
+        return g
+    return -g if partial == -1 else g * partial
+
+
+def elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
+    """g * partial for each argument; unrolled for one and two of them, where it is hot. The engine undoes broadcasting."""
+    if len(partials) == 1:
+        (partial,) = partials
+        if not callable(partial):
+            if partial == -1:
+                return lambda xp, g, y, args, needs: (-g,)
+            return (lambda xp, g, y, args, needs: (None,)) if partial in (None, 0) else lambda xp, g, y, args, needs: (g * partial,)
+        if parameters:
+            return lambda xp, g, y, args, needs: (g * partial(xp, y, *args),)
+        return lambda xp, g, y, args, needs: (g * partial(xp, y, args[0]),)
+
+    if len(partials) == 2 and all(callable(partial) for partial in partials) and not parameters:
+        first, second = partials
+
+        def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+            a, b = args
+            try:
+                return None if needs[0] is None else g * first(xp, y, a, b), None if needs[1] is None else g * second(xp, y, a, b)
+            except ArithmeticError:
+                return vjp(xp, g, y, _without_numbers(xp, y, args), needs)
+
+        return vjp
+
+    if partials == (1, 1):
+        return lambda xp, g, y, args, needs: (g, g)
+    if partials == (1, -1):
+        return lambda xp, g, y, args, needs: (g, None if needs[1] is None else -g)
+
+    def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        try:
+            return tuple([None if need is None or _is_zero(partial) else _scale(xp, g, partial, y, args) for partial, need in zip(partials, needs)])
+        except ArithmeticError:
+            return vjp_each(xp, g, y, _without_numbers(xp, y, args, len(partials)), needs)
+
+    return vjp_each
+
+
+def _without_numbers(xp: Any, y: Any, args: tuple, count: int = 2) -> tuple:
+    """The arguments of a rule that divided Python numbers by zero, or left their range: as arrays, whose arithmetic has infinities.
+
+    Raises the error again where there is no number among the `count` operands.
+    """
+    if not any([type(a) in (int, float, complex) for a in args[:count]]):
+        raise  # noqa: PLE0704  the error that is handled
+    return tuple([xp.ones_like(y) * a if type(a) in (int, float, complex) else a for a in args[:count]]) + args[count:]
+
+
+def _is_zero(partial: Any) -> bool:
+    return partial is None or (not callable(partial) and partial == 0)
+
+
+def elementwise_jvp(partials: tuple[Any, ...]) -> Rule:
+    """The sum of tangent * partial over the arguments that have a tangent."""
+    def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        out = None
+        for partial, t in zip(partials, tangents):
+            if t is not None and not _is_zero(partial):
+                try:
+                    term = _scale(xp, t, partial, y, args)
+                except ArithmeticError:
+                    term = _scale(xp, t, partial, y, _without_numbers(xp, y, args, len(partials)))
+                out = term if out is None else out + term
+        return out
+
+    return jvp
