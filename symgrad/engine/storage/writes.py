@@ -34,7 +34,7 @@ def check_memory(name: str, target: Any, repeated: bool = False) -> None:
         raise RuntimeError(f"{name}: the memory of this tensor is read-only: it belongs to a NumPy array that may not be written; clone() it first")
 
 
-def check_result(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
+def check_result(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Raise torch's error if a result of this shape and dtype does not fit into an array."""
     if type(shape) is Shape or type(target) is Batched:
         raise _in_batch(name)
