@@ -11,16 +11,18 @@ import numpy as np
 from symgrad.autograd.engine import one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, raw, unbatch
-from symgrad.engine.passes import pullback, pushforward
+from symgrad.engine.data import as_value
+from symgrad.engine.passes import pullback
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_traced
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
+from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode, thread
-from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacobians", "jacrev", "joined", "jvp", "linearize",
