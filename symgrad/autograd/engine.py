@@ -1,4 +1,4 @@
-"""`backward` and `grad`: torch's ways of asking for a pullback."""
+"""`backward` and `grad`: torch's interface to the pullback."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ ONE = np.float64(1.0)
 def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
     out = (what,) if isinstance(what, (Tensor, GradientEdge)) else tuple(what)
     if any(type(t) is GradientEdge for t in out):
-        out = tuple(_at(t) if type(t) is GradientEdge else t for t in out)
+        out = tuple(_tensor_at(t) if type(t) is GradientEdge else t for t in out)
     for i, t in enumerate(out):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
     return out
 
 
-def _at(edge: GradientEdge) -> Tensor:
-    """The tensor at a place in the graph, or one that stands for it."""
+def _tensor_at(edge: GradientEdge) -> Tensor:
+    """The tensor of a gradient edge: the leaf itself, or a new tensor with the edge's node."""
     place = edge.place
     tensor = place.variable if isinstance(place, Leaf) else None
     return wrap(place.value, place) if tensor is None else tensor
 
 
 def one(like: Any) -> Any:
-    """The cotangent of a scalar itself."""
+    """The cotangent 1 of a scalar output."""
     return ONE if type(like) is np.float64 else np.ones_like(like)[()]
 
 
@@ -81,17 +81,17 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
             if g._value.dtype != y._value.dtype:
                 g = g.to(y.dtype)
         if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):
-            g = g * wrap(np.ones_like(y._value))  # a cotangent of each member, so that what they share gets the sum
+            g = g * wrap(np.ones_like(y._value))  # one cotangent per member, so that unbatched inputs get the sum
         seeds.append((node, g if create_graph else g._value))
     return seeds
 
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
-    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
+    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them."""
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
     hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
-    if hooks is None and not create_graph:  # rules of arrays record nothing; those that call a user's code see to the modes themselves
+    if hooks is None and not create_graph:  # numeric rules record nothing, and a FunctionNode sets the modes for user code
         return pullback(numeric, seeds, None, wanted, keep, release=not retain, deliver=deliver)
     with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
         try:
@@ -113,7 +113,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:
-    """The nodes between the seeds and what is asked for."""
+    """The nodes on paths from the seeds to the nodes in `keep`."""
     wanted: set[Node] = set(keep)
     for node in upstream([node for node, _ in seeds], differentiable=True):
         if not wanted.isdisjoint(node.parents):
@@ -121,12 +121,12 @@ def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozense
     return frozenset(wanted)
 
 
-def _own(g: Any, like: Any = None) -> Any:
-    """A cotangent that a local variable of the caller refers to, as memory that nothing else refers to, copied only if it must be.
+def _own_memory(g: Any, like: Any = None) -> Any:
+    """A cotangent in memory without other references, copied only if necessary. The caller must hold it in exactly one local variable.
 
-    It has the layout of `like`, if that fills its memory, and else that of a contiguous array.
+    The result has the layout of `like` if that is dense, else that of a contiguous array.
     """
-    alone = sys.getrefcount(g) <= 3  # the variable, the argument here, and that of `getrefcount`
+    alone = sys.getrefcount(g) <= 3  # the references of the caller's variable, of the parameter, and of `getrefcount`
     if not isinstance(g, np.ndarray):
         return g if alone or not isinstance(g, np.generic) else g.copy()
     packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)
@@ -153,10 +153,10 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     tensor([3., 5.])
     """
     outputs = _sequence(tensors, "tensors")
-    asked = None if inputs is None else _sequence(inputs, "inputs")
-    if asked is not None and not asked:
+    inputs_asked = None if inputs is None else _sequence(inputs, "inputs")
+    if inputs_asked is not None and not inputs_asked:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    for i, x in enumerate(asked or ()):
+    for i, x in enumerate(inputs_asked or ()):
         if not x.requires_grad:
             raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
     seeds = _seeds(outputs, grad_tensors, create_graph)
@@ -170,33 +170,33 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             with in_mode(grad=True):
                 accumulate(t, _linked(g, t, [node]))
             return
-        accumulate(t, np.zeros_like(t._value) if g is None else _own(g, t._value))
+        accumulate(t, np.zeros_like(t._value) if g is None else _own_memory(g, t._value))
         if node.flags & NAMED:
             t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 
     def deliver(leaf: Any, g: Any) -> None:
         delivered.add(leaf)
         give(leaf.variable, leaf, g)
-        holder = leaf.reference()  # also one that left the graph meanwhile
+        holder = leaf.reference()  # alive even if it has left the graph
         for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
             found = hook(holder)
             if found is not None and not isinstance(found, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
 
-    out = _run(seeds, asked, retain_graph, create_graph, deliver)
+    out = _run(seeds, inputs_asked, retain_graph, create_graph, deliver)
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
-    targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
+    targets: list[tuple[Any, Any]] = leaves if inputs_asked is None else [(x, x._node) for x in inputs_asked]
     for t, node in targets:
         if node not in delivered and not isinstance(node, UnrecordedLeaf):
             give(t, node, out.pop(node, None))
 
 
 def _linked(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
-    """A derivative that can be differentiated again, even if it is constant, in memory of its own."""
+    """A derivative linked to the inputs, so that even a constant one can be differentiated again; in memory without other references."""
     if g is None:
         return wrap(value := np.zeros_like(x._value), Link(value, None, inputs))
     held = g._value
-    value = _own(held, x._value)
+    value = _own_memory(held, x._value)
     return wrap(value, Link(value, g._node, inputs))
 
 
@@ -243,7 +243,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             if create_graph:
                 results.append(_linked(g, x, tie))
                 continue
-            result = wrap(np.zeros_like(x._value) if g is None else _own(g))
+            result = wrap(np.zeros_like(x._value) if g is None else _own_memory(g))
             if node.flags & NAMED:
                 result._formula = [(seeds, node)]
             results.append(result)
@@ -260,7 +260,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 
 def _batched(ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain_graph: bool | None, create_graph: bool, allow_unused: bool | None,
              materialize_grads: bool) -> tuple[Tensor | None, ...]:
-    """The gradients for every member of a batch of cotangents, along a first dimension."""
+    """The gradients for a batch of cotangents, with the batch as first dimension."""
     given = (cotangents,) if isinstance(cotangents, (Tensor, np.ndarray)) else tuple(cotangents or ())
     gs = [g if g is None or isinstance(g, Tensor) else wrap(as_value(g, y.dtype)) for g, y in zip(given, ys)]
     for i, (g, y) in enumerate(zip(gs, ys)):
