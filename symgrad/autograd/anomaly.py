@@ -180,9 +180,9 @@ class _Settings:
         if enabled:
             turn_hot_path_off(self)
 
-    def changed(self, enabled: bool, check_nan: bool, check_inf: bool) -> _Settings:
+    def changed(self, fields: dict[str, bool]) -> _Settings:
         """Other settings."""
-        return _Settings(enabled, check_nan, check_inf)
+        return _Settings(**fields)
 
 
 class _SettingsHolder:

@@ -86,7 +86,7 @@ def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> li
     return seeds
 
 
-def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: frozenset[Node] | None, retain: bool, create_graph: bool,
+def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
     """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them."""
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
@@ -112,13 +112,13 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver)
 
 
-def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> frozenset[Node]:
+def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
     """The nodes on paths from the seeds to the nodes in `keep`."""
     wanted: set[Node] = set(keep)
     for node in upstream([node for node, _ in seeds], differentiable=True):
         if not wanted.isdisjoint(node.parents):
             wanted.add(node)
-    return frozenset(wanted)
+    return wanted
 
 
 def _own_memory(g: Any, like: Any = None) -> Any:

@@ -143,7 +143,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     opened: Level = modes.level
     opened.tangents.clear()
-    thread.modes = modes.changed(level=None, recorder=opened.outer if modes.recorder is opened else modes.recorder)
+    thread.modes = modes.changed({"level": None, "recorder": opened.outer if modes.recorder is opened else modes.recorder})
 
 
 class dual_level(in_mode):
@@ -167,7 +167,7 @@ class dual_level(in_mode):
         if state.level is not None:
             raise RuntimeError("Nested forward mode AD is not supported at the moment")
         level = Level(state.recorder)
-        return state.changed(level=level, recorder=level)
+        return state.changed({"level": level, "recorder": level})
 
     def __enter__(self) -> int:
         return super().__enter__() or 0

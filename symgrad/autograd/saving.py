@@ -198,7 +198,7 @@ class saved_tensors_hooks(in_mode):
                 raise TypeError(f"saved_tensors_hooks: a hook must be a function of one argument, not {type(hook).__name__}")
         if state.saving_refused is not None:
             raise RuntimeError(state.saving_refused)
-        return state.changed(saving=self.fields["saving"], observers=(*(o for o in state.observers if o is not PACKING), PACKING))
+        return state.changed({**self.fields, "observers": (*(o for o in state.observers if o is not PACKING), PACKING)})
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -142,7 +142,7 @@ class Pullback:
 
     __slots__ = ("seeds", "wanted", "__weakref__")
 
-    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: frozenset[Node] | None):
+    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: set[Node] | None):
         self.seeds, self.wanted = seeds, wanted
 
     def reached(self) -> set[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from heapq import heappop
 from typing import Any
 
@@ -14,7 +14,7 @@ from symgrad.graph.node import FREED, HOOKED, RELEASED, Node, all_threads, upstr
 __all__ = ["pull_instrumented"]
 
 
-def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Collection[Node] | None, keep: frozenset[Node],
+def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Container[Node] | None, keep: frozenset[Node],
                        ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
                        deliver: Callable[[Node, Any], None] | None) -> None:
     """The rest of a pullback with hooks, undefined gradients, symbolic zeros and cotangents that are kept on the way.

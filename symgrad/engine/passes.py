@@ -5,7 +5,7 @@ None of them recurses, and none of them knows what it carries: the carrier `xp` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -43,7 +43,7 @@ UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes abo
 float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 
 
-def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: Collection[Node] | None = None,
+def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
              hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
              deliver: Callable[[Node, Any], None] | None = None) -> Cotangents:
@@ -70,7 +70,7 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     return pending
 
 
-def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: Collection[Node] | None,
+def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
           ends: Container[Node], release: bool, hooked: bool) -> bool:
     """The pullback where nobody looks on. `pending` are the cotangents of the nodes it has come to, of which those that go on are in the heap.
 
@@ -101,9 +101,9 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 continue
             if flags & RELEASED and read is None:
                 raise RuntimeError(FREED)
-        elif wanted is not None:
+        elif wanted is not None and (ends or not wanted.issuperset(parents)):
             parents = [p if p in wanted else None for p in parents]
-            if not any(parents) or ends and node in ends:
+            if not any(parents) or node in ends:
                 pending[node] = g
                 continue
         if written and node.protects and node.sequence_nr < written and not flags & RELEASED:

@@ -40,7 +40,7 @@ class Input(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None):
-        super().__init__((value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
+        Node.__init__(self, (value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
         self.open = True
 
     def release(self) -> None:
@@ -63,7 +63,7 @@ class Evaluation:
     outputs: list[Tensor]
     shape: Spec
     aux: Any
-    between: frozenset[Node]
+    between: set[Node]
     path: Sequence[Node]
     tracked: bool
     _inputs: Sequence[Node] = ()
@@ -223,8 +223,8 @@ def as_tensors(leaves: Iterable[Any], words: Callable[[], Sequence[str]], asking
 def _guarded(value: Any) -> Any:
     """The value as memory that the function cannot write to."""
     if isinstance(value, np.ndarray):
-        value = value.view()
-        value.flags.writeable = False
+        value = value[...]
+        value.setflags(write=False)
     return value
 
 
@@ -249,9 +249,10 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
         return [word for n in places for word in names(args[n], _parameter(func, n))]
 
     given = as_tensors(leaves, words, asking)
-    for level, count, _ in thread.modes.batches:
+    modes = thread.modes
+    for level, count, _ in modes.batches:
         given = [t if level in levels_of(t._value) else _repeated(t, level, count) for t in given]
-    outside = thread.modes.grad
+    outside = modes.grad
     nodes = [Input(_guarded(t._value), t._node if outside else None) for t in given]
     inputs = [wrap(node.value, node) for node in nodes]
     tree = form.unflatten(inputs)
@@ -268,9 +269,9 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
     finally:
         for node in nodes:
             node.open = False
-    for i, (t, node) in enumerate(zip(inputs, nodes)):
+    for t, node in zip(inputs, nodes):
         if t._node_slot is not node:
-            raise _mutation(func, [words()[i]], asking)
+            raise _mutation(func, [words()[nodes.index(node)]], asking)
     aux = None
     if has_aux:
         if not isinstance(output, tuple) or len(output) != 2:
@@ -295,7 +296,7 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
 _by_sequence = operator.attrgetter("sequence_nr")
 
 
-def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[frozenset[Node], list[Node], bool]:
+def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], bool]:
     """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
     seen, found, whole = set(inputs), list[Node](), True
     for root in roots:
@@ -314,7 +315,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
     if whole:  # all that was found goes back to the inputs, and to nothing else
-        return frozenset(seen), found, foreign
+        return seen, found, foreign
     wanted, path = set[Node](inputs), []
     for node in found:
         parents = node.parents
@@ -323,7 +324,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)
-    return frozenset(wanted), path, foreign
+    return wanted, path, foreign
 
 
 def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:

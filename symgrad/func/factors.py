@@ -118,7 +118,7 @@ def _cut(ev: Evaluation, y: Tensor) -> list[Node]:
         edge = moved
 
 
-def _before(node: Node, between: frozenset[Node]) -> Node:
+def _before(node: Node, between: set[Node]) -> Node:
     """The node whose elements the elements of this one are, each times a number and plus another; the node itself where elements are mixed."""
     live = [p for p in node.parents if p in between]
     if type(node) is Input or len(live) != 1:

@@ -37,7 +37,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if not ev.tracked and len(pairs) == 1 and unobserved(ev.path) and all([node.op.kind != "function" for node in ev.path]):
-        out = pullback(numeric, pairs, wanted=ev.between, ends=frozenset(ev.nodes))  # type: ignore[arg-type]
+        out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with inside(thread.modes.batches, *[g for _, g in seeds]):  # where a Function that is called meanwhile is asked for its `vmap`
         out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}

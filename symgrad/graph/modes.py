@@ -92,7 +92,7 @@ class Modes:
     def __init__(self, **fields: Any):
         self.__dict__.update(fields)
 
-    def changed(self, **fields: Any) -> Modes:
+    def changed(self, fields: dict[str, Any]) -> Modes:
         """The same modes but for some."""
         own = self.__dict__
         for name, value in fields.items():
@@ -139,12 +139,15 @@ class Scope:
 
     def _changed(self, modes: Any) -> Any:
         """The modes inside, from those before."""
-        return modes.changed(**self.fields)
+        return modes.changed(self.fields)
 
     def __enter__(self) -> Any:
         place = self.place
         before = place.modes
         after = self._changed(before)
+        if after is before:  # nothing to restore if this object ends
+            self._entered = before, after, False, self._entered
+            return
         guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
         place.modes, self._entered = after, (before, after, guard, self._entered)  # on one line: no interrupt comes between
 
@@ -160,7 +163,7 @@ class Scope:
             before, after, _, outer = self._entered
             place = self.place
             if place.modes is not after and (kind is None or issubclass(kind, Exception)):  # others were changed inside, and stay
-                before = place.modes.changed(**{name: getattr(before, name) for name in self.fields})
+                before = place.modes.changed({name: getattr(before, name) for name in self.fields})
             place.modes, self._entered = before, outer
 
 

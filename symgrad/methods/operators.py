@@ -122,8 +122,9 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 def numbers_apart(index: Any) -> tuple[tuple, Any]:
     """The index of the numbers in an index that has arrays, empty without numbers, and the index of the rest: torch takes the numbers first."""
     parts = index if isinstance(index, tuple) else (index,)
-    numbers = [isinstance(p, (int, np.integer)) and not isinstance(p, bool) for p in parts]
-    if not any(numbers):
+    numbers = [isinstance(p, (int, np.integer)) and not isinstance(p, bool) or type(p) is Batched and not p.ndim and p.dtype.kind in "iu"
+               for p in parts]
+    if not any(numbers) or not any([not number and hasattr(p, "dtype") for p, number in zip(parts, numbers)]):
         return (), index
     first: list[Any] = []
     for part, number in zip(parts, numbers):

@@ -36,7 +36,7 @@ def check_memory(name: str, target: Any, repeated: bool = False) -> None:
 
 def check_result(name: str, target: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Raise torch's error if a result of this shape and dtype does not fit into an array."""
-    if type(shape) is Shape:
+    if type(shape) is Shape or type(target) is Batched:
         raise _in_batch(name)
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
