@@ -313,8 +313,8 @@ class _Solution:
     def _accept(self, found: Sequence[Tensor]) -> None:
         size = max((float(np.max(np.abs(f._value), initial=0.0)) for f in found), default=0.0)
         if self.tolerance is not None and not size <= self.tolerance:
-            raise RuntimeError(f"{self.asking}: the residual is not zero at the result of the solver {named(self.solver)}: its largest element "
-                               f"is {size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None disables the check)")
+            raise RuntimeError(f"{self.asking}: the residual is not zero at the result of the solver {named(self.solver)}: its largest element is "
+                               f"{size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None: no check)")
 
     def _each(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
         """The solutions for the members of a batch, one after the other."""
@@ -334,7 +334,7 @@ def implicit_root(residual: Callable[..., Any], solver: Callable[..., Any], *, s
     is called like the solver: `x = solution(*params, **options)`. Derivatives of x by the parameters, and by tensors captured by the residual,
     are exact at x to every order and in both modes. `solve` selects the solver of linear systems with ∂F/∂x: "dense" factors the
     matrix once; "cg" (symmetric positive definite) and "gmres" only multiply with it; or a function `solve(matvec, b)` of arrays. `tolerance`
-    bounds the largest element of F at x; None disables the check.
+    bounds the largest element of F at x; None means no check.
 
     Raises RuntimeError if F is not zero at x or has another shape than x, if its Jacobian is singular when a derivative is computed, if the
     solver returned a tracked tensor, or if a linear solver failed; TypeError for complex values. Blondel et al., NeurIPS 2022.
