@@ -162,11 +162,11 @@ class Forward:
     name: str
     record: Record | None
     value: Any
-    index: Index
+    place: Index
     local: Local | None = None
 
     def __str__(self) -> str:
-        which = f"{_number(self.value)}{_at(self.index)}"
+        which = f"{_number(self.value)}{_at(self.place)}"
         if self.kind == "leaf":
             return f"the leaf{self.name} is {which} from the start."
         if self.kind == "constant":
@@ -184,7 +184,7 @@ class Cause:
     record: Record | None
     output: int
     value: Any
-    index: Index
+    place: Index
     incoming: Any = None
     local: Local | None = None
     forward: Forward | None = None
@@ -198,7 +198,7 @@ class Cause:
                 f"The first cause is in the {'backward' if self.forward is None else 'forward'} pass."]
 
     def _backward(self) -> str:
-        name, i, at = self.node.name(), self.output, _at(self.index)
+        name, i, at = self.node.name(), self.output, _at(self.place)
         which, lines = f"{_number(self.value)}{at}", _lines(self.record)
         if self.kind == "given":
             return f"the gradient that was given for the output of {name} is {which}.{lines}"
@@ -209,7 +209,7 @@ class Cause:
         if self.kind == "sum":
             return f"gradients that are finite have the sum {which} at the output of {name}.{lines}"
         made, local = f"{name} made the first gradient that is not finite", self.local
-        formula = None if local is None else local.derivative(i, self.index, self.incoming)
+        formula = None if local is None else local.derivative(i, self.place, self.incoming)
         if local is None or formula is None and local.op.kind != "elementwise":
             return f"{made}: its gradient {i} is {which}.{lines}"
         if local.op.kind != "elementwise":

@@ -241,9 +241,9 @@ def _forward(found: Any, here: tuple[CodeType, int]) -> NanCause | None:
     local = found.local
     name = found.name.strip()
     if found.kind == "leaf":
-        return NanCause("forward", name.split("of shape")[0].strip() or "a leaf", found.index, _float(found.value), None, {}, None, kind="leaf",
+        return NanCause("forward", name.split("of shape")[0].strip() or "a leaf", found.place, _float(found.value), None, {}, None, kind="leaf",
                         text="an input")
-    return NanCause("forward", name, found.index, _float(found.value), None if local is None else local.formula(),
+    return NanCause("forward", name, found.place, _float(found.value), None if local is None else local.formula(),
                     {} if local is None else _operands(local), line, within, kind=found.kind,
                     text="a constant operand" if found.kind == "constant" else "")
 
@@ -255,11 +255,11 @@ def _backward(cause: Any, here: tuple[CodeType, int]) -> NanCause:
     words = {"given": "the gradient that was given", "hook": "a hook on a tensor", "posthook": "a hook on the node",
              "sum": "the sum of gradients that are finite", "pullback": f"gradient {i}"}[cause.kind]
     if cause.kind != "pullback" or local is None:
-        return NanCause("backward", name, cause.index, _float(cause.value), None, {}, line, within, kind=cause.kind, text=words)
-    formula = local.derivative(i, cause.index, cause.incoming)
+        return NanCause("backward", name, cause.place, _float(cause.value), None, {}, line, within, kind=cause.kind, text=words)
+    formula = local.derivative(i, cause.place, cause.incoming)
     if local.op.kind != "elementwise":
-        return NanCause("backward", name, cause.index, _float(cause.value), formula, _operands(local), line, within, kind="pullback", text=words)
-    return NanCause("backward", name, cause.index, _float(cause.value), formula, _operands(local), line, within, _float(local.slope(i)),
+        return NanCause("backward", name, cause.place, _float(cause.value), formula, _operands(local), line, within, kind="pullback", text=words)
+    return NanCause("backward", name, cause.place, _float(cause.value), formula, _operands(local), line, within, _float(local.slope(i)),
                     _float(cause.incoming), "pullback", words)
 
 
