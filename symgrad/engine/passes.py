@@ -5,6 +5,7 @@ None of them recurses, and none of them knows what it carries: the carrier `xp` 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -41,6 +42,7 @@ __all__ = ["arguments", "call_rule", "pullback", "pushforward", "replay"]
 
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
 float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
+_chooses = operator.attrgetter("chooses")
 
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
@@ -57,7 +59,7 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     it is complete.
     """
     pending: Cotangents = {}
-    heap: Heap = [MARK] if instrumented or any([_goes_on(node, wanted) for node in keep]) else []
+    heap: Heap = [MARK] if instrumented or keep and any([_goes_on(node, wanted) for node in keep]) else []
     zeros: list[Node] = []  # the nodes that were reached with derivative zero, where no hook is to see that
     for node, g in seeds:
         send(pending, heap, node, g)
@@ -80,7 +82,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
     owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
-    guarded = wanted is not None and any([node.chooses for node in wanted])
+    guarded = wanted is not None and any(map(_chooses, wanted))
     parents: Sequence[Node | None]
     while heap or following is not None:
         if following is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import operator
@@ -17,13 +18,14 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, tied
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence, tied
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "own", "owned", "recording",
+__all__ = ["UNCHANGED", "Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "own", "owned", "recording",
            "scalar"]
 
+UNCHANGED = contextlib.nullcontext()  # in place of a scope of modes, where none are to be set
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
 
 
@@ -40,8 +42,8 @@ class Input(Node):
     broadcasts = saves = chooses = False
 
     def __init__(self, value: Any, source: Node | None):
-        Node.__init__(self, (value,), () if source is None else (source,), value, GRADIENT if source is None else GRADIENT | source.flags & TRACKED)
-        self.open = True
+        self.args, self.value, self.sequence_nr, self.open = (value,), value, next_sequence(), True
+        self.parents, self.flags = ((), GRADIENT) if source is None else ((source,), GRADIENT | source.flags & TRACKED)
 
     def release(self) -> None:
         """Do nothing: the node saves no arguments."""
@@ -77,6 +79,16 @@ class Evaluation:
         if not self._inputs:
             self._inputs = tied(self.nodes)
         return self._inputs
+
+    @property
+    def calls_code(self) -> bool:
+        """Whether a rule on the path may call a user's code."""
+        return any([node.op.kind == "function" for node in self.path if hasattr(node, "op")])
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rules on the path only compute with arrays, which takes no modes."""
+        return not self.tracked and not self.calls_code
 
     @property
     def xp(self) -> Any:
@@ -310,12 +322,14 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     for node in found:  # the loop extends the list
         inside = False
         for p in node.parents:
-            if p is not None and p.flags & GRADIENT:
+            if p in seen:
                 inside = True
-                if p not in seen:
-                    seen.add(p)
-                    found.append(p)
-        whole = whole and inside
+            elif p is not None and p.flags & GRADIENT:
+                inside = True
+                seen.add(p)
+                found.append(p)
+        if not inside:
+            whole = False
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
     if whole:  # every node found depends on the inputs alone

@@ -16,9 +16,9 @@ from symgrad.engine.passes import pullback, pushforward
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, Input, between_nodes
+from symgrad.func.evaluation import UNCHANGED, Evaluation, Input, between_nodes
 from symgrad.func.transforms import finished, pulled, spread
-from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.modes import in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
@@ -43,7 +43,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     seed = np.ones_like(y._value)[()]
     try:
-        with in_mode(grad=ev.tracked or thread.modes.grad):  # rules of arrays record nothing
+        with in_mode(grad=True) if ev.tracked else UNCHANGED:
             found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
     except NotImplementedError:  # a custom function without a pushforward
         return _second_of_functions(ev, y, tangents)
@@ -52,7 +52,7 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
 
 def instrumented(ev: Evaluation) -> bool:
     """Whether the path has a custom Function or a hook, or anomaly mode is on."""
-    return overseen(ev) or any([node.op.kind == "function" for node in ev.path if hasattr(type(node), "op")])
+    return overseen(ev) or ev.calls_code
 
 
 def overseen(ev: Evaluation) -> bool:

@@ -69,10 +69,11 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if type(node) is Link:
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
-        y, args = reading(node, tuple(p if p in known else None for p in parents))
+        written = node.sequence_nr < all_threads.written
+        y, args = reading(node, [p if p in known else None for p in parents] if written else None)
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
-        if node.sequence_nr < all_threads.written:  # a parent's value may have been written since, but the node saved the former value
+        if written:  # a parent's value may have been written since, but the node saved the former value
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)

@@ -16,7 +16,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, as_value, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
-from symgrad.func.evaluation import Evaluation, evaluate, named, owned, recording, scalar
+from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
 from symgrad.graph.modes import in_mode, thread
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = False) -> list[Tensor]:
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
-    if not ev.tracked and len(pairs) == 1 and unobserved(ev.path) and all([node.op.kind != "function" for node in ev.path]):
+    if len(pairs) == 1 and ev.plain and unobserved(ev.path):
         out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with inside(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
@@ -48,7 +48,7 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     roots = [y._node for y in ev.outputs if y._node in ev.between]
-    with in_mode(grad=ev.tracked, batches=levels_with(thread.modes.batches, *tangents)):
+    with UNCHANGED if ev.plain else in_mode(grad=ev.tracked, batches=levels_with(thread.modes.batches, *tangents)):
         out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
     return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
 
