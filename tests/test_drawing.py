@@ -319,7 +319,7 @@ def test_what_fails_shrinks_to_something_simple(seed):
 
 def test_a_seed_gives_the_same_examples_in_every_process():
     """Whatever the hashes of that process are; another seed gives others."""
-    program = ("import hashlib, symgrad; from symgrad.op import REGISTRY; from symgrad.testing.attack import Attack\n"
+    program = ("import hashlib, symgrad; from symgrad.graph.op import REGISTRY; from symgrad.testing.attack import Attack\n"
                "d = hashlib.sha256()\n"
                "for name in ('pow', 'mm'):\n"
                "    for kind in ('points', 'low', 'complex'):\n"

@@ -11,8 +11,9 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.engine.recording import core
 from symgrad.graph import node as graph
-from symgrad.graph.node import Node, upstream
+from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, elementwise
+from symgrad.graph.order import upstream
 
 LONG = 100_000
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.graph.node import Leaf, Link, Node
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 
 __all__ = ["Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "record_of", "whole"]

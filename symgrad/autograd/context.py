@@ -22,8 +22,9 @@ from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode, thread
-from symgrad.graph.node import FREED, NAMED, Leaf, Node
+from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.op import Op
 
 __all__ = ["FunctionCtx", "FunctionNode", "Saved"]

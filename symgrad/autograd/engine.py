@@ -9,82 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.graph import GradientEdge
+from symgrad.autograd.batched import batched
+from symgrad.autograd.seeds import one, seeds_of, tensors_of
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched, levels_of, new_level
 from symgrad.engine.hooks import Pullback, accumulate, hooks_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.modes import in_mode, special, thread
-from symgrad.graph.node import GRADIENT, NAMED, Leaf, Link, Node, all_threads, tied, upstream
+from symgrad.graph.link import Link, tied
+from symgrad.graph.modes import in_mode
+from symgrad.graph.node import NAMED, Leaf, Node, all_threads
+from symgrad.graph.order import upstream
 from symgrad.types.strides import dense
 
 __all__ = ["backward", "grad", "one", "run"]
 
 METHODS = MethodTable()
-
-ONE = np.float64(1.0)
-
-
-def _sequence(what: Any, name: str) -> tuple[Tensor, ...]:
-    out = (what,) if isinstance(what, (Tensor, GradientEdge)) else tuple(what)
-    if any(type(t) is GradientEdge for t in out):
-        out = tuple(_tensor_at(t) if type(t) is GradientEdge else t for t in out)
-    for i, t in enumerate(out):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
-    return out
-
-
-def _tensor_at(edge: GradientEdge) -> Tensor:
-    """The tensor of a gradient edge: the leaf itself, or a new tensor with the edge's node."""
-    place = edge.place
-    tensor = place.variable if isinstance(place, Leaf) else None
-    return wrap(place.value, place) if tensor is None else tensor
-
-
-def one(like: Any) -> Any:
-    """The cotangent 1 of a scalar output."""
-    return ONE if type(like) is np.float64 else np.ones_like(like)[()]
-
-
-def _seeds(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
-    if cotangents is None or isinstance(cotangents, (Tensor, np.ndarray, int, float)):
-        cotangents = (cotangents,) if cotangents is not None else (None,) * len(outputs)
-    cotangents = tuple(cotangents)
-    if len(cotangents) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(cotangents)} gradients; give one gradient (or None) per tensor")
-    seeds = []
-    for i, (y, g) in enumerate(zip(outputs, cotangents)):
-        node = y._node
-        if special and not create_graph:
-            y._escape()
-        if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
-                               f"requires_grad=True and compute it outside no_grad()")
-        if g is None:
-            if y._value.size != 1:
-                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(y.shape)}: give a "
-                                   f"gradient of that shape, or reduce it with .sum()")
-            if y._value.dtype.kind == "c":
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
-            g = wrap(one(y._value))
-        else:
-            if not isinstance(g, Tensor):
-                g = wrap(as_value(g, y.dtype))
-            if g.shape != y.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
-            if g._value.dtype != y._value.dtype:
-                g = g.to(y.dtype)
-        if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):
-            g = g * wrap(np.ones_like(y._value))  # one cotangent per member, so that unbatched inputs get the sum
-        seeds.append((node, g if create_graph else g._value))
-    return seeds
-
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
@@ -152,14 +95,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> x.grad
     tensor([3., 5.])
     """
-    outputs = _sequence(tensors, "tensors")
-    inputs_asked = None if inputs is None else _sequence(inputs, "inputs")
-    if inputs_asked is not None and not inputs_asked:
+    outputs = tensors_of(tensors, "tensors")
+    asked = None if inputs is None else tensors_of(inputs, "inputs")
+    if asked is not None and not asked:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    for i, x in enumerate(inputs_asked or ()):
+    for i, x in enumerate(asked or ()):
         if not x.requires_grad:
             raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
-    seeds = _seeds(outputs, grad_tensors, create_graph)
+    seeds = seeds_of(outputs, grad_tensors, create_graph)
 
     delivered: set[Node] = set()
 
@@ -183,9 +126,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             if found is not None and not isinstance(found, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
 
-    out = _run(seeds, inputs_asked, retain_graph, create_graph, deliver)
+    out = _run(seeds, asked, retain_graph, create_graph, deliver)
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
-    targets: list[tuple[Any, Any]] = leaves if inputs_asked is None else [(x, x._node) for x in inputs_asked]
+    targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
         if node not in delivered and not isinstance(node, UnrecordedLeaf):
             give(t, node, out.pop(node, None))
@@ -226,10 +169,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, True, allow_unused, is_grads_batched,
                      materialize_grads)
         return dict(zip(inputs, found))
-    ys, xs = _sequence(outputs, "outputs"), _sequence(inputs, "inputs")
+    ys, xs = tensors_of(outputs, "outputs"), tensors_of(inputs, "inputs")
     if is_grads_batched:
-        return _batched(ys, xs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    seeds = _seeds(ys, grad_outputs, create_graph)
+        return batched(grad, ys, xs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    seeds = seeds_of(ys, grad_outputs, create_graph)
     for i, x in enumerate(xs):
         if not x.requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
@@ -256,37 +199,6 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
                                f"the desired behavior: inputs[{i}] is not part of the outputs.")
     return tuple(results)
-
-
-def _batched(ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain_graph: bool | None, create_graph: bool, allow_unused: bool | None,
-             materialize_grads: bool) -> tuple[Tensor | None, ...]:
-    """The gradients for a batch of cotangents, with the batch as first dimension."""
-    given = (cotangents,) if isinstance(cotangents, (Tensor, np.ndarray)) else tuple(cotangents or ())
-    gs = [g if g is None or isinstance(g, Tensor) else wrap(as_value(g, y.dtype)) for g, y in zip(given, ys)]
-    for i, (g, y) in enumerate(zip(gs, ys)):
-        if g is not None and (not g.ndim or g.shape[1:] != y.shape):
-            raise RuntimeError(f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes "
-                               f"of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-                               f"grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}. If you only want some tensors "
-                               f"in `grad_output` to be considered batched, consider using vmap.")
-    counts = {g.shape[0] for g in gs if g is not None}
-    if not counts:
-        raise RuntimeError("vmap: Expected at least one Tensor to vmap over: with is_grads_batched=True give at least one grad_output")
-    if len(counts) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                         f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
-    level, count = new_level(), counts.pop()
-    with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, "error"))):
-        found = grad(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,
-                     create_graph, True, allow_unused, False, materialize_grads)
-        out = [None if t is None else traced.unbatch(t, 0, level, count) for t in found]
-    memory = [g._value for g in gs if g is not None]
-    for i, t in enumerate(out):
-        if t is not None and any(np.may_share_memory(t._value, other) for other in memory):
-            out[i] = traced.clone(t) if create_graph else wrap(np.array(t._value))
-        if out[i] is not None:
-            memory.append(out[i]._value)  # type: ignore[union-attr]
-    return tuple(out)
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:

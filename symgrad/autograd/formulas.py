@@ -13,13 +13,15 @@ import numpy as np
 from symgrad.autograd.bundles import Bundle, Refused, Values
 from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
-from symgrad.engine.passes import arguments, call_rule, pushforward
+from symgrad.engine.replay import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.link import Link
 from symgrad.graph.modes import DEFAULT, in_mode
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
+from symgrad.graph.order import upstream
 
 __all__ = ["agrees", "cotangents_in", "declares_another", "forward_in", "op_of"]
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.engine.passes import pushforward
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, make_node, upstream
+from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
+from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",

@@ -19,8 +19,9 @@ from symgrad.func.evaluation import Evaluation, between_nodes, evaluate, owned, 
 from symgrad.func.hessians import hessian_blocks
 from symgrad.func.second import second
 from symgrad.func.transforms import ONE_BY_ONE, jacobian_blocks, pulled, pushed
+from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import GRADIENT, Link, Node
+from symgrad.graph.node import GRADIENT, Node
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

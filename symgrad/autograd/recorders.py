@@ -27,8 +27,9 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.storage.views import Base, base_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, Recorder, thread
-from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence, upstream
+from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.order import upstream
 
 __all__ = ["BackwardRecorder", "ForwardRecorder", "Span", "suspect"]
 

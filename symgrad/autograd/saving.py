@@ -20,8 +20,9 @@ from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.freed import Released, released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, Released, next_sequence, released
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.devices import device
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor, wrap
 
 __all__ = ["Variable", "variable"]
 

@@ -11,7 +11,9 @@ from symgrad.autograd.formulas import declares_another
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.problem import Run, silence
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 from symgrad.reference.exact import Exact, agreement
 
 __all__ = ["suspect"]

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.graph.freed import Released
+from symgrad.graph.link import Link
 from symgrad.graph.modes import thread
-from symgrad.graph.node import NAMED, Leaf, Link, Node, Released, next_sequence, upstream
+from symgrad.graph.node import NAMED, Leaf, Node, next_sequence
+from symgrad.graph.order import upstream
 
 __all__ = ["Branch", "branched"]
 

@@ -14,7 +14,8 @@ from symgrad.carriers.dual import Dual
 from symgrad.carriers.guarding import has_nan
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, choosing, freed
+from symgrad.graph.freed import freed
+from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, choosing
 
 __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "chosen", "conjugated", "fitted", "is_complex", "mark", "mark_as_choosing",
            "receivers", "release_node", "send"]

@@ -19,7 +19,8 @@ import numpy as np
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.node import HOOKED, Leaf, Node, all_threads, upstream
+from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
+from symgrad.graph.order import upstream
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "RemovableHandle", "accumulate", "attach", "hooks_of", "move_hooks",
            "move_retained", "unhooked"]

@@ -9,7 +9,9 @@ from typing import Any
 from symgrad.engine.cotangents import Cotangents, Heap, Read, bare, chosen, conjugated, fitted, is_complex, mark, receivers, release_node, send
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
-from symgrad.graph.node import FREED, HOOKED, RELEASED, Node, all_threads, upstream
+from symgrad.graph.freed import FREED
+from symgrad.graph.node import HOOKED, RELEASED, Node, all_threads
+from symgrad.graph.order import upstream
 
 __all__ = ["pull_instrumented"]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import dtype_of

@@ -13,14 +13,15 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.carriers.dual import Dual
+from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
+from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, adopt
 from symgrad.engine.storage.writes import into
-from symgrad.engine.tensor import Tensor, as_value, new, wrap
+from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, GRADIENT, NAMED, RELEASED, TRACKED, Node, freed, next_sequence, node_class
+from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
 from symgrad.types.layouts import laid_out, rows
@@ -176,53 +177,6 @@ def _by_rows(call: Lifted) -> Lifted:
     return computed
 
 
-LARGE = 256  # elements from which a shared exponential is worth more than a call
-
-
-def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
-    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
-
-    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        if xp is numeric:
-            partial = slope(self.residual)
-            return (np.multiply(g, partial, out=partial),)
-        (x,) = args
-        if type(x) is Dual and xp.base is numeric:
-            partial = slope(self.residual)
-            return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
-        return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
-
-    def along(self: Any, tangent: Any) -> Any:
-        return tangent * slope(self.residual)
-
-    def release(self: Any) -> None:
-        self.flags |= RELEASED
-        if not self.flags & NAMED:
-            self.args, self.value, self.residual = None, freed, None
-
-    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "along": along, "release": release,
-                                                  "saves": False})
-
-
-def _unary_with_residual(op: Op, call: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
-    """As `_unary`; large arrays that need a gradient take the way that shares the cost of value and derivative."""
-    plain = _unary(op, call)
-    make = _node_with_residual(op, slope, bend)
-
-    def function(input: Any, out: Any = None) -> Tensor:
-        if not isinstance(input, Tensor) or input._node_slot is None or out is not None:
-            return plain(input, out)
-        x, p = input._value, input._node_slot
-        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
-            return plain(input)
-        y, residual = pair(x)
-        node = make((x,), (p,), y, p.flags & TRACKED)
-        node.residual = residual  # type: ignore[attr-defined]
-        return wrap(y, node)
-
-    return function
-
-
 def _with_parameters(forward: Lifted) -> Lifted:
     """A rule of tensors and Python numbers, which never widen bfloat16."""
     def rule(xp: Any, x: Any, *rest: Any) -> Any:
@@ -235,6 +189,21 @@ def _with_parameters(forward: Lifted) -> Lifted:
 FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # the parameters of ops that bring numbers to a tensor
 
 
+def _finishing(op: Op, make: Lifted, mask: int) -> Lifted:
+    """The last step of an op: the Tensor of a value, at its node if there is one."""
+    def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
+        out = make_tensor()
+        out._value, out._node_slot, out._view = y, None, None
+        flags &= mask
+        if flags and (not special or thread.modes.plain):
+            out._node_slot = make(args, parents, y, flags)
+        elif special or flags is BARRED:
+            out._node_slot = recorded(op, args, parents, y)
+        return out
+
+    return finish
+
+
 def _general(op: Op) -> Lifted:
     """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
     make = node_class(op)
@@ -243,6 +212,7 @@ def _general(op: Op) -> Lifted:
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
         forward = _with_parameters(op.forward)
         make = node_class(narrowed(op))
+    finish = _finishing(op, make, mask)
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
@@ -256,18 +226,11 @@ def _general(op: Op) -> Lifted:
             raise explain(op, error, list(values)) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, values)
-        out = make_tensor()
-        out._value, out._node_slot, out._view = y, None, None
         flags = 0
         for p in parents:
             if p is not None:
                 flags |= p.flags
-        flags &= mask
-        if flags and (not special or thread.modes.plain):
-            out._node_slot = make(values + rest, parents, y, flags)
-        elif special or flags is BARRED:
-            out._node_slot = recorded(op, values + rest, parents, y)
-        return out
+        return finish(values + rest, parents, y, flags)
 
     def alike(given: Sequence[Any]) -> bool:
         """Whether all are Tensors of one dtype, so that there is nothing to settle."""
@@ -292,11 +255,10 @@ def _general(op: Op) -> Lifted:
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
     general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
-    make = node_class(op)
-    mask = TRACKED if op.differentiable else NAMED
+    finish = _finishing(op, node_class(op), TRACKED if op.differentiable else NAMED)
 
     def function(input: Any, *rest: Any) -> Tensor:
-        if not isinstance(input, Tensor) or special:
+        if not isinstance(input, Tensor):
             return general(input, *rest)
         x, p = input._value, input._node_slot
         try:
@@ -305,15 +267,7 @@ def _one(op: Op) -> Lifted:
             raise explain(op, error, [x]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, (x,))
-        out = make_tensor()
-        out._value, out._view = y, None
-        if p is None:
-            out._node_slot = None
-        elif flags := p.flags & mask:
-            out._node_slot = make((x, *rest), (p,), y, flags)
-        else:
-            out._node_slot = recorded(op, (x, *rest), (p,), y) if flags is BARRED else None
-        return out
+        return finish((x, *rest), (p,), y, 0 if p is None else p.flags)
 
     return function
 
@@ -321,10 +275,10 @@ def _one(op: Op) -> Lifted:
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
     general, forward = _general(op), op.forward
-    make = node_class(op)
+    finish = _finishing(op, node_class(op), TRACKED)
 
     def function(input: Any, other: Any) -> Tensor:
-        if not isinstance(input, Tensor) or not isinstance(other, Tensor) or special:
+        if not isinstance(input, Tensor) or not isinstance(other, Tensor):
             return general(input, other)
         x, z, p, q = input._value, other._value, input._node_slot, other._node_slot
         if x.dtype is not z.dtype:
@@ -333,21 +287,14 @@ def _product(op: Op) -> Lifted:
             y = forward(numeric, x, z)
         except ValueError as error:
             raise explain(op, error, [x, z]) from None
-        out = make_tensor()
-        out._value, out._view = y, None
-        flags = (0 if p is None else p.flags) | (0 if q is None else q.flags)
-        if flags & TRACKED:
-            out._node_slot = make((x, z), (p, q), y, flags & TRACKED)
-        else:
-            out._node_slot = recorded(op, (x, z), (p, q), y) if flags is BARRED else None
-        return out
+        return finish((x, z), (p, q), y, (0 if p is None else p.flags) | (0 if q is None else q.flags))
 
     return function
 
 
 def _view(op: Op) -> Lifted:
     """The function of an op whose value shows the memory of its one argument."""
-    make = node_class(op)
+    finish = _finishing(op, node_class(op), TRACKED)
     forward, made = op.forward, MANY if op.view == MANY else ""
 
     def function(input: Any, *rest: Any) -> Tensor:
@@ -361,14 +308,7 @@ def _view(op: Op) -> Lifted:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
-        out = make_tensor()
-        out._value, out._view = y, None
-        if p is not None and (flags := p.flags & TRACKED) and (not special or thread.modes.plain):
-            out._node_slot = make((x, *rest), (p,), y, flags)
-        elif special or p is not None and p.flags is BARRED:
-            out._node_slot = recorded(op, (x, *rest), (p,), y)
-        else:
-            out._node_slot = None
+        out = finish((x, *rest), (p,), y, 0 if p is None else p.flags)
         base = y.base
         return adopt(out, input, made) if base is not None and (base is x or base is x.base) else out
 
@@ -382,7 +322,7 @@ def core(op: Op) -> Lifted:
         if op.layout == "rows":
             call = _by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
-            return _unary_with_residual(op, call, *numeric.WITH_RESIDUAL[op.name])
+            return with_residual(op, _unary(op, call), *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)
     if op.view:
         return _view(op)

@@ -13,8 +13,9 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import DETACHED, FREED, GRADIENT, RELEASED, TANGENT, Leaf, Node, all_threads
+from symgrad.graph.node import DETACHED, GRADIENT, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import dtype_of
 

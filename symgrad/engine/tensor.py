@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
 from symgrad.engine.storage.versions import promote
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, Leaf, Node
-from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
+from symgrad.types.dtypes import DType, dtype_of
 
-__all__ = ["NOT_A_LEAF", "Size", "Tensor", "as_value", "wrap"]
+__all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 
 # Overflow to inf is an answer here, as in torch; only warnings raised in this package's own frames are meant.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
@@ -193,36 +192,3 @@ def wrap(value: Any, node: Node | None = None) -> Tensor:
     return out
 
 
-def as_value(data: Any, dtype: Any = None) -> Any:
-    """A NumPy value of a supported dtype, from a Tensor, an array, a number or nested sequences of them."""
-    if isinstance(data, Tensor):
-        if special:
-            data._escape()
-        value = data._value
-    elif isinstance(data, (np.ndarray, np.generic, Batched)):
-        value = data
-    else:
-        value = from_python(data, dtype is None)
-    if dtype is not None:
-        return value.astype(numpy_dtype(dtype), copy=False)
-    dtype_of(value.dtype)
-    return value
-
-
-def from_python(data: Any, by_default: bool = True) -> Any:
-    """A NumPy value of a number or nested sequences; `by_default` says that floats get the default dtype, else they keep all digits."""
-    try:
-        value = np.asarray(data if not isinstance(data, (list, tuple)) else _plain(data))
-    except ValueError as error:
-        raise ValueError(f"tensor: the nested sequences are not rectangular ({error})") from None
-    if value.dtype == object:
-        raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
-    if by_default and (value.dtype == np.float64 or not value.size):
-        value = value.astype(get_default_dtype().numpy, copy=False)
-    elif by_default and value.dtype == np.complex128:
-        value = value.astype(get_default_dtype().to_complex().numpy, copy=False)
-    return value if value.ndim else value[()]
-
-
-def _plain(data: Any) -> Any:
-    return [_plain(d) if isinstance(d, (list, tuple)) else (as_value(d) if isinstance(d, Tensor) else d) for d in data]

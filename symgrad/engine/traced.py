@@ -8,12 +8,13 @@ import re
 from typing import Any
 
 from symgrad.carriers import numeric
+from symgrad.engine.data import as_value
 from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_signature", "traced"]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
-from symgrad.engine.tensor import Tensor, as_value, from_python
+from symgrad.engine.data import as_value, from_python
+from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import finished, is_integer, like, maker, placed, sizes_of
 from symgrad.types.devices import IMAGES, on_cpu
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype

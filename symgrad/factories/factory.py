@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import refuse_inference
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import not_pinned, on_cpu, only_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.factory import finished, into, like, maker, sizes_of
 from symgrad.graph.modes import thread
 from symgrad.types.devices import CPU, device, on_cpu

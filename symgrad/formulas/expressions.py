@@ -13,10 +13,12 @@ import numpy as np
 
 from symgrad.autograd.engine import _paths
 from symgrad.engine.branches import Branch
-from symgrad.engine.passes import arguments, pullback, replay
+from symgrad.engine.passes import pullback
+from symgrad.engine.replay import arguments, replay
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.node import NAMED, Leaf, Node, upstream
+from symgrad.graph.node import NAMED, Leaf, Node
+from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]

@@ -21,8 +21,10 @@ import sympy
 
 from symgrad.autograd.engine import _paths
 from symgrad.carriers.symbolic import Expressions
-from symgrad.engine.passes import arguments
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.engine.replay import arguments
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 
 __all__ = ["LetForm", "undisturbed"]
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
-from symgrad.engine.tensor import Tensor, as_value
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, new_level
-from symgrad.engine.passes import pushforward
+from symgrad.engine.data import as_value
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned

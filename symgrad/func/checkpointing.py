@@ -13,7 +13,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
 from symgrad.graph.modes import thread
-from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence, upstream
+from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
+from symgrad.graph.order import upstream
 from symgrad.types.trees import flatten, tree_map
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "cut"]

@@ -23,8 +23,9 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, between_nodes
 from symgrad.func.second import PathProgram, second
+from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import Link, Node
+from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 from symgrad.program.tape import Taped, TapingCarrier
 

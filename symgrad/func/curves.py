@@ -17,8 +17,8 @@ from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.series import SeriesCarrier
-from symgrad.engine.passes import pushforward
 from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

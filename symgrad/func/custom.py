@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import STOP
+from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import (
     Rule,
@@ -31,8 +32,9 @@ from symgrad.func.rules import (
     transposed,
     unwritten,
 )
+from symgrad.graph.freed import Released
 from symgrad.graph.modes import thread
-from symgrad.graph.node import GRADIENT, IN_FORWARD, Released, next_sequence
+from symgrad.graph.node import GRADIENT, IN_FORWARD, next_sequence
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.trees import Spec, _branches, flatten, names, tree_map
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
+from symgrad.engine.data import as_value
 from symgrad.engine.storage.versions import owner
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.link import tied
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence, tied
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
@@ -151,10 +153,11 @@ def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = (
             value = own(t._value)
             out.append(t if value is t._value else wrap(value))
         return out
-    held = {*[_memory(x._value) for x in (*ev.inputs, *given)]}
+    values = [x._value for x in (*ev.inputs, *given)]
     for node in ev.path:
-        held.add(_memory(node.value))
-        held.update([_memory(a) for a in node.args or () if type(a) is np.ndarray])
+        values.append(node.value)
+        values += node.args or ()
+    held = {*map(id, values), *[id(owner(a)) for a in values if type(a) is np.ndarray]}
     out = []
     for t in tensors:
         key = _memory(t._value)

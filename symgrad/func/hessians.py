@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
 from symgrad.func.plans import Plans
 from symgrad.func.second import HessianProgram, overseen, products, second
-from symgrad.func.transforms import _tangents, joined, spread, unit_chunks
+from symgrad.func.transforms import _tangents, joined, shaped, spread, unit_chunks
 from symgrad.types.trees import transpose
 
 __all__ = ["hessian", "hvp", "vhp"]
@@ -21,8 +21,7 @@ __all__ = ["hessian", "hvp", "vhp"]
 
 def hessian_blocks(ev: Evaluation, y: Tensor, chunk_size: Any) -> list[list[Tensor]]:
     """∂²y/∂xⱼ∂x for all pairs of inputs, each of shape (*xⱼ.shape, *x.shape)."""
-    return [[t.reshape((*x.shape, *z.shape)) for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)]  # type: ignore[attr-defined]
-            for j, x in enumerate(ev.inputs)]
+    return [[shaped(ev, t, (*x.shape, *z.shape)) for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)] for j, x in enumerate(ev.inputs)]
 
 
 def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: Any) -> list[Tensor]:

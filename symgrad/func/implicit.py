@@ -20,7 +20,8 @@ from symgrad.autograd.bundles import Refused
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import push
 from symgrad.carriers.batched import Batched, batch, new_level, unbatch
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import cut
 from symgrad.func.evaluation import named

@@ -22,7 +22,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.inference import recorded
-from symgrad.engine.passes import pushforward
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import changed, read_traced
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap

@@ -12,8 +12,9 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.passes import pullback, pushforward
+from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import UNCHANGED, Evaluation, Input, between_nodes
@@ -72,7 +73,8 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
         return Dual(value, moved[node]) if node in moved else value, along
 
-    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between)  # type: ignore[list-item]
+    ends = frozenset([node for node in ev.nodes if type(node) is not Input])  # nodes at a cut may lie upstream of one another
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between, ends=ends)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 

@@ -22,7 +22,9 @@ from symgrad.carriers.sets import Dense, Dependence, Inputs, flat, smooth, stret
 from symgrad.engine.tensor import wrap
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
-from symgrad.graph.node import FREED, Link, Node
+from symgrad.graph.freed import FREED
+from symgrad.graph.link import Link
+from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import shared
 

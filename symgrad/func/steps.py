@@ -11,8 +11,9 @@ import numpy as np
 from symgrad.autograd.engine import one
 from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
-from symgrad.engine.passes import arguments, call_rule, pullback
+from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
+from symgrad.engine.replay import arguments, call_rule
 from symgrad.engine.saved import read
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced

@@ -20,13 +20,15 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series
 from symgrad.carriers.series import SeriesCarrier
+from symgrad.engine.data import as_value
 from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.curves import curve
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned
-from symgrad.graph.node import Link, Node, all_threads
+from symgrad.graph.link import Link
+from symgrad.graph.node import Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAF
 

@@ -11,21 +11,22 @@ import numpy as np
 from symgrad.autograd.engine import one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, raw, unbatch
-from symgrad.engine.passes import pullback, pushforward
+from symgrad.engine.data import as_value
+from symgrad.engine.passes import pullback
+from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_traced
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, owned, recording, scalar
 from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
+from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode, thread
-from symgrad.graph.node import Link
 from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "finished", "grad", "grad_and_value", "jacfwd", "jacobian_blocks", "jacobians", "jacrev", "joined", "jvp", "linearize",
-           "pulled",
-           "pushed", "spread", "unit_chunks", "vjp"]
+           "pulled", "pushed", "shaped", "spread", "unit_chunks", "vjp"]
 
 Function = Callable[..., Any]
 
@@ -268,6 +269,13 @@ def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Te
     if not parts:
         return wrap(np.zeros_like(like._value, shape=empty))
     return parts[0] if len(parts) == 1 else traced.cat(parts, 0)
+
+
+def shaped(ev: Evaluation, t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A derivative in another shape; where nothing is recorded it is no view of the first, which would hold the memory, too."""
+    if t.shape == shape:
+        return t
+    return traced.reshape(t, shape) if ev.tracked else wrap(numeric.reshape(t._value, shape))
 
 
 def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:

@@ -10,15 +10,14 @@ import functools
 import itertools
 import operator
 import weakref
-from collections.abc import Container, Sequence
 from typing import Any
 
-import numpy as np
-
+from symgrad.graph.freed import freed, released
+from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "FREED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "Link", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED",
-           "Node", "Released", "all_threads", "choosing", "freed", "make_node", "next_sequence", "node_class", "released", "tied", "upstream"]
+__all__ = ["BARRED", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
+           "all_threads", "choosing", "make_node", "next_sequence", "node_class"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
 TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
@@ -42,51 +41,7 @@ def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> No
     return node_class(op)(args, parents, value, flags)
 
 
-class _Freed:
-    """In place of the value of a node that a pullback has used up."""
-
-    __slots__ = ()
-
-    @property
-    def shape(self) -> Any:
-        raise RuntimeError(FREED)
-
-
-FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
-freed = _Freed()
-
-
-class Released:
-    """What is left of a value after the graph that held it was freed: its shape and dtype."""
-
-    __slots__ = ("shape", "dtype", "ndim")
-    nbytes = 0
-
-    def __init__(self, value: Any):
-        self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
-
-    def conjugate(self) -> Released:
-        """A pullback of complex values conjugates whatever a node holds."""
-        return self
-
-
-_shapes: dict[tuple, Released] = {}
-
-
-def released(value: Any) -> Released:
-    """The one object that stands for all forgotten values of this shape and dtype."""
-    key = value.shape, value.dtype
-    found = _shapes.get(key)
-    if found is None:
-        if len(_shapes) > 1000:
-            _shapes.clear()
-        found = _shapes[key] = Released(value)
-    return found
-
-
-class Node:
+class Node(NamedAsInTorch):
     """One recorded operation; `type(node)` is named after it, in torch's spelling.
 
     `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
@@ -124,37 +79,6 @@ class Node:
         """Whether gradients flow through this node."""
         return bool(self.flags & GRADIENT)
 
-    def __repr__(self) -> str:
-        return f"<{type(self.titled()).__name__} object at {id(self):#x}>"
-
-    def _sequence_nr(self) -> int:
-        """The position of the node in the order of recording."""
-        return self.sequence_nr
-
-    def name(self) -> str:
-        """The node's name in torch's spelling, such as `AddBackward0`."""
-        name = type(self.titled()).__name__
-        return f"torch::autograd::{name}" if name in PREFIXED else name
-
-    def short_name(self) -> str:
-        """The name of the operation in torch's errors, such as `Add`, or `Sum1` for `SumBackward1`."""
-        name, found, number = self.name().rpartition("Backward")
-        return name + number.removeprefix("0") if found and (number.isdigit() or not number) else name + found + number
-
-    def titled(self) -> Node:
-        """The node itself, under the name that torch gives to a call of this kind."""
-        cls = type(self)
-        names = getattr(cls, "op", None) and self.op.names
-        name = names(self) if names and self.args is not None else None
-        if name is not None and name != cls.__name__:
-            self.__class__ = _titled(cls, name)  # type: ignore[arg-type]
-        return self
-
-    @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """The nodes whose outputs this one consumed, with the number of the output; None for a constant."""
-        return tuple((None, 0) if p is None or not p.requires_grad else (p.seen, p.output_nr) for p in self.parents)
-
     @property
     def output_nr(self) -> int:
         """Which output of `origin` this node stands for."""
@@ -164,12 +88,6 @@ class Node:
     def origin(self) -> Node:
         """The node that this one is a part of."""
         return self
-
-    @property
-    def seen(self) -> Any:
-        """What a person should see in place of this node."""
-        origin = self.origin
-        return self.titled() if origin is self else None if origin is None else origin.seen
 
     def current(self, always: bool = False) -> Node | None:
         """The node itself; for what stands in place of a stale view's node, the node that it has now."""
@@ -238,44 +156,6 @@ class _Barred(int):
 BARRED = _Barred()
 INFERENCE = Node((), (), None, BARRED)  # in place of the node of a tensor that was made in inference mode
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
-PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
-
-
-class Link(Node):
-    """A derivative, tied to what it was taken by: so the derivative of a constant derivative is zero, not an error.
-
-    Its first parent is where the value came from (None if nothing was recorded), the others are the inputs.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, value: Any, source: Node | None, inputs: Sequence[Node]):
-        super().__init__((), (source, *inputs), value, GRADIENT)
-        for p in self.parents:
-            self.flags |= 0 if p is None else p.flags & (NAMED | TANGENT)
-
-    op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
-            lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
-    vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
-    broadcasts = saves = chooses = False
-
-    @property
-    def origin(self) -> Node:
-        return self if self.parents[0] is None else self.parents[0].origin
-
-    def release(self) -> None:
-        """Nothing is held here but the value."""
-
-
-Link.__name__ = Link.__qualname__ = "ConstantBackward0"
-
-
-def tied(inputs: Sequence[Node]) -> Sequence[Node]:
-    """What the derivatives by these inputs are linked to: one node for all of them, so that n derivatives have n edges and not n²."""
-    return inputs if len(inputs) < 2 else (Link(_ZERO, None, inputs),)
-
-
-_ZERO = np.float64(0.0)
 
 
 _classes: dict[tuple[Op, bool], type[Node]] = {}
@@ -306,13 +186,6 @@ def choosing(cls: type[Node]) -> type[Node]:
     return cls if cls.chooses else type(cls.__name__, (cls,), words)
 
 
-@functools.cache
-def _titled(cls: type[Node], name: str) -> type[Node]:
-    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
-
-
-
-
 def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     """The class of the nodes of one op: its name is what `grad_fn` shows.
 
@@ -340,21 +213,3 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     return found
 
 
-def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> list[Node]:
-    """Every node the roots depend on, oldest first; without recursion. `differentiable` keeps to edges that carry a gradient.
-
-    What nodes in `stop` depend on is left out, and they too.
-    """
-    seen: set[Any] = {None}
-    stack: list[Any] = [*roots]
-    while stack:
-        node = stack.pop()
-        if node in seen or differentiable and not node.flags & GRADIENT or stop and node in stop:
-            continue
-        seen.add(node)
-        stack += node.parents
-    seen.discard(None)
-    return sorted(seen, key=_sequence)
-
-
-_sequence = operator.attrgetter("sequence_nr")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.engine.passes import replay
+from symgrad.engine.replay import replay
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
 from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.reading import Problem

@@ -13,8 +13,9 @@ import numpy as np
 import sympy
 
 from symgrad.carriers.cells import Cells
+from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.op import Op
 from symgrad.matrixcalc.carrier import carrier
 from symgrad.matrixcalc.labelled import Labelled

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from symgrad.engine.passes import arguments, call_rule
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.engine.replay import arguments, call_rule
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
 from symgrad.matrixcalc.labelled import Labelled, lift
 from symgrad.matrixcalc.terms import ONE, Dimension, Factor, Index, NoCompactForm, Size, Sum, Symbol, Term, times

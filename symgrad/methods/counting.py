@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
+from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.op import Op
 from symgrad.methods.inplace import augmented, in_place

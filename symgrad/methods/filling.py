@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.data import as_value
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.storage.views import as_strided
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.generators import between, numbers
 from symgrad.types.strides import address
 

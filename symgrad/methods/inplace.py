@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
+from symgrad.engine.data import as_value
 from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
@@ -23,10 +24,11 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_memory, check_result, refuse_inference, refuse_overlap, write
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, new, wrap
+from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class, released
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.operators import numbers_apart, plain_index
 from symgrad.types.dtypes import DTYPES

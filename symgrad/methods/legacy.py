@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.data import as_value
 from symgrad.engine.recording import convert
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Size, Tensor, as_value
+from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.tensor import new as bare
 from symgrad.factories import creation
 from symgrad.factories.factory import finished, is_integer, sizes_of

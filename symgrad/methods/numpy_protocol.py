@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.data import as_value
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 
 __all__ = ["FUNCTIONS_OF_NUMPY"]

@@ -9,9 +9,10 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched
 from symgrad.engine.branches import branched
+from symgrad.engine.data import as_value
 from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, as_value, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special
 
 __all__ = ["METHODS"]

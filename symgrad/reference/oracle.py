@@ -15,7 +15,9 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 from symgrad.reference.heads import Head, Undefined, along, edge_met, multiply_into, number
 from symgrad.reference.template import Choice, Step, template
 

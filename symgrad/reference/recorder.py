@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.engine.passes import pullback
-from symgrad.graph.node import GRADIENT, Leaf, Link, Node, make_node, upstream
+from symgrad.graph.link import Link
+from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.order import upstream
 
 __all__ = ["Box", "Recorder"]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.problem import Run
-from symgrad.graph.node import Leaf, upstream
+from symgrad.graph.node import Leaf
+from symgrad.graph.order import upstream
 
 __all__ = ["Point", "as_point", "direction", "flat", "random_points", "special_points"]
 

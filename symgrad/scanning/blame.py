@@ -16,11 +16,12 @@ from symgrad.autograd.anomaly import set_detect_anomaly
 from symgrad.autograd.causes import Local, record_of
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.engine.passes import replay
+from symgrad.engine.replay import replay
 from symgrad.engine.tensor import wrap
 from symgrad.formulas.expressions import expr
 from symgrad.frameworks.problem import silence
-from symgrad.graph.node import Leaf, Link, Node
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Loss, Worst, ulp_text
 from symgrad.scanning.subject import Index, Subject

@@ -13,7 +13,7 @@ from symgrad.checks.cross import is_foreign
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
 from symgrad.formulas.parsing import parse
-from symgrad.graph.node import upstream
+from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.better import better_forms

@@ -16,9 +16,11 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.problem import silence
+from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import Leaf, Link, upstream
+from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.order import upstream
 from symgrad.reference.exact import shifted
 from symgrad.reference.recorder import Recorder
 from symgrad.types.domains import REAL, Domain

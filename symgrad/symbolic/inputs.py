@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.engine.tensor import Tensor, as_value
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor
 from symgrad.factories import creation
 from symgrad.factories.factory import finished
 from symgrad.formulas.expressions import Reads, hold

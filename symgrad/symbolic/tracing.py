@@ -14,7 +14,8 @@ import sympy
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
-from symgrad.engine.tensor import Tensor, as_value
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
 from symgrad.formulas import parsing

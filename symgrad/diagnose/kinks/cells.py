@@ -26,7 +26,9 @@ from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.diagnose.kinks.reading import Reading, Unreadable, null_space, small
 from symgrad.diagnose.kinks.switches import ROUND, Switch, switches
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 
 __all__ = ["Again", "Clarke", "subdifferential"]
 

@@ -9,7 +9,7 @@ from symgrad.diagnose.kinks.report import of_function, of_run, of_tensor
 from symgrad.diagnose.kinks.switches import switches
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import as_inputs
-from symgrad.graph.node import upstream
+from symgrad.graph.order import upstream
 
 __all__ = ["kinks", "note"]
 

@@ -10,7 +10,9 @@ import numpy as np
 from symgrad.autograd.bundles import Refused
 from symgrad.carriers import precise
 from symgrad.diagnose.kinks.switches import Switch
-from symgrad.graph.node import Leaf, Link, Node, upstream
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, Recorder
 
 __all__ = ["Reading", "Unreadable", "hull_distance", "null_space", "small"]

@@ -19,8 +19,11 @@ from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, conventi
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.graph.freed import FREED
+from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
-from symgrad.graph.node import FREED, Leaf, Link, Node, upstream
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
 from symgrad.sampling.points import as_point, flat
 
 __all__ = ["of_function", "of_run", "of_tensor"]

@@ -17,7 +17,8 @@ import sympy
 from sympy.core.relational import Relational
 
 from symgrad.carriers import precise, symbolic
-from symgrad.graph.node import Leaf, Link, Node
+from symgrad.graph.link import Link
+from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 
 __all__ = ["COMPARISONS", "CONVENTIONS", "EXTREMES", "PICKED", "ROUND", "Switch", "convention", "switches", "under"]

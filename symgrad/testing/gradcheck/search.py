@@ -12,7 +12,8 @@ import numpy as np
 from symgrad.engine.tensor import wrap
 from symgrad.frameworks.problem import Run
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import Leaf, upstream
+from symgrad.graph.node import Leaf
+from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import measured
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.heads import Undefined

@@ -1,0 +1,84 @@
+"""The arguments of `backward` and `grad`: outputs, inputs, and the cotangents that a pullback starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.graph import GradientEdge
+from symgrad.carriers.batched import Batched, levels_of
+from symgrad.engine.data import as_value
+from symgrad.engine.storage.views import UnrecordedLeaf
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.modes import special
+from symgrad.graph.node import GRADIENT, Leaf, Node
+
+__all__ = ["one", "seeds_of", "tensors_of"]
+
+ONE = np.float64(1.0)
+
+
+def tensors_of(what: Any, name: str) -> tuple[Tensor, ...]:
+    """The tensors of an argument: one, or a sequence of tensors and gradient edges.
+
+    Raises TypeError for anything else.
+    """
+    out = (what,) if isinstance(what, (Tensor, GradientEdge)) else tuple(what)
+    if any(type(t) is GradientEdge for t in out):
+        out = tuple(_tensor_at(t) if type(t) is GradientEdge else t for t in out)
+    for i, t in enumerate(out):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
+    return out
+
+
+def _tensor_at(edge: GradientEdge) -> Tensor:
+    """The tensor of a gradient edge: the leaf itself, or a new tensor with the edge's node."""
+    place = edge.place
+    tensor = place.variable if isinstance(place, Leaf) else None
+    return wrap(place.value, place) if tensor is None else tensor
+
+
+def one(like: Any) -> Any:
+    """The cotangent 1 of a scalar output."""
+    return ONE if type(like) is np.float64 else np.ones_like(like)[()]
+
+
+def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
+    """The nodes of the outputs with their cotangents: Tensors where a graph of the gradient is made, else NumPy values.
+
+    Raises RuntimeError for an output outside every graph, for a cotangent of another shape, and where one is missing for an output that is no scalar.
+    """
+    if cotangents is None or isinstance(cotangents, (Tensor, np.ndarray, int, float)):
+        cotangents = (cotangents,) if cotangents is not None else (None,) * len(outputs)
+    cotangents = tuple(cotangents)
+    if len(cotangents) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(cotangents)} gradients; give one gradient (or None) per tensor")
+    seeds = []
+    for i, (y, g) in enumerate(zip(outputs, cotangents)):
+        node = y._node
+        if special and not create_graph:
+            y._escape()
+        if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
+                               f"requires_grad=True and compute it outside no_grad()")
+        if g is None:
+            if y._value.size != 1:
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(y.shape)}: give a "
+                                   f"gradient of that shape, or reduce it with .sum()")
+            if y._value.dtype.kind == "c":
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
+            g = wrap(one(y._value))
+        else:
+            if not isinstance(g, Tensor):
+                g = wrap(as_value(g, y.dtype))
+            if g.shape != y.shape:
+                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
+            if g._value.dtype != y._value.dtype:
+                g = g.to(y.dtype)
+        if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):
+            g = g * wrap(np.ones_like(y._value))  # one cotangent per member, so that unbatched inputs get the sum
+        seeds.append((node, g if create_graph else g._value))
+    return seeds

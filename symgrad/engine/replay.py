@@ -1,0 +1,90 @@
+"""The passes that go forward through a recorded graph: pushforward (tangents), and replay (the values again, in another carrier)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from symgrad.carriers import numeric
+from symgrad.carriers.batched import fills
+from symgrad.carriers.guarding import guarded_product, has_nan
+from symgrad.engine.cotangents import Read, mark_as_choosing
+from symgrad.graph.freed import FREED
+from symgrad.graph.link import Link
+from symgrad.graph.node import TRACKED, Leaf, Node
+from symgrad.graph.order import upstream
+
+__all__ = ["arguments", "call_rule", "pushforward", "replay"]
+
+
+def _pushed(xp: Any, node: Node, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
+    """The tangent of a node in a guarded pass."""
+    op = node.op
+    t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+    if t is not None and op.kind == "elementwise" and has_nan(xp, t):
+        t = None
+        for partial, each in zip(op.partials, tangents):
+            if each is None or partial is None or not callable(partial) and partial == 0:
+                continue
+            term = guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
+            t = term if t is None else t + term
+    mark_as_choosing(t)
+    return t
+
+
+def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
+    """The node's forward rule on tensors of the carrier, with the node's own parameters."""
+    rest = args[len(tensors):]
+    return node.op.forward(xp, *((tensors,) if node.op.arity is None else tensors), *rest)
+
+
+def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant: Callable[[Any], Any],
+           memo: dict[Node, Any] | Any = None) -> dict[Node, Any]:
+    """Compute the graph again in another carrier, from what `leaf` and `constant` say its ends are there."""
+    values: Any = {} if memo is None else memo
+    for node in upstream(roots):
+        if node in values:
+            continue
+        if isinstance(node, Leaf):
+            values[node] = leaf(node)
+        elif type(node) is Link:
+            values[node] = constant(node.value) if node.parents[0] is None else values[node.parents[0]]
+        else:
+            values[node] = call_rule(xp, node, arguments(node, values, constant), node.args or ())
+    return values
+
+
+def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], Any]) -> tuple:
+    """A node's tensor arguments in the carrier the values are in."""
+    if node.args is None:
+        raise RuntimeError(FREED)
+    return tuple(constant(a) if p is None else values[p] for p, a in zip(node.parents, node.args))
+
+
+def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None,
+                nodes: Sequence[Node] | None = None) -> dict[Node, Any]:
+    """Carry tangents of leaves up to the roots: the derivative, applied to the tangents. A node without one has tangent zero.
+
+    `nodes` are those to carry them through, oldest first, where that is known already.
+    """
+    out: dict[Node, Any] = dict(tangents)
+    path = upstream(roots) if nodes is None else nodes
+    guarded = any([node.chooses for node in path])
+    for node in path:
+        if node in out or not node.parents or not node.flags & TRACKED:
+            continue
+        carried = [None if p is None else out.get(p) for p in node.parents]
+        if all(t is None for t in carried):
+            continue
+        if node.args is None:
+            raise RuntimeError(FREED)
+        if node.op.jvp is None:
+            continue
+        y, args = (node.value, node.args) if read is None else read(node)
+        if node.along is not None and xp is numeric:
+            t = node.along(carried[0])
+        else:
+            t = _pushed(xp, node, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
+        if t is not None:
+            out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
+    return out

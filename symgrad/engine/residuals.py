@@ -1,0 +1,63 @@
+"""Ops whose forward keeps a residual that makes their derivative cheap: a shared exponential, for large arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.dual import Dual
+from symgrad.engine.operands import Lifted
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.freed import freed
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
+from symgrad.graph.op import Op
+
+__all__ = ["with_residual"]
+
+LARGE = 256  # elements from which a shared exponential is worth more than a call
+
+
+def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
+    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
+
+    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        if xp is numeric:
+            partial = slope(self.residual)
+            return (np.multiply(g, partial, out=partial),)
+        (x,) = args
+        if type(x) is Dual and xp.base is numeric:
+            partial = slope(self.residual)
+            return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
+        return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+
+    def along(self: Any, tangent: Any) -> Any:
+        return tangent * slope(self.residual)
+
+    def release(self: Any) -> None:
+        self.flags |= RELEASED
+        if not self.flags & NAMED:
+            self.args, self.value, self.residual = None, freed, None
+
+    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "along": along, "release": release,
+                                                  "saves": False})
+
+
+def with_residual(op: Op, plain: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
+    """The function of an op of one argument: `plain`, but for large arrays that need a gradient, where value and derivative share their cost."""
+    make = _node_with_residual(op, slope, bend)
+
+    def function(input: Any, out: Any = None) -> Tensor:
+        if not isinstance(input, Tensor) or input._node_slot is None or out is not None:
+            return plain(input, out)
+        x, p = input._value, input._node_slot
+        if type(x) is not np.ndarray or x.size < LARGE or x.dtype.kind != "f" or not p.flags & GRADIENT or special and not thread.modes.plain:
+            return plain(input)
+        y, residual = pair(x)
+        node = make((x,), (p,), y, p.flags & TRACKED)
+        node.residual = residual  # type: ignore[attr-defined]
+        return wrap(y, node)
+
+    return function

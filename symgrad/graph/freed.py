@@ -1,0 +1,51 @@
+"""What is left in a node of values that a pullback has used up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["FREED", "Released", "freed", "released"]
+
+
+class _Freed:
+    """In place of the value of a node that a pullback has used up."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(FREED)
+
+
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+         "backward through the graph a second time or if you need to access saved tensors after calling backward.")
+freed = _Freed()
+
+
+class Released:
+    """What is left of a value after the graph that held it was freed: its shape and dtype."""
+
+    __slots__ = ("shape", "dtype", "ndim")
+    nbytes = 0
+
+    def __init__(self, value: Any):
+        self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
+
+    def conjugate(self) -> Released:
+        """A pullback of complex values conjugates whatever a node holds."""
+        return self
+
+
+_shapes: dict[tuple, Released] = {}
+
+
+def released(value: Any) -> Released:
+    """The one object that stands for all forgotten values of this shape and dtype."""
+    key = value.shape, value.dtype
+    found = _shapes.get(key)
+    if found is None:
+        if len(_shapes) > 1000:
+            _shapes.clear()
+        found = _shapes[key] = Released(value)
+    return found
