@@ -150,7 +150,7 @@ def test_custom_vjp_has_no_forward_mode_but_that_of_its_recorded_pullback():
     f = with_vjp()
     with pytest.raises(TypeError, match=r"^can't apply forward-mode differentiation \(jvp\) to a custom_vjp function\."):
         jvp(f, (0.7,), (1.0,))
-    with pytest.raises(TypeError, match="states a pullback only"):
+    with pytest.raises(TypeError, match="has a pullback only"):
         jacfwd(f)(0.7)
     _, t = jvp(grad(lambda x: f(x) ** 2), (0.7,), (1.0,))
     assert float(t) == pytest.approx(2 * EXACT[1] ** 2 + 2 * EXACT[0] * EXACT[2], rel=1e-13)
@@ -478,7 +478,7 @@ def test_a_captured_tensor(make):
         f.defjvp(lambda p, t: (p[0] * w, t[0] * w))
     x = T(3.0, requires_grad=True)
     assert symgrad.autograd.grad(f(x), x)[0].item() == 2
-    with pytest.raises(RuntimeError, match="differentiated by a tensor that it captured"):
+    with pytest.raises(RuntimeError, match="differentiated with respect to a captured tensor"):
         f(x).backward()
 
 

@@ -275,7 +275,7 @@ ERRORS = {
     "another level to unpack": (lambda: fw.unpack_dual(x(), level=3), RuntimeError, "Invalid level given to unpack_dual: 3"),
     "a number": (lambda: fw.make_dual(1.0, v()), TypeError, "make_dual: the primal must be a Tensor, not float"),
     "a number for a tangent": (lambda: fw.make_dual(x(), 1.0), TypeError, "make_dual: the tangent must be a Tensor, not float"),
-    "a number to unpack": (lambda: fw.unpack_dual(1.0), TypeError, "unpack_dual: a Tensor is unpacked, not float"),
+    "a number to unpack": (lambda: fw.unpack_dual(1.0), TypeError, "unpack_dual: expected a Tensor, but got float"),
 }
 
 

@@ -361,7 +361,7 @@ def test_a_linear_solver_that_fails():
 
 
 def test_a_residual_that_is_not_zero():
-    with pytest.raises(RuntimeError, match=r"the residual is not zero at what the solver <lambda> returned: its largest element is 0.75, above "
+    with pytest.raises(RuntimeError, match=r"the residual is not zero at the result of the solver <lambda>: its largest element is 0.75, above "
                                            r"tolerance=0.0001"):
         implicit_root(lambda x, a: x**2 - a, lambda a: float(a) / 2)(T(3.0))
     with pytest.raises(RuntimeError, match="implicit_argmin: the residual is not zero"):
@@ -409,12 +409,12 @@ def test_a_solution_that_was_written():
 
 def test_it_has_no_formula():
     a = T(4.0, requires_grad=True, symbol="a")
-    with pytest.raises(RuntimeError, match="a solution that a solver found has no formula"):
+    with pytest.raises(RuntimeError, match="a solution found by a solver has no formula"):
         _ = square_root()(a).expr
     square_root()(a).backward()
     assert float(a.grad) == 0.25
     with pytest.raises(RuntimeError, match="no formula"):
         _ = a.grad.expr
-    with pytest.raises(NotImplementedError, match="no Taylor series of its own"):
+    with pytest.raises(NotImplementedError, match="no Taylor series"):
         jet(square_root(), (T(4.0),), ([T(1.0), T(0.0)],))
     assert symgrad.check(square_root(), 4.0).verdict == "not checkable"

@@ -1,4 +1,4 @@
-"""Gradients as torch asks for them."""
+"""Gradients with torch's interface `torch.autograd`."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

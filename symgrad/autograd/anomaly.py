@@ -1,7 +1,7 @@
-"""Anomaly mode: which operation, on whose line, made a gradient NaN.
+"""Anomaly mode: it reports the operation, and the line that called it, whose pullback made a gradient NaN.
 
-While the mode is on, every node that is recorded gets a note of the line that called it, and every pullback looks at each cotangent.
-The pullback asks about every node then as if it had hooks.
+While the mode is on, every recorded node stores the stack of its call, and every pullback checks each cotangent. The checks are implemented as
+hooks on every node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled"
 
 
 class NonFiniteGradient(RuntimeError):
-    """A gradient became NaN (or infinite, where that is asked for). `cause` tells where and why, as `symgrad.autograd.causes.Cause`."""
+    """A gradient became NaN (or infinite, where that is asked for). `cause` describes the first cause, as a `symgrad.autograd.causes.Cause`."""
 
     def __init__(self, message: str, cause: Any):
         super().__init__(message)
@@ -32,10 +32,10 @@ class NonFiniteGradient(RuntimeError):
 
 
 class Lines(Recorder):
-    """An observer that keeps, for each node, the lines that called its operation."""
+    """An observer that stores on each node the stack of lines that called its operation."""
 
     def observe(self, node: Node) -> None:
-        """Note who called the operation of a node."""
+        """Store the caller's stack on a node."""
         frame: Any = user_frame(1)
         stack = []
         while frame is not None:
@@ -51,7 +51,7 @@ LINES = Lines()
 
 
 def recording_lines() -> in_mode:
-    """Note the lines that call operations in this thread, without anomaly mode's checks.
+    """Store the lines that call operations in this thread, without anomaly mode's checks.
 
     >>> import symgrad
     >>> with recording_lines():
@@ -64,7 +64,7 @@ def recording_lines() -> in_mode:
 
 
 class Anomaly(Lines):
-    """The mode while it is on, and what it raises for."""
+    """The observer of anomaly mode, with the choice of values that raise."""
 
     def __init__(self, check_nan: bool, check_inf: bool):
         self.check_nan, self.check_inf = check_nan, check_inf
@@ -75,21 +75,21 @@ class Anomaly(Lines):
 
 
 class Checks:
-    """What the checks of one pullback find."""
+    """The checks of one pullback, and the causes found so far."""
 
     def __init__(self, anomaly: Anomaly, seeds: Sequence[tuple[Node, Any]]):
         self.anomaly, self.seeds = anomaly, {node for node, _ in seeds}
         self.guarded = False
-        self.causes: dict[Node, Cause] = {}  # why the cotangent that arrives at a node is not finite
-        self.node: Node | None = None  # at which the pullback is
+        self.causes: dict[Node, Cause] = {}  # for each node the cause of its non-finite cotangent
+        self.node: Node | None = None  # the node whose pullback runs
 
     def hooks_of(self, node: Node) -> Any:
-        """What the pullback calls at a node: the hooks of a leaf, and at other nodes checks around them."""
+        """The hooks of a node for the pullback: those of a leaf unchanged, those of other nodes inside a check."""
         hooks = hooks_of(node)
         return _Check(self, node, hooks) if node.parents else hooks
 
     def failed(self) -> None:
-        """Warn of the operation whose pullback failed, and of what that was computed for."""
+        """Warn with the forward stack of the operation whose pullback failed, and with those of the backwards that recorded it."""
         node = self.node
         if node is None:
             return
@@ -114,7 +114,7 @@ class Checks:
 
 
 class _Check:
-    """The hooks of one node, if it has any, and a check of each cotangent."""
+    """Hooks of one node that check each cotangent and call the node's own hooks, if any."""
 
     __slots__ = ("checks", "node", "hooks")
 
@@ -144,7 +144,7 @@ class _Check:
                 continue
             bad = ~np.isfinite(value)
             if checks.guarded and np.shape(value) == np.shape(given):
-                bad &= ~(np.isnan(value) & (given == 0))  # the pullback makes these 0
+                bad &= ~(np.isnan(value) & (given == 0))  # the pullback replaces these by 0
             if not bad.any():
                 continue
             hooked = found is not cotangents and finite(_value(cotangents[i]))
@@ -160,13 +160,13 @@ class _Check:
 
 
 def _cause(kind: str, node: Node, i: int, value: Any) -> Cause:
-    place = tuple(int(k) for k in np.argwhere(~np.isfinite(value))[0])
-    return Cause(kind, node, record_of(node), i, value[place], place)
+    index = tuple(int(k) for k in np.argwhere(~np.isfinite(value))[0])
+    return Cause(kind, node, record_of(node), i, value[index], index)
 
 
 def _value(c: Any) -> Any:
-    """The numbers of a cotangent, of all members of a batch; those that are none of NumPy's pass for finite."""
-    if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # of outputs that are looked at one by one, or no numbers at all
+    """The numbers of a cotangent, for all members of a batch; 0 for a cotangent that is not a NumPy value."""
+    if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # the parts of a bundle are checked separately
         return 0.0
     return whole(c._value if isinstance(c, Tensor) else c)
 
@@ -185,8 +185,8 @@ class _Settings:
         return _Settings(**fields)
 
 
-class _Place:
-    """Where the settings of all threads stand."""
+class _SettingsHolder:
+    """The holder of the settings, which are common to all threads."""
 
     _modes = _Settings(False, True, False)
 
@@ -200,17 +200,17 @@ class _Place:
         self._modes, all_threads.anomaly, Modes.plain = settings, settings.anomaly, settings.anomaly is None
 
 
-PLACE = _Place()
+HOLDER = _SettingsHolder()
 
 
 class set_detect_anomaly(SetAtOnce):
     """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
 
     While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and
-    a warning shows where the forward called that. The error goes on to tell which value was the first that was not finite, in the forward
-    pass or in the backward, with the local formula, the values and the line. Infinite gradients are no error by themselves, for they
-    may be right (the derivative of a square root at 0), but they are named as the cause of a NaN; with `check_inf` they raise, too.
-    `symgrad.autograd.graph.Node`s that were recorded while the mode was off are checked as well, but no line is known for them.
+    a warning shows the line of the forward that called the operation. The error also names the first value that was not finite, in the forward
+    or in the backward pass, with the local formula, the values and the line. Infinite gradients raise only with `check_inf`, since they
+    may be right (the derivative of a square root at 0), but they are named as the cause of a NaN.
+    Nodes that were recorded while the mode was off are checked as well, but have no line to report.
 
     >>> import symgrad, warnings
     >>> x = symgrad.tensor(0.0, requires_grad=True)
@@ -223,7 +223,7 @@ class set_detect_anomaly(SetAtOnce):
     """
 
     __slots__ = ()
-    place = PLACE
+    place = HOLDER
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=bool(mode), check_nan=bool(check_nan), check_inf=bool(check_inf))
@@ -239,7 +239,7 @@ class detect_anomaly(Scope):
     """
 
     __slots__ = ()
-    place = PLACE
+    place = HOLDER
 
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=True, check_nan=bool(check_nan), check_inf=bool(check_inf))
@@ -249,9 +249,9 @@ class detect_anomaly(Scope):
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
-    return PLACE.modes.enabled
+    return HOLDER.modes.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether a NaN raises in anomaly mode."""
-    return PLACE.modes.check_nan
+    return HOLDER.modes.check_nan

@@ -1,4 +1,4 @@
-"""Nodes with several outputs: each output has a node of its own, which passes its cotangent on in a bundle."""
+"""Nodes with several outputs: each output has its own node, whose pullback wraps the cotangent in a bundle for the common node."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["STOP", "Bundle", "Output", "Refused", "Values", "refusal"]
 
 
 class Bundle:
-    """The cotangents of the outputs of one node, None where nothing arrived."""
+    """The cotangents of the outputs of one node; None for an undefined one."""
 
     __slots__ = ("parts",)
-    dtype, shape = np.dtype(np.float64), None  # what the engine asks of a cotangent; a bundle is neither summed nor conjugated
+    dtype, shape = np.dtype(np.float64), None  # the engine reads these of a cotangent; a bundle is neither reduced nor conjugated
 
     def __init__(self, parts: Iterable[Any]):
         self.parts = tuple(parts)
@@ -27,7 +27,7 @@ class Bundle:
 
 
 class Values(tuple):
-    """The values of a node with several outputs, None for what is no tensor."""
+    """The values of a node with several outputs; None for outputs that are not tensors."""
 
     dtype, shape, ndim = Bundle.dtype, None, None
 
@@ -42,7 +42,7 @@ OUTPUT = Op("output", "primitive", lambda xp, values, k, count: values[k], _bund
 
 
 class Output(Node):
-    """One output of a node with several: people see the node itself, and the number of the output."""
+    """One output of a node with several. Its public face is the common node and the output number."""
 
     __slots__ = ()
     op, vjp = OUTPUT, staticmethod(_bundled)
@@ -65,11 +65,11 @@ class Output(Node):
     outlet = output_nr  # type: ignore[assignment]
 
     def release(self) -> None:
-        """Nothing is held here but the value."""
+        """Do nothing: the node saves no arguments."""
 
 
 class Refused(RuntimeError):
-    """A derivative or a formula that would be wrong, or that there is none of."""
+    """The error for a derivative or a formula that would be wrong or does not exist."""
 
 
 def _refuse(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> Any:
@@ -77,7 +77,7 @@ def _refuse(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> Any:
 
 
 def _value_of(xp: Any, values: Sequence[Any], why: str) -> Any:
-    raise Refused(why)  # in numbers it is known without asking, and in formulas it has none
+    raise Refused(why)  # called by symbolic carriers only: a recorded node has its numbers
 
 
 REFUSAL = Op("refusal", "primitive", _value_of, _refuse, lambda xp, tangents, y, args: _refuse(xp, None, y, args, tangents), None,
@@ -85,11 +85,11 @@ REFUSAL = Op("refusal", "primitive", _value_of, _refuse, lambda xp, tangents, y,
 
 
 STOP = Op("stop", "elementwise", lambda xp, input: input, lambda xp, g, y, args, needs: (None,), lambda xp, tangents, y, args: None, 1, ("input",),
-          (), "StopBackward0", (0,), public=False, saves=False, doc="The input itself, with the derivative 0: what detach() is to a formula.")
+          (), "StopBackward0", (0,), public=False, saves=False, doc="The input itself, with the derivative 0: `detach()` in a formula.")
 
 
 def refusal(value: Any, inputs: Sequence[Node], why: str) -> Node:
-    """The node of a value whose derivative by anything upstream of the inputs raises Refused, saying why."""
+    """The node of a value whose derivative raises Refused with the text `why`; `inputs` are its parents."""
     flags = 0
     for p in inputs:
         flags |= p.flags & TRACKED

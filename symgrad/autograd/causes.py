@@ -1,6 +1,6 @@
-"""Why a gradient is not finite: the first value of the forward pass that was not, or the local derivative that made it so.
+"""The cause of a gradient that is not finite: the first such value of the forward pass, or the first local derivative that produced one.
 
-What an explanation needs is taken down when the cause is met, since the values may be gone later; formulas are made only for the text.
+The numbers for an explanation are copied when the cause is found, since the values may be released later. Formulas are derived only for the text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from symgrad.graph.op import Op
 __all__ = ["Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "record_of", "whole"]
 
 VALUES = (np.ndarray, np.generic)
-FEW = 6  # elements of which a formula is still read
-Place = tuple[int, ...]
+FEW = 6  # the most elements for which a formula is derived
+Index = tuple[int, ...]
 
 
 class Record(NamedTuple):
-    """Who called an operation: the stack, innermost first, and for one that a backward ran, the name and record of the node it was at."""
+    """The call of an operation: its stack, innermost first, and within a backward the name and record of the node whose pullback ran."""
 
     stack: tuple[tuple[CodeType, int], ...]
     inducer: tuple[str, Record | None] | None
@@ -49,12 +49,12 @@ class Record(NamedTuple):
 
 
 def record_of(node: Node) -> Record | None:
-    """Who called the operation of a node; None where that was not noted."""
+    """The record of a node; None if the node was recorded without one."""
     return getattr(node, "record", None)
 
 
 def _lines(record: Record | None) -> str:
-    """Where an operation was called, and for one of a backward, where that came from; on lines of their own."""
+    """The line that called an operation, and within a backward also the lines of the nodes that it was computed for, one per line."""
     out = ""
     name = ""
     while True:
@@ -66,13 +66,13 @@ def _lines(record: Record | None) -> str:
 
 
 def finite(value: Any) -> bool:
-    """Whether all numbers are finite; what holds no floating-point numbers is."""
+    """Whether all numbers are finite; True for a value without floating-point numbers."""
     value = whole(value)
     return not isinstance(value, VALUES) or value.dtype.kind in "biu" or bool(np.isfinite(value).all())
 
 
-def _first(bad: Any) -> Place:
-    """Where the first True is."""
+def _first(bad: Any) -> Index:
+    """The index of the first True."""
     return tuple(int(i) for i in np.argwhere(bad)[0])
 
 
@@ -80,14 +80,16 @@ def _number(x: Any) -> str:
     return repr(x.item() if isinstance(x, VALUES) else x)
 
 
-def _at(place: Place) -> str:
-    return f" at element {list(place)}" if place else ""
+def _at(index: Index) -> str:
+    return f" at element {list(index)}" if index else ""
 
 
 @dataclass
 class Local:
-    """An op at one element, or all of one with few elements: the arguments with names for their elements (None for constants), the result,
-    and the parameters."""
+    """An op restricted to one element, or all of an op with few elements.
+
+    It has the arguments with names for their elements (None for constants), the result and the parameters.
+    """
 
     op: Op
     names: tuple[tuple[str, ...] | None, ...]
@@ -96,16 +98,16 @@ class Local:
     parameters: tuple[Any, ...]
 
     def formula(self) -> str:
-        """What the op computes, as text; its name where it has no formula."""
+        """The formula of the op as text; the name of the op if it has none."""
         from symgrad.carriers import symbolic
 
         try:
             return str(self.op.forward(symbolic, *self._cells(), *self.parameters).item())
-        except Exception:  # an op that is only for numbers has none
+        except Exception:  # an op that computes only with numbers has no formula
             return self.op.name
 
-    def derivative(self, i: int, place: Place, g: Any) -> str | None:
-        """The partial derivative by an argument (for an op of many elements, an element of its gradient), as text."""
+    def derivative(self, i: int, index: Index, g: Any) -> str | None:
+        """The partial derivative by argument i as text; for an op with several elements, one element of the gradient."""
         from symgrad.carriers import symbolic
 
         try:
@@ -115,7 +117,7 @@ class Local:
                 partial = self.op.partials[i]
                 return str(partial(symbolic, y, *cells, *self.parameters).item() if callable(partial) else partial)
             found = self.op.vjp(symbolic, _named("g", g), y, (*cells, *self.parameters), self.names)  # type: ignore[misc]
-            return str(found[i][place] if place else found[i].item())
+            return str(found[i][index] if index else found[i].item())
         except Exception:  # as above
             return None
 
@@ -127,7 +129,7 @@ class Local:
 
     @property
     def point(self) -> str:
-        """The elements by name."""
+        """The values of the elements with their names, as text."""
         return ", ".join(f"{name} = {_number(v)}" for names, value in zip(self.names, self.given) if names is not None
                          for name, v in zip(names, np.ravel(value)))
 
@@ -161,7 +163,7 @@ class Forward:
     name: str
     record: Record | None
     value: Any
-    place: Place
+    place: Index
     local: Local | None = None
 
     def __str__(self) -> str:
@@ -176,20 +178,20 @@ class Forward:
 
 @dataclass
 class Cause:
-    """Why a cotangent is not finite: a pullback made it so, a hook did, it was given so, or finite ones have an infinite sum."""
+    """The cause of a cotangent that is not finite: a pullback, a hook, a seed, or an overflow of a sum."""
 
     kind: str
     node: Node
     record: Record | None
     output: int
     value: Any
-    place: Place
+    place: Index
     incoming: Any = None
     local: Local | None = None
     forward: Forward | None = None
 
     def explanation(self) -> list[str]:
-        """What is to be said of the forward pass, of the backward pass, and which came first."""
+        """The lines of the explanation: the cause in the forward pass, the cause in the backward pass, and which came first."""
         backward = f"Backward: {self._backward()}"
         if self.kind != "pullback":
             return [backward]
@@ -221,33 +223,33 @@ class Cause:
 
 
 def whole(x: Any) -> Any:
-    """A value with the members of its batches along leading axes."""
+    """A value with its batch dimensions as leading axes."""
     while type(x) is Batched:
         x = x.data
     return x
 
 
 def _operands(node: Node) -> Any:
-    """The values of a node's tensor arguments, if it still has all of them."""
+    """The values of a node's tensor arguments; None if some were released."""
     if node.args is None or not isinstance(getattr(type(node), "op", None), Op):
         return None
     given = tuple(map(whole, node.args[:len(node.parents)]))
     return given if all(isinstance(a, (*VALUES, float, int, complex)) for a in given) else None
 
 
-def _under(place: Place, value: Any) -> Place:
-    """The element of an operand that was broadcast to one of a larger shape."""
+def _broadcast_index(index: Index, value: Any) -> Index:
+    """The index of the operand's element that was broadcast to an index of a larger shape."""
     shape = np.shape(value)
-    return tuple(0 if n == 1 else i for i, n in zip(place[len(place) - len(shape):], shape))
+    return tuple(0 if n == 1 else i for i, n in zip(index[len(index) - len(shape):], shape))
 
 
-def _local(node: Any, place: Place | None) -> Local | None:
-    """The numbers of an op: at one element, or all of them if they are few."""
+def _local(node: Any, index: Index | None) -> Local | None:
+    """The op of a node at one element, or at all elements if there are few."""
     given, result = _operands(node), whole(node.value)
     if given is None or not isinstance(result, VALUES) or node.op.arity is None:
         return None
-    if place is not None:
-        values, result = tuple(np.asarray(a)[_under(place, a)] if isinstance(a, VALUES) else a for a in given), np.asarray(result)[place]
+    if index is not None:
+        values, result = tuple(np.asarray(a)[_broadcast_index(index, a)] if isinstance(a, VALUES) else a for a in given), np.asarray(result)[index]
     elif sum(np.size(a) for a in given) > FEW:
         return None
     else:
@@ -259,55 +261,55 @@ def _local(node: Any, place: Place | None) -> Local | None:
 
 
 def pulled(node: Any, i: int, value: Any, bad: Any, incoming: Any) -> Cause | None:
-    """The cause of a cotangent that a pullback made not finite; None where it was handed one that was not."""
+    """The cause of a non-finite cotangent that a pullback returned; None if the incoming cotangent was not finite."""
     value, bad, incoming = whole(value), whole(bad), whole(incoming)
-    place = _first(bad)
+    index = _first(bad)
     alike = getattr(node, "op", None) is not None and node.op.kind == "elementwise" and np.shape(value) == np.shape(incoming)
-    if not finite(np.asarray(incoming[place] if alike else incoming)):
+    if not finite(np.asarray(incoming[index] if alike else incoming)):
         return None
-    local = _local(node, place if alike else None)
+    local = _local(node, index if alike else None)
     read = (*(local.given if local is not None else _operands(node) or ()), local.result if local is not None else whole(node.value))
-    forward = None if all(finite(np.asarray(a)) for a in read if isinstance(a, (*VALUES, float))) else first_forward(node, place if alike else None)
-    return Cause("pullback", node, record_of(node), i, value[place], place, incoming[place] if alike else incoming, local, forward)
+    forward = None if all(finite(np.asarray(a)) for a in read if isinstance(a, (*VALUES, float))) else first_forward(node, index if alike else None)
+    return Cause("pullback", node, record_of(node), i, value[index], index, incoming[index] if alike else incoming, local, forward)
 
 
-def first_forward(node: Any, place: Place | None, trail: list[tuple[Node, Place | None]] | None = None) -> Forward | None:
-    """Follow a value that is not finite to where it came from: the first one that was computed from finite values.
+def first_forward(node: Any, index: Index | None, trail: list[tuple[Node, Index | None]] | None = None) -> Forward | None:
+    """Search upstream of a non-finite value for the first one that was computed from finite values.
 
-    The way there, from the last node to the first, is put into `trail`.
+    The nodes of the path, from the last to the first, are appended to `trail`.
     """
     while True:
-        inner = getattr(node, "inner", None)  # what a Function's forward recorded
+        inner = getattr(node, "inner", None)  # the recorded forward of a Function
         if inner is not None and len(inner) == 1 and inner[0] is not None:
             node = inner[0]
         value: Any = whole(node.value)
         if trail is not None:
-            trail.append((node, place))
-        if isinstance(value, VALUES) and not finite(value) and (place is None or np.isfinite(np.asarray(value)[place])):
-            place = _first(~np.isfinite(value))
+            trail.append((node, index))
+        if isinstance(value, VALUES) and not finite(value) and (index is None or np.isfinite(np.asarray(value)[index])):
+            index = _first(~np.isfinite(value))
         record, given = record_of(node), _operands(node)
         if isinstance(node, Leaf):
             name = f" {node.symbol}" * (node.symbol is not None) + f" of shape {list(value.shape)}" * bool(value.shape)
-            return Forward("leaf", name, None, value[place], place or ())
+            return Forward("leaf", name, None, value[index], index or ())
         if isinstance(node, Link):
             given = (value,)
         if given is None:
-            return _opaque(node, record, value, place)
-        elementwise = node.op.kind == "elementwise" and place is not None
-        spots = [_under(place or (), a) if elementwise else () if finite(np.asarray(a)) else _first(~np.isfinite(a)) for a in given]
-        wrong = [k for k, (a, spot) in enumerate(zip(given, spots)) if not finite(np.asarray(a)[spot] if spot else np.asarray(a))]
+            return _opaque(node, record, value, index)
+        elementwise = node.op.kind == "elementwise" and index is not None
+        indices = [_broadcast_index(index or (), a) if elementwise else () if finite(np.asarray(a)) else _first(~np.isfinite(a)) for a in given]
+        wrong = [k for k, (a, at) in enumerate(zip(given, indices)) if not finite(np.asarray(a)[at] if at else np.asarray(a))]
         if not wrong:
-            return Forward("op", node.op.name, record, value[place], place or (), _local(node, place if elementwise else None))
+            return Forward("op", node.op.name, record, value[index], index or (), _local(node, index if elementwise else None))
         k = wrong[0]
         p = node.parents[k]
         if p is None:
-            return Forward("constant", node.op.name, record, np.asarray(given[k])[spots[k]], spots[k])
-        node, place = p, spots[k]
+            return Forward("constant", node.op.name, record, np.asarray(given[k])[indices[k]], indices[k])
+        node, index = p, indices[k]
 
 
-def _opaque(node: Any, record: Record | None, value: Any, place: Place | None) -> Forward | None:
-    """A Function whose forward was not recorded, if its arguments are finite: it is the first cause itself."""
+def _opaque(node: Any, record: Record | None, value: Any, index: Index | None) -> Forward | None:
+    """The result of a Function whose forward was not recorded, as first cause if its arguments are finite."""
     args = getattr(node, "args", None)
     if not hasattr(node, "function") or args is None or not isinstance(value, VALUES) or not all(finite(a) for a in args):
         return None
-    return Forward("op", node.name(), record, np.asarray(value)[place or ()], place or ())
+    return Forward("op", node.name(), record, np.asarray(value)[index or ()], index or ())

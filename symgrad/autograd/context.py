@@ -1,4 +1,4 @@
-"""What a Function's forward leaves for its backward: `ctx`, the node it stands for, and the tensors it saved."""
+"""The node of a custom Function, its public face `ctx`, and the tensors that a forward saves for its backward."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = ["FunctionCtx", "FunctionNode", "Saved"]
 
 
 class FunctionCtx:
-    """What a Function's forward leaves for its backward, as attributes and by these methods. `y.grad_fn` is the `ctx` of `y`.
+    """The context object of one call of a Function: the forward stores state on it and the backward reads it. `y.grad_fn` is the `ctx` of `y`.
 
-    It has no names of its own but torch's, so that every other one is free for attributes.
+    Its public names are exactly torch's, so that users can use every other name for their attributes.
     """
 
     __slots__ = ("_node", "__dict__", "__weakref__")
     _node: FunctionNode
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors (or None) for the backward, which finds them in `saved_tensors`, and finds out if they were written meanwhile.
+        """Save tensors (or None) for the backward, which reads them from `saved_tensors`. A later write in place is detected there.
 
         Raises TypeError for anything else.
         """
@@ -51,29 +51,29 @@ class FunctionCtx:
         self._node.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
+        """Save tensors for `jvp`, which reads them from `saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.")
-        self._node.to_push = tensors
+        self._node.to_save_for_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Say which inputs the forward wrote in place; they must be among its outputs."""
+        """Declare the inputs that the forward wrote in place; they must be among its outputs."""
         self._node.dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Say which outputs no gradient flows through."""
+        """Declare the outputs that are not differentiable."""
         self._node.constant = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether the gradient of an output that was not used arrives as zeros (the default) or as None."""
+        """Choose whether an undefined output gradient is passed to the backward as zeros (the default) or as None."""
         self._node.materialize = value
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors that the forward saved.
 
-        Raises RuntimeError once the graph was freed, and for a tensor that was written in place since.
+        Raises RuntimeError after the graph was freed, and for a tensor that was written in place since it was saved.
         """
         return self._node.unpack()
 
@@ -82,16 +82,16 @@ class FunctionCtx:
     @property
     def saved_for_forward(self) -> tuple[Tensor | None, ...]:
         """The tensors that the forward saved for `jvp`."""
-        return tuple(None if each is None else each.unpack(self._node) for each in self._node.pushed or ())
+        return tuple(None if each is None else each.unpack(self._node) for each in self._node.saved_for_jvp or ())
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes of the tensor arguments, with the numbers of the outputs."""
+        """The pairs (node, output number) of the tensor arguments."""
         return self._node.next_functions
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever a user wants to note at the node."""
+        """A dictionary in which users can store data with the node."""
         return attach(self._node).metadata
 
     @property
@@ -100,7 +100,7 @@ class FunctionCtx:
         return self._node.requires_grad
 
     def name(self) -> str:
-        """The name of the node: that of the Function, with `Backward`."""
+        """The name of the node: the name of the Function followed by `Backward`."""
         return type(self).__name__
 
     def _sequence_nr(self) -> int:
@@ -115,9 +115,9 @@ class FunctionCtx:
         return RemovableHandle(attach(self._node).pre, fn)
 
     def __getattr__(self, name: str) -> Any:
-        own = object.__getattribute__(self, "_node").own
-        if name in own:  # an output, which must not refer to its own node
-            return self._node.output(own[name])
+        output_attributes = object.__getattribute__(self, "_node").output_attributes
+        if name in output_attributes:  # an output is stored by number, since a reference would be a cycle through its node
+            return self._node.output(output_attributes[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -125,22 +125,25 @@ PublicNode.register(FunctionCtx)
 
 
 class Saved:
-    """A tensor that a Function saved: its value and node, or the number of the output it is, which must not refer to its own node."""
+    """A tensor saved by a Function: its value and node, or for an output its number, since its node would refer to itself."""
 
-    __slots__ = ("value", "node", "output", "since", "given", "tensor")
+    __slots__ = ("value", "node", "output", "since", "is_argument", "tensor")
 
     def __init__(self, t: Tensor, output: int | None, since: int, given: bool):
         kept = packed(t)
         self.value, self.node, self.output, self.since = kept or t._value, None if output is not None else t._node, output, since
-        self.given = given  # whether it is an argument, or an output
+        self.is_argument = given  # whether the tensor is an argument or an output
         self.tensor = None if kept is not None or output is not None else weakref.ref(t)
 
     def unpack(self, owner: FunctionNode) -> Tensor:
-        """The tensor itself while it is there and in its place; raises RuntimeError if it was written or detached."""
+        """The saved tensor: the same object if it is alive and still has its node, else a new one.
+
+        Raises RuntimeError if it was written or detached in place.
+        """
         if isinstance(self.value, Packed):
-            return wrap(self.value.unpack(), self.node if self.output is None else owner.place(self.output))
+            return wrap(self.value.unpack(), self.node if self.output is None else owner.output_node(self.output))
         tensor = None if self.tensor is None else self.tensor()
-        node = tensor._node if tensor is not None else self.node if self.output is None else owner.place(self.output)
+        node = tensor._node if tensor is not None else self.node if self.output is None else owner.output_node(self.output)
         if node is None and self.node is not None and not isinstance(self.node, Leaf):
             raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
                                "out-of-place `.detach()` instead")
@@ -153,29 +156,29 @@ class Saved:
 class FunctionNode(Node):
     """The node of a custom Function."""
 
-    __slots__ = ("attributes", "face", "own", "to_save", "to_push", "dirty", "constant", "materialize", "places", "needs", "call", "inner", "span",
-                 "saved", "pushed", "moved", "_op")
+    __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "materialize", "places",
+                 "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
     broadcasts = saves = chooses = False
-    silent = True  # a None among its cotangents leaves `.grad` alone
+    silent = True  # an undefined cotangent does not change `.grad`
     function: type[Any]  # the Function
     context: type[FunctionCtx]
-    places: tuple[int, ...]  # of the tensors among the arguments
+    places: tuple[int, ...]  # the positions of the tensors among the arguments
     needs: tuple[bool, ...]
     span: Span
 
     def __init__(self) -> None:
         super().__init__((), (), None, 0)
         self.attributes: dict[str, Any] = {}
-        self.face: Any = None
-        self.own: dict[str, int] = {}
+        self.ctx_reference: Any = None
+        self.output_attributes: dict[str, int] = {}
         self.saved: tuple[Saved | None, ...] | None = ()
-        self.pushed: tuple[Saved | None, ...] | None = ()
-        self.inner: tuple[Node | None, ...] | None = None  # the nodes of the outputs in the recorded forward, where formulas may be asked
-        self.call: tuple | None = None  # the arguments, likewise
+        self.saved_for_jvp: tuple[Saved | None, ...] | None = ()
+        self.inner: tuple[Node | None, ...] | None = None  # the nodes of the outputs in the recorded forward, if a formula may be read
+        self.call: tuple | None = None  # the arguments, if a formula may be read
         self._op: Op | None = None
-        self.moved: tuple[tuple, Any] | None = None  # the tangents that were pushed last, and what came of them
+        self.last_push: tuple[tuple, Any] | None = None  # the tangents of the last push, and its result
         self.to_save: tuple = ()
-        self.to_push: tuple = ()
+        self.to_save_for_forward: tuple = ()
         self.dirty: tuple = ()
         self.constant: tuple = ()
         self.materialize = True
@@ -187,63 +190,63 @@ class FunctionNode(Node):
 
     @property
     def seen(self) -> FunctionCtx:  # type: ignore[override]
-        """The node as people see it: `ctx`, made anew if nobody has it."""
-        ctx = None if self.face is None else self.face()
+        """The public face of the node: `ctx`, created again if no reference to it is left."""
+        ctx = None if self.ctx_reference is None else self.ctx_reference()
         if ctx is None:
             ctx = new(self.context)
             ctx._node, ctx.__dict__ = self, self.attributes
-            self.face = weakref.ref(ctx)
+            self.ctx_reference = weakref.ref(ctx)
         return ctx
 
     @property
-    def mistaken(self) -> bool:
-        """Whether the formula that the Function declares has another value here than its forward."""
+    def formula_disagrees(self) -> bool:
+        """Whether the declared formula and the forward have different values at these arguments."""
         return hasattr(self.function, "symbolic") and not agrees(self)
 
     def titled(self) -> FunctionNode:
-        """The node itself: it has the name of its Function."""
+        """The node itself, since its class already has the name of the Function."""
         return self
 
     def __copy__(self) -> FunctionNode:
-        twin = new(type(self))
+        duplicate = new(type(self))
         for name in (*FunctionNode.__slots__, "args", "parents", "value", "sequence_nr", "flags"):
-            setattr(twin, name, getattr(self, name))
-        twin.face = None
-        return twin
+            setattr(duplicate, name, getattr(self, name))
+        duplicate.ctx_reference = None
+        return duplicate
 
     @property
     def many(self) -> bool:
         """Whether the outputs are a tuple."""
         return isinstance(self.value, tuple)
 
-    def place(self, k: int) -> Node:
-        """The node of one output."""
+    def output_node(self, k: int) -> Node:
+        """The node of output number k."""
         return Output(self, k) if self.many else self
 
     def output(self, k: int) -> Tensor:
-        """One output."""
-        return wrap(self.value[k] if self.many else self.value, self.place(k))
+        """Output number k as a tensor."""
+        return wrap(self.value[k] if self.many else self.value, self.output_node(k))
 
     def unpack(self) -> tuple[Tensor | None, ...]:
         """The saved tensors."""
-        entries = self.pushed if thread.modes.pushing is self else self.saved
+        entries = self.saved_for_jvp if thread.modes.pushing is self else self.saved
         if entries is None:
             raise RuntimeError(FREED)
         return tuple(None if each is None else each.unpack(self) for each in entries)
 
     @property
     def op(self) -> Op:  # type: ignore[override]
-        """The op this node stands for in other carriers, made when one asks."""
+        """The op by which other carriers compute this call, created on first use."""
         if self._op is None:
             self._op = op_of(self)
         return self._op
 
     def undefined(self) -> Bundle:
-        """The cotangents where nothing arrives: the backward is called all the same, with zeros."""
+        """The bundle of undefined cotangents. The backward is called even if all are undefined, with zeros where they are materialized."""
         return Bundle([None] * (len(self.value) if self.many else 1))
 
     def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:  # type: ignore[override]
-        """The cotangents by the user's backward."""
+        """The cotangents of the arguments, computed by the user's backward."""
         if xp is numeric:
             with in_mode(grad=False):
                 return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
@@ -252,15 +255,15 @@ class FunctionNode(Node):
         return cotangents_in(self, xp, g, y, args, needs)
 
     def linked(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
-        """What the user's code computes, with what the forward left joined to its graph."""
+        """The results of the user's code, recorded on differentiable copies of the forward's nodes."""
         recorder = BackwardRecorder(self.span, self.parents, thread.modes.recorder, self.reading)
         with in_mode(recorder=recorder):
             found = compute()
-        lost = self._lost()
-        return tuple(recorder.result(c, None if lost is None else self.span.why(lost)) for c in found)
+        lost = self._untracked_state()
+        return tuple(recorder.result(c, None if lost is None else self.span.refusal_message(lost)) for c in found)
 
     def pulled(self, g: Any, needs: Sequence, lift: Callable[[Any], Tensor]) -> tuple[Tensor | None, ...]:
-        """Call the user's backward with cotangents as Tensors; what it returns is fitted to the tensor arguments."""
+        """Call the user's backward with cotangents as Tensors, and fit the returned gradients to the tensor arguments."""
         values = self.value if self.many else (self.value,)
         parts = g.parts if isinstance(g, Bundle) else (g,)
         given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None else None
@@ -278,11 +281,11 @@ class FunctionNode(Node):
                                    f"forward input was not a Variable")
             if c is not None and not isinstance(c, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(c).__name__}) for the gradient at position {i + 1} of {self.name()}")
-        return tuple(None if need is None or found[i] is None else self._suited(found[i], a, i)
+        return tuple(None if need is None or found[i] is None else self._fitted_to(found[i], a, i)
                      for i, need, a in zip(self.places, needs, self.args or ()))
 
-    def _suited(self, c: Tensor, like: Any, i: int) -> Tensor:
-        """A gradient in the shape and dtype of an argument."""
+    def _fitted_to(self, c: Tensor, like: Any, i: int) -> Tensor:
+        """A gradient reduced to the shape and converted to the dtype of argument i."""
         shape = like.shape
         if c._value.shape != shape:
             have = c._value.shape
@@ -290,7 +293,7 @@ class FunctionNode(Node):
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
                                    f"compatible with {list(shape)}")
             widest = max(self.value if self.many else (self.value,), key=lambda v: len(levels_of(v)))
-            c = fitted(traced, c, widest, like)  # an argument that the members of a batch share gets the sum of what they give
+            c = fitted(traced, c, widest, like)  # an argument without the batch dimension gets the sum over the members
         if c._value.dtype != like.dtype:
             if c._value.dtype.kind == "c" and like.dtype.kind != "c":
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {c.dtype} for a real input: return its "
@@ -298,8 +301,8 @@ class FunctionNode(Node):
             c = convert(c, like.dtype)
         return c
 
-    def _lost(self) -> str | None:
-        """What the forward left for the backward that may depend on its inputs and cannot know it."""
+    def _untracked_state(self) -> str | None:
+        """The name of state left for the backward that may depend on the inputs without being recorded; None if there is none."""
         span = self.span
         if not span.escaped < float("inf"):
             return None
@@ -312,18 +315,18 @@ class FunctionNode(Node):
             if name != "needs_input_grad" and (found := suspect(value, f"ctx.{name}", trusted)) is not None:
                 return found
         for i, each in enumerate(self.saved or ()):
-            if each is not None and not each.given and each.node is None and each.value.dtype.kind in INEXACT:
+            if each is not None and not each.is_argument and each.node is None and each.value.dtype.kind in INEXACT:
                 return f"ctx.saved_tensors[{i}]"
         return span.leaked
 
     def release(self) -> None:
-        """Forget what was saved, once a pullback has run."""
+        """Release the saved tensors after a pullback."""
         if not self.flags & NAMED:
             self.inner = None
             if self.saved:
                 self.saved = None
 
     def push(self, tangents: Sequence[Any]) -> Any:
-        """The tangents of the outputs, by the user's `jvp`."""
+        """The tangents of the outputs, computed by the user's `jvp`."""
         with in_mode(pushing=self):
             return self.function.jvp(self.seen, *tangents)

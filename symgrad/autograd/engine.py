@@ -1,4 +1,4 @@
-"""`backward` and `grad`: torch's ways of asking for a pullback."""
+"""`backward` and `grad`: torch's interface to the pullback."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ METHODS = MethodTable()
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
-    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are asked for, `wanted` those on the way."""
+    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them."""
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
     hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
-    if hooks is None and not create_graph:  # rules of arrays record nothing; those that call a user's code see to the modes themselves
+    if hooks is None and not create_graph:  # numeric rules record nothing, and a FunctionNode sets the modes for user code
         return pullback(numeric, seeds, None, wanted, keep, release=not retain, deliver=deliver)
     with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
         try:
@@ -56,7 +56,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
-    """The nodes between the seeds and what is asked for."""
+    """The nodes on paths from the seeds to the nodes in `keep`."""
     wanted: set[Node] = set(keep)
     for node in upstream([node for node, _ in seeds], differentiable=True):
         if not wanted.isdisjoint(node.parents):
@@ -64,12 +64,12 @@ def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node
     return wanted
 
 
-def _own(g: Any, like: Any = None) -> Any:
-    """A cotangent that a local variable of the caller refers to, as memory that nothing else refers to, copied only if it must be.
+def _own_memory(g: Any, like: Any = None) -> Any:
+    """A cotangent in memory without other references, copied only if necessary. The caller must hold it in exactly one local variable.
 
-    It has the layout of `like`, if that fills its memory, and else that of a contiguous array.
+    The result has the layout of `like` if that is dense, else that of a contiguous array.
     """
-    alone = sys.getrefcount(g) <= 3  # the variable, the argument here, and that of `getrefcount`
+    alone = sys.getrefcount(g) <= 3  # the references of the caller's variable, of the parameter, and of `getrefcount`
     if not isinstance(g, np.ndarray):
         return g if alone or not isinstance(g, np.generic) else g.copy()
     packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)
@@ -113,14 +113,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             with in_mode(grad=True):
                 accumulate(t, _linked(g, t, [node]))
             return
-        accumulate(t, np.zeros_like(t._value) if g is None else _own(g, t._value))
+        accumulate(t, np.zeros_like(t._value) if g is None else _own_memory(g, t._value))
         if node.flags & NAMED:
             t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 
     def deliver(leaf: Any, g: Any) -> None:
         delivered.add(leaf)
         give(leaf.variable, leaf, g)
-        holder = leaf.reference()  # also one that left the graph meanwhile
+        holder = leaf.reference()  # alive even if it has left the graph
         for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
             found = hook(holder)
             if found is not None and not isinstance(found, Tensor):
@@ -135,11 +135,11 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
 
 def _linked(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
-    """A derivative that can be differentiated again, even if it is constant, in memory of its own."""
+    """A derivative linked to the inputs, so that even a constant one can be differentiated again; in memory without other references."""
     if g is None:
         return wrap(value := np.zeros_like(x._value), Link(value, None, inputs))
     held = g._value
-    value = _own(held, x._value)
+    value = _own_memory(held, x._value)
     return wrap(value, Link(value, g._node, inputs))
 
 
@@ -186,7 +186,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             if create_graph:
                 results.append(_linked(g, x, tie))
                 continue
-            result = wrap(np.zeros_like(x._value) if g is None else _own(g))
+            result = wrap(np.zeros_like(x._value) if g is None else _own_memory(g))
             if node.flags & NAMED:
                 result._formula = [(seeds, node)]
             results.append(result)

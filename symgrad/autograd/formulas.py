@@ -1,4 +1,4 @@
-"""A custom Function in other carriers: its recorded forward and its backward, read again with expressions or many digits."""
+"""Custom Functions in other carriers: the recorded forward and backward are replayed with expressions or with more digits."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["agrees", "cotangents_in", "declares_another", "forward_in", "op_of"]
 
 
 def op_of(node: Any) -> Op:
-    """The op that one call of a Function is."""
-    known = weakref.ref(node)  # the node holds its op
+    """The op of one call of a Function."""
+    known = weakref.ref(node)  # a weak reference, since the node refers to its op
 
     def call() -> Any:
         found = known()
@@ -43,22 +43,22 @@ def op_of(node: Any) -> Op:
 
 
 def _constant(xp: Any) -> Callable[[Any], Any]:
-    """How a carrier takes a number or an array."""
+    """The function by which a carrier converts a number or an array."""
     return xp.box if hasattr(xp, "box") else getattr(xp, "lift_value", (lambda x: x) if xp is numeric else wrap)
 
 
 def forward_in(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:
-    """The forward of one call, in another carrier: as the Function declares it, or as it was recorded.
+    """The forward of one call in another carrier: the declared formula, or else the recorded forward.
 
-    Raises Refused where neither is there. With many digits a formula that is not the forward's is given up for the forward's value.
+    Raises Refused if there is neither. A precise carrier uses the forward's value if the declared formula disagrees with it.
     """
     function = node.function
     if hasattr(function, "symbolic"):
-        return _constant(xp)(node.value) if node.mistaken and hasattr(xp, "set_digits") else _declared(node, xp, tensors)
+        return _constant(xp)(node.value) if node.formula_disagrees and hasattr(xp, "set_digits") else _declared(node, xp, tensors)
     if node.inner is None or any(n is None for n in node.inner):
         raise Refused(f"{function.__name__}: this Function has no formula: its forward was not recorded with Tensors from input to output. "
                            f"Declare one with a static method symbolic(xp, ...)")
-    memo = _known(node, tensors)
+    memo = _argument_values(node, tensors)
     found = _replayed(xp, node.inner, memo)
     return Values(found) if node.many else found[0]
 
@@ -71,7 +71,7 @@ def _declared(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:
 
 
 def agrees(node: Any) -> bool:
-    """Whether the declared formula has the value of the forward, to half the digits of its dtype."""
+    """Whether the declared formula and the forward have the same value, to half the digits of the dtype."""
     return _close(_declared(node, numeric, node.args), node.value)
 
 
@@ -81,10 +81,10 @@ def _close(found: Any, value: Any) -> bool:
 
 
 def declares_another(node: Any) -> bool:
-    """Whether the declared formula has another value than the forward, here or at other arguments."""
+    """Whether the declared formula and the forward have different values, at the arguments of the call or at shifted ones."""
     if not hasattr(node.function, "symbolic") or node.call is None:
         return False
-    with in_mode(grad=False), contextlib.suppress(TypeError, ValueError, RuntimeError):  # raised outside the domain of the forward
+    with in_mode(grad=False), contextlib.suppress(TypeError, ValueError, RuntimeError):  # shifted arguments may lie outside the domain of the forward
         for scale, shift in ((1.0, 0.0), (1.25, 0.125), (0.5, -0.25)):
             values = [a * scale + shift if a.dtype.kind in "fc" else a for a in node.args]
             given = list(node.call)
@@ -96,12 +96,12 @@ def declares_another(node: Any) -> bool:
     return False
 
 
-def _known(node: Any, tensors: Sequence[Any]) -> dict[Node, Any]:
+def _argument_values(node: Any, tensors: Sequence[Any]) -> dict[Node, Any]:
     return {p: x for p, x in zip(node.parents, tensors) if p is not None}
 
 
 def _replayed(xp: Any, roots: Sequence[Node | None], memo: dict[Node, Any]) -> list[Any]:
-    """The values of nodes in a carrier, from those that are known."""
+    """The values of nodes in a carrier, computed from those in `memo`."""
     constant = _constant(xp)
     for node in upstream(roots, stop=memo):
         if node in memo:
@@ -118,7 +118,7 @@ def _replayed(xp: Any, roots: Sequence[Node | None], memo: dict[Node, Any]) -> l
 
 
 def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-    """The user's backward in another carrier: recorded with numbers, then read with the carrier's values."""
+    """The user's backward in another carrier: recorded with numbers, then replayed with the carrier's values."""
     values, parts = (node.value, g.parts) if node.many else ((node.value,), (g,))
     seeds = [None if c is None else wrap(np.ones_like(v)) for v, c in zip(values, parts)]
     leaves = {}
@@ -128,15 +128,15 @@ def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequen
             leaves[seed._node] = c
     with in_mode(grad=True, reading=node):
         found = node.linked(lambda: node.pulled(Bundle(seeds), needs, lambda x: x))
-    memo = {**_known(node, args), node: y, **leaves}
+    memo = {**_argument_values(node, args), node: y, **leaves}
     constant = _constant(xp)
     return tuple(None if c is None else constant(c._value) if c._node is None else _replayed(xp, [c._node], memo)[0] for c in found)
 
 
 def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
-    """The user's `jvp`, or else the pushforward through the recorded forward."""
-    if node.moved is not None and all(t is s for t, s in zip(tangents, node.moved[0])):
-        return node.moved[1]
+    """The tangents by the user's `jvp`, or else by the pushforward through the recorded forward."""
+    if node.last_push is not None and all(t is s for t, s in zip(tangents, node.last_push[0])):
+        return node.last_push[1]
     if not hasattr(node.function.jvp, "undefined") and xp in (numeric, traced):
         given: list[Any] = [None] * len(node.needs)
         for i, t, x in zip(node.places, tangents, args):
@@ -153,11 +153,11 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
         return node.function.jvp(node.seen, *tangents)
     else:
         recorder = BackwardRecorder(node.span, node.parents, DEFAULT)
-        twins = [recorder.link(n) for n in node.inner]
+        copies = [recorder.link(n) for n in node.inner]
         given_tangents = {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None}
-        moved = pushforward(xp, [n for n in twins if n is not None], given_tangents, read_traced if xp is traced else None)
-        out = tuple(None if n is None else moved.get(n) for n in twins)
+        moved = pushforward(xp, [n for n in copies if n is not None], given_tangents, read_traced if xp is traced else None)
+        out = tuple(None if n is None else moved.get(n) for n in copies)
     found = out if node.many else out[0]
     if xp is numeric:
-        node.moved = tuple(tangents), found
+        node.last_push = tuple(tangents), found
     return found

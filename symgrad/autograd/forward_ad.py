@@ -1,7 +1,7 @@
-"""Forward mode in torch's words: dual tensors, each a value with a tangent, that live in a level.
+"""Forward mode with torch's interface: dual tensors, pairs of a primal and a tangent, that exist within a level.
 
-A dual tensor shares its primal's memory and stands in the graph at a `Dual` node. What is computed from it is recorded while the level
-is open, also where gradients are not; its tangent is pushed forward through that graph when it is asked for.
+A dual tensor shares its primal's memory; its node is a `Dual`. Operations on it are recorded while the level is open, even if gradients are not
+recorded. Tangents are computed lazily: `unpack_dual` pushes them forward through the recorded graph.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Dual(Node):
-    """Where a dual tensor enters the graph: the pushforward of its level starts here."""
+    """The node of a dual tensor, at which the pushforward of the level starts."""
 
     __slots__ = ()
     op = Op("dual", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
@@ -42,17 +42,17 @@ class Dual(Node):
         super().__init__((value,), (source,), value, flags)
 
     def release(self) -> None:
-        """Nothing is held here but the value."""
+        """Do nothing: the node saves no arguments."""
 
 
 class Primal(Dual):
-    """Where a dual tensor has been unpacked: gradients pass, the tangent of the level does not."""
+    """The node of an unpacked primal: cotangents pass through it, the tangent of the level does not."""
 
     __slots__ = ()
 
 
 class Pushed(Primal):
-    """A tangent as it leaves the level; a person sees the node that computed it."""
+    """The node of an unpacked tangent; its public face is the node that computed the tangent."""
 
     __slots__ = ()
 
@@ -74,14 +74,14 @@ Primal.__name__ = Primal.__qualname__ = "Identity"
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the value, and the tangent (None for a tensor that depends on no dual tensor)."""
+    """The result of `unpack_dual`: the primal, and the tangent (None for a tensor that depends on no dual tensor)."""
 
     primal: Tensor
     tangent: Tensor | None
 
 
 class Level(Recorder):
-    """Records the operations in a level. `tangents` says where tangents start, where they stop (None), and remembers some that were asked for."""
+    """The recorder of a level. `tangents` has the tangents of dual nodes, None for unpacked primals, and a cache of computed tangents."""
 
     flags = TRACKED | IN_FORWARD
 
@@ -90,9 +90,9 @@ class Level(Recorder):
         self.tangents: WeakKeys[Node, Tensor | None] = WeakKeys()
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-        """The node of an operation: tangents pass where gradients are not recorded, too.
+        """The node of an operation, recorded for the tangent even if gradients are not recorded.
 
-        Where nothing but a tangent passes, it is computed at once, and what it was computed from need not be kept.
+        A node that carries only a tangent computes it at once, so that its arguments can be released.
         """
         flags, modes = 0, thread.modes
         for p in parents:
@@ -119,7 +119,7 @@ def _tangent(node: Node) -> Tensor | None:
     if t is None and starts:
         t = wrap(numeric.zeros_like(node.value))
     if t is None or t._node is None:
-        tangents[node] = t  # others are not remembered: they refer to the node
+        tangents[node] = t  # a tangent with a graph is not cached, since it refers to the node
     return t
 
 
@@ -188,13 +188,13 @@ class dual_level(in_mode):
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A dual tensor: `tensor`, sharing its memory and its place in the graph, with a tangent of the same shape.
+    """A dual tensor: a view of `tensor` with a tangent of the same shape.
 
-    The derivative of what is computed from it, in the direction of the tangent, is what `unpack_dual` gives. Gradients flow back
-    to `tensor` and to `tangent` if those require them.
+    `unpack_dual` of a result computed from it gives the derivative in the direction of the tangent. Gradients flow back
+    to `tensor` and to `tangent` if they require them.
 
-    Raises RuntimeError outside a level, for a tangent of another shape, and where either is a dual tensor already; ValueError for
-    integers and booleans; TypeError for what is no Tensor.
+    Raises RuntimeError outside a level, for a tangent of another shape, and if either is a dual tensor already; ValueError for
+    integers and booleans; TypeError for arguments that are not Tensors.
 
     >>> import symgrad
     >>> from symgrad.autograd import forward_ad
@@ -203,7 +203,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ...     forward_ad.unpack_dual(1 / x).tangent
     tensor(-0.2500)
     """
-    tangents = _open(level, "make_dual")
+    tangents = _open_tangents(level, "make_dual")
     if tangents is None:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for each, name in (tensor, "primal"), (tangent, "tangent"):
@@ -225,12 +225,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor without its tangent, and the tangent: the derivative in the direction of all dual tensors it depends on.
+    """The primal of a tensor, and its tangent: the derivative in the direction of all dual tensors that it depends on.
 
-    The tangent is None for a tensor that depends on none, and outside the level. Both can be differentiated in reverse mode
-    where the primals or the tangents they come from require it.
+    The tangent is None outside the level and for a tensor that depends on no dual tensor. Both can be differentiated in reverse mode
+    if the primals or tangents that they were computed from require it.
 
-    Raises RuntimeError for a level that is not open, TypeError for what is no Tensor.
+    Raises RuntimeError for a level that is not open, TypeError for an argument that is not a Tensor.
 
     >>> import symgrad
     >>> from symgrad.autograd import forward_ad
@@ -241,24 +241,26 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     (tensor(18.),)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"unpack_dual: a Tensor is unpacked, not {type(tensor).__name__}")
-    tangents, node = _open(level, "unpack_dual"), tensor._node
+        raise TypeError(f"unpack_dual: expected a Tensor, but got {type(tensor).__name__}")
+    tangents, node = _open_tangents(level, "unpack_dual"), tensor._node
     if tangents is None or node is None or not node.flags & TANGENT:
         return UnpackedDualTensor(tensor, None)
     t = _tangent(node)
-    return UnpackedDualTensor(tensor, None) if t is None else UnpackedDualTensor(_alone(tensor, tangents), _alone(t, tangents, Pushed))
+    if t is None:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(_without_tangent(tensor, tangents), _without_tangent(t, tangents, Pushed))
 
 
-def _open(level: int | None, asking: str) -> Any:
-    """Where the tangents of a level are; None if no level is open and none was named."""
+def _open_tangents(level: int | None, asking: str) -> Any:
+    """The table of tangents of the open level; None if no level is open and none was given."""
     opened = thread.modes.level
     if level is not None and (level != 0 or opened is None):
         raise RuntimeError(f"Invalid level given to {asking}: {level}")
     return None if opened is None else opened.tangents
 
 
-def _alone(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal) -> Tensor:
-    """The tensor without a tangent."""
+def _without_tangent(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal) -> Tensor:
+    """A tensor at a node that stops the tangent."""
     node = tensor._node
     if node is None or not node.flags & TANGENT:
         return tensor
@@ -273,7 +275,7 @@ def _alone(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal) -> Tensor
 def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False) -> list[Tensor | None]:
     """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape.
 
-    None where an output depends on none of the nodes. With `create_graph` the result can be differentiated again.
+    The result is None for an output that depends on none of the nodes. With `create_graph` it can be differentiated again.
     """
     nodes = [y._node for y in outputs]
     roots = [node for node in nodes if node is not None]

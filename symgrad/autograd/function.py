@@ -1,7 +1,7 @@
 """`Function`: an operation whose forward and backward the user writes, with Tensors.
 
-Its forward is recorded, too, though what it computes does not require grad. So a second derivative through an intermediate that was put on
-`ctx` is right, and the forward gives the formula of the operation unless it declares one.
+The forward is recorded as well, although its results do not require grad. Hence second derivatives through intermediates stored on `ctx` are
+right, and the recorded forward is the formula of the operation unless the Function declares one.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class _Meta(type):
-    """Gives each Function the classes of its nodes and of their `ctx`."""
+    """The metaclass that creates for each Function the class of its nodes and of their `ctx`."""
 
     def __init__(cls, name: str, bases: tuple, namespace: dict) -> None:
         super().__init__(name, bases, namespace)
-        place = {"__slots__": (), "__module__": "torch.autograd.function"}
-        context = type(f"{name}Backward", (FunctionCtx,), place)
-        cls._node_class = type(f"{name}Backward", (FunctionNode,), {**place, "function": cls, "context": context})
+        common = {"__slots__": (), "__module__": "torch.autograd.function"}
+        context = type(f"{name}Backward", (FunctionCtx,), common)
+        cls._node_class = type(f"{name}Backward", (FunctionNode,), {**common, "function": cls, "context": context})
 
 
 def _undefined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a rule that a subclass has to define; one that it defines has no mark."""
+    """Mark a default rule as undefined. A rule defined by a subclass has no such mark."""
     function.undefined = True  # type: ignore[attr-defined]
     return function
 
 
 class Function(metaclass=_Meta):
-    """An operation with a forward and a backward of its own.
+    """The base class of operations with a user-defined forward and backward.
 
     Write `forward(ctx, *args)`, or `forward(*args)` and `setup_context(ctx, inputs, output)`, and `backward(ctx, *grads)`, which returns one
     gradient (or None) per argument of the forward; call it by `apply`. `jvp(ctx, *tangents)` is for forward-mode derivatives, and
-    `symbolic(xp, *args)` declares the formula, in the words of the rules; without it, the formula is the recorded forward.
+    `symbolic(xp, *args)` declares the formula with the functions of a carrier `xp`; without it, the formula is the recorded forward.
 
     >>> import symgrad
     >>> class Cube(symgrad.autograd.Function):
@@ -83,7 +83,7 @@ class Function(metaclass=_Meta):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Save on `ctx` what the backward needs, where the forward does not take it."""
+        """Save on `ctx` what the backward needs, for a forward without the argument `ctx`."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
@@ -102,8 +102,9 @@ class Function(metaclass=_Meta):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """The outputs for a batch of arguments, and where their batch dimension is: `(outputs, out_dims)`, from `info.batch_size`,
-        `info.randomness`, where the dimension of the batch is in each argument, and the arguments. Without it the forward is read for the batch.
+        """The outputs for batched arguments, and their batch dimensions: `(outputs, out_dims)`.
+
+        `info` has `batch_size` and `randomness`; `in_dims` has the batch dimension of each argument. Without this rule the forward is batched.
         """
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
                                   "generate_vmap_rule=True.")
@@ -120,7 +121,7 @@ class Function(metaclass=_Meta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the operation and record its node.
 
-        Raises what the forward raises, and RuntimeError for a tensor marked dirty that is no output.
+        Raises every exception of the forward, and RuntimeError for a tensor marked dirty that is not an output.
         """
         split = cls.setup_context is not Function.setup_context
         if split or kwargs:
@@ -135,7 +136,7 @@ class Function(metaclass=_Meta):
         ctx = node.seen
         ctx.needs_input_grad = node.needs
         modes = thread.modes
-        outer: Any = modes.recorder if modes.recorder.hides else None  # of the Function whose forward this is called in
+        outer: Any = modes.recorder if modes.recorder.hides else None  # the recorder of an enclosing Function's forward
         flags = 0
         for p in node.parents:
             flags |= p.flags & TRACKED if p is not None and (outer is None or outer.knows(p)) else 0
@@ -170,7 +171,7 @@ class Function(metaclass=_Meta):
 
 
 class _forward(in_mode):
-    """The forward of a Function runs under its recorder; then the tensors that it wrote return to their nodes."""
+    """The modes of a Function's forward: its recorder is active. At the end the tensors that it wrote get their former nodes back."""
 
     __slots__ = ()
 
@@ -180,13 +181,13 @@ class _forward(in_mode):
     def _leave(self, kind: type[BaseException] | None = None) -> None:
         recorder = self.fields["recorder"]
         if self._entered is not None:
-            recorder.settle()
+            recorder.refresh_views()
         super()._leave(kind)
         recorder.restore()
 
 
 def _bound(forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any], split: bool) -> tuple[tuple, dict[str, Any]]:
-    """Arguments in the order of the forward; with their defaults, where `setup_context` sees them."""
+    """The arguments in the order of the forward; with the defaults if `setup_context` receives them."""
     bound = inspect.signature(forward).bind(*(() if split else (None,)), *args, **kwargs)
     if split:
         bound.apply_defaults()
@@ -194,7 +195,7 @@ def _bound(forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any], spl
 
 
 def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
-    """An output that no graph knows; an input that is returned as it is becomes a view of itself."""
+    """An output of a call that is not recorded. An input that is returned unchanged becomes a view of itself."""
     if not isinstance(y, Tensor) or not any(y is x for x in inputs):
         return y
     if not thread.modes.grad:
@@ -203,7 +204,7 @@ def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
 
 
 def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, complete: bool) -> tuple:
-    """The outputs with their places in the graph."""
+    """The outputs with their nodes in the graph."""
     for t in node.dirty if thread.modes.grad else ():
         if t.is_leaf and t.requires_grad and base_of(t) is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
@@ -220,17 +221,17 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     node.args, node.value = tuple(x._value for x in inputs), Values(values) if many else values[0]
     node.sequence_nr = since = next_sequence()
     kinds = [_kind(y, inputs, node) for y in outputs]
-    places = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # a pullback comes to the first one first
-    finished = tuple(_finished(y, kind, place, inputs, len(outputs) > 1) for y, kind, place in zip(outputs, kinds, places))
+    output_nodes = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # the latest is visited first
+    finished = tuple(_finished(y, kind, output_node, inputs, len(outputs) > 1) for y, kind, output_node in zip(outputs, kinds, output_nodes))
     observed(node)
-    node.saved, node.pushed = (tuple(None if t is None else _saved(t, outputs, finished, kinds, inputs, since) for t in kept)
-                               for kept in (node.to_save, node.to_push))
+    node.saved, node.saved_for_jvp = (tuple(None if t is None else _saved(t, outputs, finished, kinds, inputs, since) for t in kept)
+                                      for kept in (node.to_save, node.to_save_for_forward))
     for name, value in list(node.attributes.items()):
         for k, y in enumerate(finished):
             if value is y and kinds[k] in (NEW, DIRTY) and isinstance(y, Tensor):
-                node.own[name] = k
+                node.output_attributes[name] = k
                 node.attributes.pop(name, None)
-    node.to_save = node.to_push = node.dirty = node.constant = ()
+    node.to_save = node.to_save_for_forward = node.dirty = node.constant = ()
     return finished
 
 
@@ -238,7 +239,7 @@ PLAIN, CONSTANT, DIRTY, GIVEN, NEW = "plain", "constant", "dirty", "given", "new
 
 
 def _kind(y: Any, inputs: Sequence[Tensor], node: FunctionNode) -> str:
-    """What an output is to the graph."""
+    """How an output enters the graph: one of the kinds above."""
     if not isinstance(y, Tensor):
         return PLAIN
     if any(y is t for t in node.constant) or y._value.dtype.kind not in "fcV":
@@ -248,19 +249,19 @@ def _kind(y: Any, inputs: Sequence[Tensor], node: FunctionNode) -> str:
     return GIVEN if any(y is x for x in inputs) else NEW
 
 
-def _finished(y: Any, kind: str, place: Node, inputs: Sequence[Tensor], many: bool) -> Any:
-    """An output at its place; one that shows an input's memory is a view that may not be written."""
+def _finished(y: Any, kind: str, output_node: Node, inputs: Sequence[Tensor], many: bool) -> Any:
+    """An output with its node. An output that shares an input's memory becomes a view that must not be written."""
     if kind == DIRTY:
-        rebase(y, y._node, place)
+        rebase(y, y._node, output_node)
     elif kind == GIVEN:
-        return adopt(wrap(y._array(), place), y, MANY if many else CUSTOM)
+        return adopt(wrap(y._array(), output_node), y, MANY if many else CUSTOM)
     elif kind == CONSTANT:
         if not any(y is x for x in inputs):
             y._node = None
             return y
         return wrap(y._array())
     elif kind == NEW:
-        y._node = place
+        y._node = output_node
         if base_of(y) is not None:
             y._view.made = MANY if many else CUSTOM
     return y
@@ -274,7 +275,7 @@ def _saved(t: Tensor, outputs: tuple, finished: tuple, kinds: Sequence[str], inp
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a Function's backward as one that cannot be differentiated: trying to raises RuntimeError instead of being wrong."""
+    """Mark a Function's backward as not differentiable: differentiating it raises RuntimeError."""
 
     @functools.wraps(function)
     def backward(ctx: Any, *args: Any) -> Any:

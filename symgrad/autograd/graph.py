@@ -1,4 +1,4 @@
-"""What users do with a recorded graph: keep its saved tensors elsewhere, wait for several gradients, name a place in it."""
+"""Torch's interface to the recorded graph: nodes, hooks for saved tensors, hooks for several gradients, and gradient edges."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_s
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
-class Node(abc.ABC):  # noqa: B024  whoever is one is registered
-    """What `grad_fn` and `next_functions` are: a recorded operation, or the `ctx` of a custom Function.
+class Node(abc.ABC):  # noqa: B024  the classes of nodes are registered below
+    """The type of `grad_fn` and of the nodes in `next_functions`: a recorded operation, or the `ctx` of a custom Function.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, requires_grad=True)
@@ -35,7 +35,7 @@ Node.register(graph.Node)
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Count a write into the memory of a tensor, or of each of several, that nobody else counts: one by NumPy, for example."""
+    """Increment the version counter of a tensor, or of several, after a write that symgrad cannot count: one by NumPy, for example."""
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         stamp(each._array(), "increment_version")
 
@@ -44,21 +44,21 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class _Handle(RemovableHandle):
-    """Takes all the hooks of a `register_multi_grad_hook` away."""
+    """The handle that removes all hooks of one `register_multi_grad_hook`."""
 
     def __init__(self, handles: Sequence[RemovableHandle]):
         self._handles = tuple(handles)
 
     def remove(self) -> None:
-        """Take the hooks away; a second time does nothing."""
+        """Remove the hooks; a second call has no effect."""
         for handle in self._handles:
             handle.remove()
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Callable[[Any], Any], *, mode: str = "all") -> RemovableHandle:
-    """Call `fn(grads)` once in every backward when the gradients of all `tensors` are there, with None for those that it does not reach.
+    """Call `fn(grads)` once in every backward, after the gradients of all `tensors` were computed, with None for those not reached.
 
-    With mode "any", `fn(grad)` is called with the first of them only. What fn returns is not used.
+    With mode "any", `fn(grad)` is called with the first gradient only. The result of fn is ignored.
 
     Raises ValueError for another mode, AssertionError for a tensor that does not require a gradient.
 
@@ -78,14 +78,14 @@ def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Calla
 
 
 class _Gathered:
-    """The gradients that have arrived in each backward that runs."""
+    """The gradients collected so far in each running backward."""
 
     def __init__(self, nodes: Sequence[weakref.ref], fn: Callable[[Any], Any], first: bool):
         self.nodes, self.fn, self.first, self.lock = nodes, fn, first, threading.RLock()
         self.runs: weakref.WeakKeyDictionary[Any, tuple[set[int], list[Tensor | None]]] = weakref.WeakKeyDictionary()
 
     def arrive(self, i: int, grad: Tensor) -> None:
-        """Note a gradient; with the first, or the last that is expected, call the function."""
+        """Store a gradient; call the function at the first one, or at the last expected one."""
         run: Any = thread.modes.pullback
         with self.lock:
             first = run not in self.runs
@@ -102,13 +102,13 @@ class _Gathered:
             self.fn(grads)
 
 
-# Places in the graph
+# Gradient edges
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph that a gradient flows to: an output of a node. `backward` and `grad` take it for the tensor that is there.
+    """An output of a node in the graph. `backward` and `grad` accept it in place of the tensor.
 
-    `ownership_token` holds what stands for an output of a node with several.
+    `ownership_token` is the node of the output itself, for a node with several outputs.
     """
 
     node: Any
@@ -117,12 +117,12 @@ class GradientEdge(NamedTuple):
 
     @property
     def place(self) -> Any:
-        """The node that the pullback knows."""
+        """The node that the pullback uses: that of the output."""
         return self.node if self.ownership_token is None else self.ownership_token
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The place in the graph where the gradient of a tensor arrives.
+    """The gradient edge of a tensor: its node and output number.
 
     Raises RuntimeError for a tensor that does not require a gradient.
 

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: torch's modes, each a context manager and a decorator, each of one thread."""
+"""Torch's grad modes. Each mode is a context manager and a decorator, and applies to one thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Switch(in_mode):
-    """A change of modes that is a decorator, too."""
+    """A change of modes that also works as a decorator."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class _Switch(in_mode):
 
 
 class no_grad(_Switch):
-    """Nothing inside is recorded: no graph and no expression.
+    """Operations inside are not recorded: their results have no graph and no expression.
 
     >>> import symgrad
     >>> x = symgrad.tensor(1.0, requires_grad=True)
@@ -72,7 +72,7 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(SetAtOnce, _Switch):
-    """Record, or do not; takes effect at once and, as a context manager, until its end."""
+    """Switch recording on or off: at once, or as a context manager until its end."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ class set_grad_enabled(SetAtOnce, _Switch):
 
 
 class inference_mode(_Switch):
-    """As `no_grad`, for code whose results never meet a graph; `enable_grad` inside it records nothing.
+    """As `no_grad`, for results that are never used in a recorded operation; `enable_grad` inside has no effect.
 
     A floating-point or complex tensor that is made inside is an inference tensor, and so are views of it: outside, it cannot be saved for
     a backward, nor be written in place, nor asked for a gradient. A `clone` of it is an ordinary tensor.
@@ -137,7 +137,7 @@ def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def _version(self: Tensor) -> int:
-    """How often the memory was written in place."""
+    """The version counter: the number of writes in place to the memory."""
     if is_inference(self):
         raise InferenceError("Inference tensors do not track version counter.")
     return version(self._value)

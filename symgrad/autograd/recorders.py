@@ -1,8 +1,8 @@
 """The recorders of a Function's forward and backward, so that its backward can be differentiated.
 
-While a forward runs, every operation on an input is recorded, though no tensor requires grad by it. When the backward is recorded, the nodes
-of what it uses are replaced by copies that carry gradients; the tensors themselves stay as they are. Where the forward read a tensor as plain
-numbers, what it left for the backward has no graph: a derivative of that is refused.
+While a forward runs, every operation on an input is recorded, but its results do not require grad. When the backward is recorded, the forward's
+nodes that it uses are replaced by copies that carry gradients; the tensors do not change. A value that the forward computed from plain numbers
+(read by `item()` or `numpy()`) has no graph, so a derivative through it is refused.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ INEXACT = "fcV"  # the kinds of dtypes that have derivatives
 
 
 class Span:
-    """The stretch of time in which one forward ran, and when it first read a tensor as plain numbers."""
+    """The interval of sequence numbers of one forward, and the number at which the forward first read a tensor as plain numbers."""
 
     __slots__ = ("name", "since", "until", "escaped", "shared", "before", "leaked")
 
     def __init__(self, name: str, since: int):
         self.name, self.since, self.until = name, since, math.inf
         self.escaped: float = math.inf
-        self.shared = False  # whether memory was given away that could be written unseen
+        self.shared = False  # whether NumPy has memory that it can write without a version count
         self.before: dict[str, Any] = {}
         self.leaked: str | None = None
 
     def __contains__(self, node: Node) -> bool:
         return self.since < node.sequence_nr < self.until
 
-    def why(self, what: str) -> str:
-        """The refusal of a derivative."""
+    def refusal_message(self, what: str) -> str:
+        """The error text for a derivative through `what`, a value without a graph."""
         return (f"{self.name}: the second derivative would be wrong: the forward turned a tensor into plain numbers (by numpy(), item() or the like) "
-                f"and left {what}, which may depend on its inputs and cannot know it. {REMEDY}")
+                f"and left {what}, which may depend on its inputs without being recorded. {REMEDY}")
 
 
 class _FunctionRecorder(Recorder):
@@ -65,7 +65,10 @@ class _FunctionRecorder(Recorder):
 
 
 class ForwardRecorder(_FunctionRecorder):
-    """Records a Function's forward. `reach()` says what its backward can see, by names; `complete` asks for all a formula needs."""
+    """The recorder of a Function's forward.
+
+    `reach()` returns the values that the backward can access beside `ctx`, by name. With `complete` the nodes keep all that a formula needs.
+    """
 
     hides = True
 
@@ -73,65 +76,65 @@ class ForwardRecorder(_FunctionRecorder):
         self.span: Span = Span(name, next_sequence() if outer is None else outer.span.since)
         self.reach = reach
         self.complete: bool = complete or outer is not None and outer.complete
-        self.places: list[tuple[Tensor, Node]] = []  # where tensors were in the graph that the forward wrote
-        self.outdated: list[weakref.ref[Tensor]] = []  # views whose base was written, which will have their nodes when they are asked
+        self.rebased: list[tuple[Tensor, Node]] = []  # the tensors that the forward wrote, with their former nodes
+        self.outdated_views: list[weakref.ref[Tensor]] = []  # views whose base was written; a view updates its node on access
 
     def knows(self, node: Node | None) -> bool:
-        """Whether a node depends on an input, or on something else that carries gradients."""
+        """Whether a node depends on an input or on another differentiable tensor."""
         return node is not None and bool(node.flags & TRACKED or node.flags & IN_FORWARD and node in self.span)
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-        """The node of an operation on what depends on an input."""
+        """The node of an operation, if an argument depends on an input."""
         if not op.differentiable and not self.complete or not any(map(self.knows, parents)):
             return None
         parents, flags = tuple(p if self.knows(p) else None for p in parents), IN_FORWARD
         for p in parents:
             if p is not None and thread.modes.grad:
                 flags |= p.flags & (TRACKED if op.differentiable else NAMED)
-            if isinstance(p, Leaf) and p in self.span:  # made anew of numbers, perhaps of an input's
+            if isinstance(p, Leaf) and p in self.span:  # a leaf created in the forward may hold an input's numbers
                 self.span.escaped = min(self.span.escaped, p.sequence_nr - 1)
         return make_node(op, args, parents, value, flags)
 
     def escape(self, t: Tensor, shared: bool = False) -> None:
-        """Note that a tensor which depends on an input was read as plain numbers, or its memory given away."""
+        """Record that a tensor which depends on an input was read as plain numbers, or that its memory was shared."""
         if t._value.dtype.kind in INEXACT and self.knows(t._node):
             if self.span.escaped == math.inf:
                 self.span.escaped, self.span.before = next_sequence(), self.reach()
             self.span.shared |= shared
 
     def rebase(self, *places: tuple[Tensor, Node | None]) -> None:
-        """Note where tensors that are written have been in the graph."""
+        """Store the nodes that written tensors have had."""
         for t, node in places:
-            if node is not None and node.flags & TRACKED and all(t is not other for other, _ in self.places):
-                self.places.append((t, node))
+            if node is not None and node.flags & TRACKED and all(t is not other for other, _ in self.rebased):
+                self.rebased.append((t, node))
 
     def outdate(self, view: weakref.ref[Tensor]) -> None:
-        """Note a view whose base was written."""
-        self.outdated.append(view)
+        """Store a view whose base was written."""
+        self.outdated_views.append(view)
 
     def detach(self, t: Tensor) -> Node | None:
-        """The node of a tensor that is detached here, where nothing requires grad anyway: it still depends on the inputs."""
+        """The node of a detached tensor. It still depends on the inputs: no tensor requires grad in a forward, so detaching has no effect there."""
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if self.knows(t._node) else None
 
-    def settle(self) -> None:
-        """Ask the views whose base was written for their nodes, while the base has the node of this forward."""
+    def refresh_views(self) -> None:
+        """Update the nodes of views whose base was written, while the base still has its node of this forward."""
         with contextlib.suppress(RuntimeError):
-            for reference in self.outdated:
+            for reference in self.outdated_views:
                 if (view := reference()) is not None:
                     view._node  # noqa: B018
 
     def restore(self) -> None:
-        """Bring the tensors that the forward wrote back to their places in the graph."""
-        for t, node in self.places:
-            if base_of(t) is None:  # a view asks its base
+        """Give the tensors that the forward wrote their former nodes."""
+        for t, node in self.rebased:
+            if base_of(t) is None:  # the node of a view is computed from its base
                 t._node = node
-        for t, _ in self.places:
+        for t, _ in self.rebased:
             if isinstance(t._view, Base):
                 t._view.outdate()
-        self.places.clear()
+        self.rebased.clear()
 
     def close(self) -> Span:
-        """The span, at the end of the forward."""
+        """End the forward and return its span."""
         if self.span.escaped < math.inf and self.span.before:
             after = self.reach()
             self.span.leaked = next((name for name, found in after.items() if found != self.span.before.get(name)), None)
@@ -141,12 +144,12 @@ class ForwardRecorder(_FunctionRecorder):
 
 
 class BackwardRecorder(_FunctionRecorder):
-    """Records a Function's backward, with what the forward computed joined to the graph by copies of its nodes."""
+    """The recorder of a Function's backward. It records on copies of the forward's nodes that carry gradients."""
 
     def __init__(self, span: Span, inputs: Sequence[Node | None], outer: Recorder, reading: bool = False):
         self.span, self.inputs, self.outer = span, inputs, outer
-        self.reading = reading  # whether formulas are read, in which detached values are exact
-        self.twins: dict[Node, Node | None] = {}
+        self.reading = reading  # whether a formula is read; detached values have nodes there
+        self.copies: dict[Node, Node | None] = {}
         self.escaped = False
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
@@ -160,16 +163,16 @@ class BackwardRecorder(_FunctionRecorder):
         flags &= TRACKED if op.differentiable else NAMED
         if thread.modes.grad and flags:
             return make_node(op, args, linked, value, flags)
-        quiet = any(p is not None and p.flags & IN_FORWARD for p in parents)  # computed from what was detached here
-        return make_node(op, args, parents, value, IN_FORWARD) if quiet and op.differentiable else None
+        from_detached = any(p is not None and p.flags & IN_FORWARD for p in parents)  # computed from a tensor that was detached in this backward
+        return make_node(op, args, parents, value, IN_FORWARD) if from_detached and op.differentiable else None
 
     def escape(self, t: Tensor, shared: bool = False) -> None:
-        """Note that a tensor which the graph knows was read as plain numbers."""
+        """Record that a tensor with a node was read as plain numbers."""
         self.escaped |= t._node is not None and bool(t._node.flags & (TRACKED | IN_FORWARD)) and t._value.dtype.kind in INEXACT
         self.outer.escape(t, shared)
 
     def detach(self, t: Tensor) -> Node | None:
-        """The node of a tensor that is detached on purpose: constant, but it escapes if it is read as plain numbers."""
+        """The node of a detached tensor: a constant. Reading it as plain numbers still counts as an escape."""
         if self.outer.follows:
             return self.outer.detach(t)
         if self.reading:
@@ -177,48 +180,48 @@ class BackwardRecorder(_FunctionRecorder):
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if t._node is not None else None
 
     def link(self, node: Node | None, value: Any = None) -> Node | None:
-        """The node that stands for this one in the graph of the derivative; `value` is what its tensor holds now."""
+        """The copy of a node in the graph of the derivative; `value` is the present value of its tensor."""
         if node is None or node not in self.span:
             return node if node is not None and node.flags & TRACKED else None
-        if node not in self.twins:
-            for each in upstream([node], stop=_Outside(self.span)):
-                if each not in self.twins:
-                    self.twins[each] = self._twin(each)
-        if isinstance(value, VALUES) and self.twins[node] is not None and _differs(node, value, next_sequence()):
-            return self._refusal(value, self._wrote())
-        return self.twins[node]
+        if node not in self.copies:
+            for each in upstream([node], stop=_OutsideSpan(self.span)):
+                if each not in self.copies:
+                    self.copies[each] = self._copy_of(each)
+        if isinstance(value, VALUES) and self.copies[node] is not None and _differs(node, value, next_sequence()):
+            return self._refusal(value, self._written_message())
+        return self.copies[node]
 
-    def _wrote(self) -> str:
-        return (f"{self.span.name}: the second derivative would be wrong: memory that the forward computed was written in a way that the graph does "
-                f"not know (through detach(), data or NumPy). {REMEDY}")
+    def _written_message(self) -> str:
+        return (f"{self.span.name}: the second derivative would be wrong: memory that the forward computed was written without being "
+                f"recorded (through detach(), data or NumPy). {REMEDY}")
 
-    def _twin(self, node: Node) -> Node | None:
+    def _copy_of(self, node: Node) -> Node | None:
         if node.sequence_nr > self.span.escaped:
-            return self._refusal(node.value, self.span.why("a tensor that was computed later"))
+            return self._refusal(node.value, self.span.refusal_message("a tensor that was computed later"))
         if isinstance(node, Leaf):
             return node
-        if _rewritten(node, self.span):
-            return self._refusal(node.value, self._wrote())
+        if _was_written(node, self.span):
+            return self._refusal(node.value, self._written_message())
         try:
             verify(node, node.parents)
         except RuntimeError as error:
             return self._refusal(node.value, str(error))
-        parents = tuple(self.twins.get(p, p) if p is not None else None for p in node.parents)
+        parents = tuple(self.copies.get(p, p) if p is not None else None for p in node.parents)
         flags = 0
         for p in parents:
             flags |= 0 if p is None else p.flags
         flags &= TRACKED if node.op.differentiable else NAMED
         if not flags:
             return None
-        twin = copy.copy(node)
-        twin.parents, twin.flags, twin.sequence_nr = parents, flags, next_sequence()
-        return twin
+        duplicate = copy.copy(node)
+        duplicate.parents, duplicate.flags, duplicate.sequence_nr = parents, flags, next_sequence()
+        return duplicate
 
     def _refusal(self, value: Any, why: str) -> Node:
         return refusal(value, [p for p in self.inputs if p is not None], why)
 
     def result(self, t: Tensor | None, why: str | None) -> Tensor | None:
-        """A gradient that the backward returned, with its place in the graph; `why` says that a derivative of it is refused."""
+        """A gradient that the backward returned, with its node; `why` is the reason if its derivative is refused."""
         if t is None:
             return None
         if t._node is not None and getattr(t._node, "op", None) is REFUSAL:
@@ -230,8 +233,8 @@ class BackwardRecorder(_FunctionRecorder):
         return t if node is t._node else wrap(t._value, node)
 
 
-class _Outside:
-    """Where the search for what a forward computed ends."""
+class _OutsideSpan:
+    """The set of nodes outside a span, at which the search for the forward's nodes stops."""
 
     def __init__(self, span: Span):
         self.span = span
@@ -244,7 +247,7 @@ VALUES = (np.ndarray, np.generic, Batched)
 
 
 def _differs(node: Node, value: Any, now: int, since: int = 0) -> bool:
-    """Whether a value that was used at some time is another one than its node computed: it was written meanwhile, or replaced."""
+    """Whether a value used at sequence number `now` differs from the one that its node computed, by a write or a replacement."""
     start = max(node.sequence_nr, since)
     found = first_write_after(value, start)
     if found is not None:
@@ -254,8 +257,8 @@ def _differs(node: Node, value: Any, now: int, since: int = 0) -> bool:
     return not np.array_equal(value, node.value, equal_nan=node.value.dtype.kind in "fc")
 
 
-def _rewritten(node: Node, span: Span) -> bool:
-    """Whether a value was changed between its node and this one that used it, or has another value than its node says."""
+def _was_written(node: Node, span: Span) -> bool:
+    """Whether an argument of a node was written after it was computed, or the node's value differs from that of its op."""
     for p, a in zip(node.parents, node.args or ()):
         if p is not None and isinstance(a, VALUES) and a is not node.value and _differs(p, a, node.sequence_nr, span.since):
             return True
@@ -273,7 +276,7 @@ SIMPLE = (bool, int, type(None), type, np.dtype, np.bool_, np.integer)
 
 
 def suspect(value: Any, name: str, trusted: Callable[[Any], bool], seen: set[int] | None = None) -> str | None:
-    """The name of a plain number, an array or a constant tensor in a value, at any depth; None if there is none."""
+    """The name of a float, an array or a tensor without a node inside a value, at any depth; None if there is none."""
     seen = set() if seen is None else seen
     if isinstance(value, SIMPLE) or id(value) in seen or trusted(value):
         return None
@@ -325,7 +328,7 @@ def _closure(function: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def reach_of(cls: type, function: Any, base: type) -> dict[str, Any]:
-    """What a backward can see beside ctx, by name: globals that it names, its closure and the attributes of its class, each as a value to compare."""
+    """Snapshots of the values that a backward can access beside ctx, by name: globals, closure variables and attributes of its class."""
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None)
     found = dict(_closure(function, function.__name__)) if code is not None else {}
@@ -334,53 +337,53 @@ def reach_of(cls: type, function: Any, base: type) -> dict[str, Any]:
             found[name] = function.__globals__[name]
     for each in cls.__mro__[:cls.__mro__.index(base)]:
         found.update({f"{cls.__name__}.{name}": value for name, value in vars(each).items() if not name.startswith("_")})
-    return {name: _Seen(value, name) for name, value in found.items()}
+    return {name: _Snapshot(value, name) for name, value in found.items()}
 
 
 LIBRARIES = frozenset(("symgrad", "numpy", "scipy", *sys.stdlib_module_names)) - {"__main__"}
 
 
-class _Seen:
-    """The plain numbers in a value, to be compared with those that are there later: by identity, for equal ones may be new."""
+class _Snapshot:
+    """The floats and arrays inside a value, for a later comparison: by identity, because a new number may equal the old one."""
 
     def __init__(self, value: Any, name: str):
         self.numbers: list[Any] = []
-        self._look(value, name, 5, set())
+        self._collect(value, name, 5, set())
 
-    def _look(self, value: Any, name: str, depth: int, seen: set[int]) -> None:
+    def _collect(self, value: Any, name: str, depth: int, seen: set[int]) -> None:
         if isinstance(value, (float, complex, np.inexact, str, bytes)):
             self.numbers.append(value)
         elif isinstance(value, np.ndarray) or isinstance(value, Tensor) and value._node is None:
             shown = value._value if isinstance(value, Tensor) else value
-            if shown.dtype.kind in "fcOV":  # an array may be written without a trace
+            if shown.dtype.kind in "fcOV":  # a writeable array is never equal, since NumPy writes are not counted
                 self.numbers.append(object() if isinstance(value, np.ndarray) and value.flags.writeable else (value, shown))
         elif depth and id(value) not in seen and not isinstance(value, (bool, int, np.dtype, np.generic, Tensor)):
             seen.add(id(value))
             for part, each in _reachable(value, name):
-                self._look(each, part, depth - 1, seen)
+                self._collect(each, part, depth - 1, seen)
 
     def __eq__(self, other: object) -> bool:
         def same(a: Any, b: Any) -> bool:
             return a is b or isinstance(a, tuple) and isinstance(b, tuple) and a[0] is b[0] and np.array_equal(a[1], b[1], equal_nan=True)
 
-        return isinstance(other, _Seen) and len(self.numbers) == len(other.numbers) and all(map(same, self.numbers, other.numbers))
+        return isinstance(other, _Snapshot) and len(self.numbers) == len(other.numbers) and all(map(same, self.numbers, other.numbers))
 
 
 def _reachable(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """As `_parts`, with the globals that a function names, and the attributes of a user's class."""
+    """The parts of a value as in `_parts`, the globals that a function uses, and the attributes of a user's class."""
     if str(getattr(value, "__module__", "")).partition(".")[0] in LIBRARIES:
         return
     yield from _parts(value, name)
     code = getattr(value, "__code__", None)
-    for each in _names(code) if code is not None else ():
+    for each in _used_globals(code) if code is not None else ():
         if each in value.__globals__:
             yield each, value.__globals__[each]
     if isinstance(value, type):
         yield from ((f"{name}.{key}", each) for key, each in vars(value).items() if not key.startswith("__"))
 
 
-def _names(code: Any) -> Iterator[str]:
+def _used_globals(code: Any) -> Iterator[str]:
     yield from code.co_names
     for each in code.co_consts:
         if hasattr(each, "co_names"):
-            yield from _names(each)
+            yield from _used_globals(each)

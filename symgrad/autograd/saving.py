@@ -1,7 +1,7 @@
-"""Saved tensors that users keep elsewhere, or write to.
+"""Hooks for saved tensors, and writing in place to saved tensors.
 
-An op whose tensors are kept elsewhere becomes a node of another class, which fetches them back when its pullback reads them; the nodes
-of ops that nobody looks at stay as they are.
+A node with packed tensors changes its class to one whose pullback unpacks them first. Nodes without hooks keep their class, so that
+the hot path has no check for hooks.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Unpack = Callable[[Any], Tensor]
 VALUES = (np.ndarray, np.generic, Batched)
 
 
-# Saved tensors that are kept elsewhere
+# Pack and unpack hooks
 
 
 class Packed:
-    """A saved tensor in the form that a pack hook gave it; it has the shape and dtype of the tensor."""
+    """The result of a pack hook for a saved tensor, with the shape and dtype of the tensor."""
 
     __slots__ = ("content", "hook", "shape", "dtype")
 
@@ -52,7 +52,7 @@ class Packed:
                                "in-place operations on the input to a pack hook.")
 
     def unpack(self) -> Any:
-        """The value that the unpack hook gives for it."""
+        """The value that the unpack hook returns."""
         found = self.hook(self.content)
         if not isinstance(found, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}")
@@ -60,44 +60,44 @@ class Packed:
 
 
 def packed(tensor: Tensor) -> Packed | None:
-    """A tensor as the innermost pack hook keeps it; None where there are no hooks."""
+    """A tensor packed by the innermost hooks; None if there are none."""
     hooks = thread.modes.saving
     return None if hooks is None else Packed(tensor, *hooks)
 
 
 class _Args(tuple):
-    """The arguments of a node with saved tensors elsewhere: `kept` has these by their places, -1 for the result."""
+    """The arguments of a node with packed tensors. `kept` maps positions to packed tensors; the position of the result is -1."""
 
     kept: dict[int, Packed]
 
 
 @functools.cache
-def _fetching(kind: type[Node]) -> type[Node]:
-    """The class of nodes that fetch what they saved."""
+def _unpacking_class(kind: type[Node]) -> type[Node]:
+    """The subclass of a node class that unpacks its saved tensors in the pullback."""
 
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        if not isinstance(g, Tensor) and xp is not numeric:  # a formula is read from the values themselves
+        if not isinstance(g, Tensor) and xp is not numeric:  # symbolic carriers do not read the saved values
             return self.op.vjp(xp, g, y, args, needs)
         with in_mode(grad=isinstance(g, Tensor)):
-            found = _complete(self, {place: each.unpack() for place, each in self.args.kept.items()})
+            found = _complete(self, {position: each.unpack() for position, each in self.args.kept.items()})
         if isinstance(g, Tensor):
-            found = {place: wrap(value, self if place < 0 else self.parents[place]) for place, value in found.items()}
-        if (g._value if isinstance(g, Tensor) else g).dtype.kind == "c":  # as the pullback does with what a node holds itself
-            found = {place: xp.conj(value) for place, value in found.items()}
+            found = {position: wrap(value, self if position < 0 else self.parents[position]) for position, value in found.items()}
+        if (g._value if isinstance(g, Tensor) else g).dtype.kind == "c":  # the pullback conjugates only arguments that the node holds
+            found = {position: xp.conj(value) for position, value in found.items()}
         return self.op.vjp(xp, g, found.get(-1, y), tuple(found.get(i, a) for i, a in enumerate(args)), needs)
 
     def saved_as(self: Any, name: str) -> Any:
-        place = _place(self, name.removeprefix("_saved_")) if name.startswith("_saved_") and not self.flags & RELEASED else None
-        if place is None or self.args is None or place not in self.args.kept:
+        position = _position(self, name.removeprefix("_saved_")) if name.startswith("_saved_") and not self.flags & RELEASED else None
+        if position is None or self.args is None or position not in self.args.kept:
             return Node.saved_as(self, name)  # type: ignore[attr-defined]
-        return wrap(self.args.kept[place].unpack(), self if place < 0 else self.parents[place])
+        return wrap(self.args.kept[position].unpack(), self if position < 0 else self.parents[position])
 
     return type(kind.__name__, (kind,), {"__slots__": (), "vjp": vjp, "saved_as": saved_as, "broadcasts": True, "__module__": kind.__module__,
                                          "__doc__": kind.__doc__})
 
 
 def _complete(node: Node, values: dict[int, Any]) -> dict[int, Any]:
-    """The values by place, with what a rule reads though torch does not save it: computed from the others."""
+    """The values by position. A value that the rule reads but torch does not save is computed from the others."""
     op, args = node.op, node.args or ()
     if op.inverse is not None and 0 not in values:
         values[0] = op.inverse(numeric, values[-1])
@@ -108,8 +108,8 @@ def _complete(node: Node, values: dict[int, Any]) -> dict[int, Any]:
     return values
 
 
-def _place(node: Node, name: str) -> int | None:
-    """Where a node holds the value that torch calls by this name."""
+def _position(node: Node, name: str) -> int | None:
+    """The position of the saved value with this name in torch; None if there is none."""
     names = node.op.argument_names
     if name == "result":
         return -1
@@ -117,68 +117,68 @@ def _place(node: Node, name: str) -> int | None:
     return names.index(name) if name in names and node.op.arity is not None else None
 
 
-def _keep(node: Any, places: Sequence[int], pack: Pack, unpack: Unpack) -> None:
-    """Let a pair of hooks keep the values that a node saved at these places."""
-    args, kept = node.args, getattr(node.args, "kept", {})  # the places, -1 for the result
-    for place in places:
-        value, source = (node.value, node) if place < 0 else (args[place], node.parents[place])
-        kept[place] = Packed(_tensor_of(value, source), pack, unpack)
+def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> None:
+    """Pack the saved values of a node at these positions."""
+    args, kept = node.args, getattr(node.args, "kept", {})  # by position, -1 for the result
+    for position in positions:
+        value, source = (node.value, node) if position < 0 else (args[position], node.parents[position])
+        kept[position] = Packed(_tensor_of(value, source), pack, unpack)
     node.args = _Args(args)
     node.args.kept = kept
-    node.__class__ = _fetching(type(node))  # type: ignore[arg-type]
+    node.__class__ = _unpacking_class(type(node))  # type: ignore[arg-type]
 
 
 def _copied(value: Any) -> Any:
     return value.copy()
 
 
-def _forget(node: Any, places: Collection[int]) -> None:
-    """Let a node forget the values at these places.
+def _release(node: Any, positions: Collection[int]) -> None:
+    """Release the values of a node at these positions.
 
-    Formulas and tangents are read from the values themselves, so a node that has these keeps copies, which no write reaches.
+    A node with a formula or a tangent needs its values, so it keeps copies, which later writes in place do not change.
     """
     rest: Any = _copied if node.flags & (NAMED | TANGENT) or thread.modes.complete else released
-    if -1 in places:
+    if -1 in positions:
         node.value = rest(node.value)
     args = node.args
-    node.args = type(args)(rest(a) if i in places and isinstance(a, VALUES) else a for i, a in enumerate(args))
+    node.args = type(args)(rest(a) if i in positions and isinstance(a, VALUES) else a for i, a in enumerate(args))
     if type(args) is _Args:
         node.args.kept = args.kept
 
 
 def _tensor_of(value: Any, source: Node | None) -> Tensor:
-    """The user's own tensor, if it is a leaf, or one that shares its memory and its place."""
+    """The user's tensor if the node is a leaf, else a new tensor with the same memory and node."""
     tensor = source.variable if isinstance(source, Leaf) else None
     return tensor if tensor is not None and tensor._value is value else wrap(value, source)
 
 
 class _Packing(Recorder):
-    """The observer that lets the innermost hooks keep what a node saves."""
+    """The observer that packs the saved values of each recorded node with the innermost hooks."""
 
     def observe(self, node: Any) -> None:
-        """Pack what a node saves, in torch's order: by torch's names, and the result last."""
+        """Pack the saved values of a node in torch's order: sorted by torch's names, the result last."""
         if not node.flags & GRADIENT or not isinstance(type(node).op, Op):
             return
         needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in node.parents))
-        places = [place for *_, place in sorted((place < 0, "self" if name == "input" else name, place) for name, place in needed)]
-        places = [place for place in places if isinstance(node.value if place < 0 else node.args[place], VALUES)]
-        if places:
-            _keep(node, places, *thread.modes.saving)
-        _forget(node, range(-1, len(node.parents)))
+        positions = [position for *_, position in sorted((position < 0, "self" if name == "input" else name, position) for name, position in needed)]
+        positions = [position for position in positions if isinstance(node.value if position < 0 else node.args[position], VALUES)]
+        if positions:
+            _pack(node, positions, *thread.modes.saving)
+        _release(node, range(-1, len(node.parents)))
 
 
 PACKING = _Packing()
 
 
 class saved_tensors_hooks(in_mode):
-    """Keep the tensors that operations save for their backward as `pack_hook` returns them; `unpack_hook` gives them back.
+    """Save the results of `pack_hook` in place of the tensors that operations save for their backward; `unpack_hook` restores the tensors.
 
-    Inside, `pack_hook(tensor)` is called at once for every tensor that an operation saves, with recording switched off, and
-    `unpack_hook(what it returned)` each time a backward reads it: it returns a Tensor of that shape and dtype. Of nested pairs the innermost
-    counts. A value that is kept so is no longer checked for writes in place: what the hooks return is used.
+    Inside, `pack_hook(tensor)` is called at once, without recording, for every tensor that an operation saves. `unpack_hook(packed)` is called
+    each time a backward reads the tensor, and returns a Tensor of that shape and dtype. The innermost of nested pairs is used. A packed tensor
+    is not checked for writes in place.
 
-    Raises TypeError for hooks that cannot be called and an `unpack_hook` that returns no Tensor, RuntimeError for a `pack_hook` that writes
-    into its argument.
+    Raises TypeError for hooks that are not callable and for an `unpack_hook` that does not return a Tensor, RuntimeError for a `pack_hook` that
+    writes into its argument.
 
     >>> import symgrad
     >>> x = symgrad.tensor([1.0, 2.0], requires_grad=True)
@@ -196,16 +196,16 @@ class saved_tensors_hooks(in_mode):
     def _changed(self, state: Modes) -> Modes:
         for hook in self.pack_hook, self.unpack_hook:
             if not callable(hook):
-                raise TypeError(f"saved_tensors_hooks: a hook is a function of one argument, not {type(hook).__name__}")
+                raise TypeError(f"saved_tensors_hooks: a hook must be a function of one argument, not {type(hook).__name__}")
         if state.saving_refused is not None:
             raise RuntimeError(state.saving_refused)
         return state.changed({**self.fields, "observers": (*(o for o in state.observers if o is not PACKING), PACKING)})
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep copies of saved tensors in the memory of the CPU: writing to the tensors themselves leaves the backward as it was.
+    """Save copies of tensors, so that a later write in place to a saved tensor does not affect the backward.
 
-    Every tensor is on the CPU already, so `pin_memory` and `device_type` change nothing.
+    Every tensor is on the CPU already, so `pin_memory` and `device_type` have no effect.
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
@@ -233,46 +233,46 @@ class _Disabled(ContextDecorator, in_mode):
 
 
 class SavedTensor:
-    """One tensor that a node saved: `node._raw_saved_self` and its like, by which hooks can be set for it alone."""
+    """One saved tensor of a node, such as `node._raw_saved_self`, on which a pair of hooks can be registered."""
 
-    def __init__(self, node: Any, place: int):
-        self._node, self._place = node, place
+    def __init__(self, node: Any, position: int):
+        self._node, self._position = node, position
 
     def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
-        """Keep this tensor as `pack_hook` returns it, from now on.
+        """Replace this saved tensor by the result of `pack_hook`.
 
-        Raises RuntimeError once the graph was freed, and where hooks keep the tensor already.
+        Raises RuntimeError after the graph was freed, and if the tensor is packed already.
         """
         node = self._node
         if node.args is None or node.flags & RELEASED:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
                                "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph "
                                "a second time or if you need to access saved variables after calling backward.")
-        if isinstance(node.args, _Args) and self._place in node.args.kept:
+        if isinstance(node.args, _Args) and self._position in node.args.kept:
             raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
                                "at a time.")
-        _keep(node, (self._place,), pack_hook, unpack_hook)
-        _forget(node, {self._place} | ({-1} if all(place >= 0 for _, place in _needed(node, node.parents)) else set()))
+        _pack(node, (self._position,), pack_hook, unpack_hook)
+        _release(node, {self._position} | ({-1} if all(position >= 0 for _, position in _needed(node, node.parents)) else set()))
 
 
-def _raw(node: Node, name: str) -> Any:
-    """As `_saved_*`, and the `_raw_saved_*` by which torch sets hooks."""
+def _saved_attribute(node: Node, name: str) -> Any:
+    """The node attributes `_saved_*`, and `_raw_saved_*`, on which hooks are registered."""
     if not name.startswith("_raw_saved_"):
         return saved_as(node, name)
-    place = _place(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
-    if place is None:
+    position = _position(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
+    if position is None:
         raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}")
-    return SavedTensor(node, place)
+    return SavedTensor(node, position)
 
 
-NODE_METHODS = MethodTable(saved_as=_raw)
+NODE_METHODS = MethodTable(saved_as=_saved_attribute)
 
 
-# Writing to what was saved
+# Writing in place to saved tensors
 
 
 def _memory(array: np.ndarray) -> int:
-    """What all arrays that show the same memory have in common, also those that count their writes apart."""
+    """A key of the memory of an array: the same for all arrays that share it, also for aliases with separate version counters."""
     root: Any = owner(array)
     while isinstance(root.base, Alias):
         root = owner(root.base.base)
@@ -280,7 +280,7 @@ def _memory(array: np.ndarray) -> int:
 
 
 class _Original:
-    """A saved tensor whose memory may be written: before that happens, it becomes a copy."""
+    """A saved tensor whose memory may be written. It is replaced by a copy before the write."""
 
     __slots__ = ("value", "since", "__weakref__")
 
@@ -289,16 +289,16 @@ class _Original:
 
 
 class _Originals(Recorder):
-    """The observer that knows what was saved in one context, by the memory it shows."""
+    """The observer of `allow_mutation_on_saved_tensors`: it stores the tensors saved in the context by their memory."""
 
     def __init__(self) -> None:
         self.active = True
-        self.known: dict[int, weakref.WeakSet[_Original]] = {}
+        self.saved: dict[int, weakref.WeakSet[_Original]] = {}
 
     def pack(self, tensor: Tensor) -> _Original:
         found = _Original(tensor._value)
         if isinstance(found.value, np.ndarray):
-            self.known.setdefault(_memory(found.value), weakref.WeakSet()).add(found)
+            self.saved.setdefault(_memory(found.value), weakref.WeakSet()).add(found)
         return found
 
     def unpack(self, original: _Original) -> Tensor:
@@ -311,20 +311,20 @@ class _Originals(Recorder):
         return wrap(value)
 
     def write(self, target: np.ndarray) -> None:
-        """Copy what was saved of this memory, for it will be written."""
-        for original in self.known.pop(_memory(target), ()):
+        """Copy the saved tensors in this memory before it is written."""
+        for original in self.saved.pop(_memory(target), ()):
             original.value = original.value.copy()
 
     def clear(self) -> None:
-        """Forget everything that was saved."""
-        self.known.clear()
+        """Release all saved tensors."""
+        self.saved.clear()
 
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[Any]:
-    """Inside, tensors that were saved for a backward may be written in place: what was saved is copied first, and the backward uses the copy.
+    """Allow writing in place to tensors that were saved for a backward: they are copied before the write, and the backward uses the copy.
 
-    Raises RuntimeError if one is open already, AssertionError for a backward through the graph after the end of the context.
+    Raises RuntimeError if such a context is active already, AssertionError for a backward through the graph after the end of the context.
 
     >>> import symgrad
     >>> x = symgrad.tensor([2.0, 3.0], requires_grad=True)

@@ -27,22 +27,22 @@ def tensors_of(what: Any, name: str) -> tuple[Tensor, ...]:
     """
     out = (what,) if isinstance(what, (Tensor, GradientEdge)) else tuple(what)
     if any(type(t) is GradientEdge for t in out):
-        out = tuple(_at(t) if type(t) is GradientEdge else t for t in out)
+        out = tuple(_tensor_at(t) if type(t) is GradientEdge else t for t in out)
     for i, t in enumerate(out):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}[{i}] must be a Tensor, not {type(t).__name__}")
     return out
 
 
-def _at(edge: GradientEdge) -> Tensor:
-    """The tensor at a place in the graph, or one that stands for it."""
+def _tensor_at(edge: GradientEdge) -> Tensor:
+    """The tensor of a gradient edge: the leaf itself, or a new tensor with the edge's node."""
     place = edge.place
     tensor = place.variable if isinstance(place, Leaf) else None
     return wrap(place.value, place) if tensor is None else tensor
 
 
 def one(like: Any) -> Any:
-    """The cotangent of a scalar itself."""
+    """The cotangent 1 of a scalar output."""
     return ONE if type(like) is np.float64 else np.ones_like(like)[()]
 
 
@@ -79,6 +79,6 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
             if g._value.dtype != y._value.dtype:
                 g = g.to(y.dtype)
         if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):
-            g = g * wrap(np.ones_like(y._value))  # a cotangent of each member, so that what they share gets the sum
+            g = g * wrap(np.ones_like(y._value))  # one cotangent per member, so that unbatched inputs get the sum
         seeds.append((node, g if create_graph else g._value))
     return seeds

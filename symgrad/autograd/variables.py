@@ -1,4 +1,4 @@
-"""`Variable`, the name tensors in a graph had in torch before tensors could be in one."""
+"""`Variable`: torch's former type of tensors with a gradient, kept for old programs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _Anything(type):
 
 
 class Variable(metaclass=_Anything):
-    """A leaf with the memory of a tensor, that requires grad if asked to; every tensor counts as an instance.
+    """A leaf that shares the memory of a tensor, with the given `requires_grad`. Every tensor is an instance.
 
-    Raises TypeError for what is no tensor.
+    Raises TypeError for data that is not a tensor.
 
     >>> import symgrad
     >>> x = symgrad.autograd.Variable(symgrad.ones(2), requires_grad=True)

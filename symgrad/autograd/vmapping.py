@@ -1,4 +1,4 @@
-"""A Function inside vmap: where it says itself what it does to a batch, it is asked."""
+"""Functions inside vmap: a Function's own `vmap` rule is called for batched arguments."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ RETURNS = "Expected the vmap staticmethod to have two returns, an output and out
 
 
 class VmapInfo(NamedTuple):
-    """What a `vmap` staticmethod is told of the batch."""
+    """The first argument of a `vmap` staticmethod: the batch size and the mode for random numbers."""
 
     batch_size: int
     randomness: str
 
 
 def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
-    """What the `vmap` staticmethod of a Function gives for batched arguments; NotImplemented where none of them is batched.
+    """The result of a Function's `vmap` staticmethod for batched arguments; NotImplemented if no argument is batched.
 
-    Raises RuntimeError for a Function that asks for a rule to be generated and states one, and for a rule that returns something else than
-    outputs and their dimensions.
+    Raises RuntimeError for a Function with both `generate_vmap_rule` and a `vmap` rule, and for a rule that does not return outputs and their
+    batch dimensions.
     """
     leaves, form = flatten(tuple(args))
     entered = thread.modes.batches
@@ -59,7 +59,7 @@ def apply_to_batch(cls: Any, args: Sequence[Any]) -> Any:
     finished = []
     for y, d in zip(outputs, dims):
         if d is not None and isinstance(y, Tensor) and (not -y.ndim <= d < y.ndim or y.shape[d] != count):
-            raise RuntimeError(f"{name}.vmap: out_dims says {d} for an output of shape {list(y.shape)}, where the {count} members of the batch do "
-                               f"not lie")
+            raise RuntimeError(f"{name}.vmap: out_dims has {d} for an output of shape {list(y.shape)}, which has no such dimension of the batch size "
+                               f"{count}")
         finished.append(y if d is None or not isinstance(y, Tensor) else traced.batch(y, d % y.ndim, level))
     return tuple(finished) if isinstance(output, tuple) else finished[0]

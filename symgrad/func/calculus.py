@@ -1,7 +1,7 @@
 """Operators of vector calculus, each by one pass over the recorded function: Laplacians, divergences and curls.
 
-A Laplacian is no trace of a Hessian here. Every node of the graph carries its value, the D first derivatives along D directions, and the sum over the
-directions of the second derivatives along each: 1 + D + 1 vectors, where second derivatives one by one would be 1 + 2D. Only that sum is pushed on.
+A Laplacian is not computed from a Hessian. Every node of the graph has its value, the D first derivatives along D directions, and the sum over the
+directions of the second derivatives: 1 + D + 1 vectors in place of the 1 + 2D of separate second derivatives.
 
 Source: F. Dangel, T. Siebert, M. Zeinhofer and A. Walther, Collapsing Taylor Mode Automatic Differentiation, 2025.
 """
@@ -39,7 +39,7 @@ Dim = int | Sequence[int] | None
 
 
 def _axes(x: Tensor, dim: Dim, asking: str) -> tuple[int, ...]:
-    """The axes of an argument that count coordinates; all of them where `dim` is None."""
+    """The coordinate axes of an argument; all axes if `dim` is None."""
     ndim = x._value.ndim
     if dim is None:
         return tuple(range(ndim))
@@ -56,7 +56,7 @@ def _axes(x: Tensor, dim: Dim, asking: str) -> tuple[int, ...]:
 
 
 def _units(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batched], list[int]]:
-    """A unit vector for each coordinate of the inputs, the same at every point and of length 1 there; and at which each input starts."""
+    """A unit vector for each coordinate of the inputs, with length 1 along the other axes; and the number of each input's first vector."""
     sizes = [math.prod(x._value.shape[a] for a in along) for x, along in zip(ev.inputs, axes)]
     starts, total, level, out = [0], sum(sizes), new_level(), []
     for x, along, size in zip(ev.inputs, axes, sizes):
@@ -69,7 +69,7 @@ def _units(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batche
 
 
 def _given(ev: Evaluation, directions: Any, weights: Any, asking: str) -> tuple[list[Tensor], Tensor | None]:
-    """Directions that somebody gave: one leading axis counts them, and the weights."""
+    """The user's directions, batched along their leading axis, and the weights."""
     leaves, form = flatten(directions)
     if form != ev.form:
         raise RuntimeError(f"{asking}: directions has the form {form!r}, but the arguments have the form {ev.form!r}; give one tensor for each")
@@ -95,7 +95,7 @@ def _given(ev: Evaluation, directions: Any, weights: Any, asking: str) -> tuple[
 
 def value_and_laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: Any = None, weights: Any = None,
                         has_aux: bool = False) -> Function:
-    """The function that gives the value of a function and its Laplacian: (f(x), Σᵢ ∂²f/∂xᵢ²), as `laplacian` does.
+    """The function that computes the value of a function and its Laplacian: (f(x), Σᵢ ∂²f/∂xᵢ²). The arguments are as in `laplacian`.
 
     With `has_aux` the function returns a pair (value, aux), and the result is ((value, aux), Laplacian).
 
@@ -109,12 +109,12 @@ def value_and_laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, di
 
 
 def laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: Any = None, weights: Any = None, has_aux: bool = False) -> Function:
-    """The function that gives the Laplacian of a function: Δf = Σᵢ ∂²f/∂xᵢ², of the shape of f(x), by one forward pass.
+    """The function that computes the Laplacian of a function: Δf = Σᵢ ∂²f/∂xᵢ², of the shape of f(x), by one forward pass.
 
-    The sum is over all elements of the arguments at `argnums`. `dim` says along which of their axes coordinates lie, where the function treats points
-    along the others one by one: `laplacian(f, dim=-1)` takes points of shape (points, coordinates), and gives the Laplacian at each, and `dim=()`
-    takes coordinates as arguments of their own. `directions` takes the place of coordinates, Σ_d w_d · vᵈᵀ ∂²f/∂x² vᵈ: tensors in the form of the
-    arguments with one leading axis, that counts them, and `weights` of that length. The result can be differentiated again. With `has_aux` the
+    The sum is over all elements of the arguments at `argnums`. `dim` gives the coordinate axes of a function that treats points along the other axes
+    independently: `laplacian(f, dim=-1)` takes points of shape (points, coordinates), and gives the Laplacian at each. With `dim=()` each argument
+    is a coordinate. `directions` replaces the coordinates, Σ_d w_d · vᵈᵀ ∂²f/∂x² vᵈ: tensors in the form of the
+    arguments with one leading axis for the directions, and `weights` of that length. The result can be differentiated again. With `has_aux` the
     function returns a pair (value, aux), and the result is (Laplacian, aux).
 
     Raises RuntimeError for arguments that cannot be differentiated and for directions or weights that do not fit, IndexError for a `dim` out of
@@ -133,7 +133,7 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
     if directions is not None and dim is not None:
         raise ValueError(f"{asking}: give dim or directions, not both")
     if weights is not None and directions is None:
-        raise ValueError(f"{asking}: weights belong to directions; give these, too")
+        raise ValueError(f"{asking}: weights need directions; give both")
 
     programs = _Programs(dim, asking)
 
@@ -161,7 +161,7 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
 
 
 class _Programs:
-    """Laplacians of one function: the steps of the pass are kept for graphs of a form that was met before."""
+    """Laplacians of one function, with the recorded steps of the pass cached by the signature of the graph."""
 
     def __init__(self, dim: Dim, asking: str):
         self._dim, self._asking = dim, asking
@@ -188,7 +188,7 @@ class _Programs:
 
 
 def _moved(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
-    """The derivatives of every output along the units, these along the first axis. Call it where recording is as it should be."""
+    """The derivatives of every output along the unit vectors, which are the first axis. The caller sets the grad mode."""
     starts: dict[Any, Any] = {}
     for x, node, unit in zip(ev.inputs, ev.nodes, units):
         t: Any = unit if unit.shape == x._value.shape else np.broadcast_to(unit, tuple(x._value.shape))
@@ -204,17 +204,17 @@ def _moved(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
 
 
 def _field(ev: Evaluation, func: Function, asking: str) -> None:
-    """Raises RuntimeError where the outputs are not those of a vector field at the inputs."""
+    """Raise RuntimeError if the outputs do not have the shapes of the inputs, as those of a vector field do."""
     shapes, wanted = [list(y.shape) for y in ev.outputs], [list(x.shape) for x in ev.inputs]
     if shapes != wanted:
         raise RuntimeError(f"{asking}: {named(func)} must return a vector for a point, tensors of the shapes {wanted} of its argument, not {shapes}")
 
 
 def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function:
-    """The function that gives the divergence of a vector field, Σᵢ ∂fᵢ/∂xᵢ: the trace of its Jacobian, by one batched pushforward.
+    """The function that computes the divergence of a vector field, Σᵢ ∂fᵢ/∂xᵢ: the trace of its Jacobian, by one batched pushforward.
 
-    The function returns as many tensors as it is differentiated by, of the same shapes. `dim` says along which axes coordinates lie, where the
-    field treats points along the others one by one; the result has the shape of these.
+    The function returns as many tensors as it is differentiated by, of the same shapes. `dim` gives the coordinate axes of a field that treats
+    points along the other axes independently; the result has the shape of the other axes.
 
     Raises RuntimeError for a function that returns other shapes, IndexError for a `dim` out of range.
 
@@ -242,10 +242,10 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
 
 
 def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
-    """The function that gives the curl of a vector field, by one batched pushforward.
+    """The function that computes the curl of a vector field, by one batched pushforward.
 
     In three dimensions (∂f₂/∂x₁ - ∂f₁/∂x₂, ∂f₀/∂x₂ - ∂f₂/∂x₀, ∂f₁/∂x₀ - ∂f₀/∂x₁), in two the number ∂f₁/∂x₀ - ∂f₀/∂x₁. Coordinates lie along `dim`;
-    the field treats points along other axes one by one.
+    the field treats points along other axes independently.
 
     Raises RuntimeError for a function of other dimensions, or that returns another shape, IndexError for a `dim` out of range.
 

@@ -1,7 +1,7 @@
 """The pass behind Laplacians: values, first derivatives along directions, and the sum of the second derivatives along each of them.
 
-For a path with first derivatives t_d and second derivatives s_d, an op f gives Σ s_d(y) = ∂f · Σ s_d + Σ ∂²f(t_d, t_d): the sum is linear in that of
-the arguments, so that no second derivative is ever known by itself. What an op adds is read from its declaration.
+For a path with first derivatives t_d and second derivatives s_d, an op f gives Σ s_d(y) = ∂f · Σ s_d + Σ ∂²f(t_d, t_d). The sum is linear in the
+sums of the arguments, so the single second derivatives are never computed. The terms of an op are derived from its declaration.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from symgrad.program.tape import Taped, TapingCarrier
 __all__ = ["CollapsedProgram", "collapsed", "is_linear"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
-# Ops that are linear in one argument while the others are constant, with the places of those arguments.
+# Ops that are linear in each of these arguments if the others are constant, with the positions of the arguments.
 LINEAR_ALONE = {"mul": (0, 1), "div": (0,)}
-# Ops whose rows are those of their first argument, so that a tangent which is the same for every row may stay one row.
+# Ops that act on each row of their first argument, so that a tangent that is equal for all rows may stay a single row.
 BY_ROWS = {"mm", "batched_matmul"}
 SLOPES = {"tanh": "sech_square"}  # the derivative of an op whose nodes keep a residual, as a function of the carriers
 
@@ -46,16 +46,16 @@ def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None
     """
     if any([node.op.kind == "function" or getattr(getattr(node.value, "dtype", None), "kind", None) == "c" for node in ev.path]):
         return _by_pullbacks(ev, tangents, weights, level, count)
-    with in_mode(grad=ev.tracked), contextlib.suppress(NotImplementedError):  # raised by a function that states a pullback only
+    with in_mode(grad=ev.tracked), contextlib.suppress(NotImplementedError):  # raised by a custom function without a pushforward
         if ev.tracked:
             return _Collapsed(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
         starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
-        return _Collapsed(_Remembering(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
+        return _Collapsed(_Caching(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
     return _by_pullbacks(ev, tangents, weights, level, count)
 
 
 def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
-    """The same from products with the Hessian of each element of each output, where custom functions say only how cotangents are pulled back."""
+    """The same from products with the Hessian of each element of each output, for custom functions without a pushforward."""
     out: list[Any] = []
     for y in ev.outputs:
         if y._node not in ev.between:
@@ -75,16 +75,16 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
     return out
 
 
-class _Remembering:
-    """A carrier that computes a function of one array once: what a rule of second order asks for, that of first order has computed."""
+class _Caching:
+    """A carrier that caches functions of one array: the rule of second order needs values that the rule of first order has computed."""
 
     def __init__(self, carrier: Any):
         self.carrier = carrier
         self.known: dict[tuple[str, int], Any] = {}
-        self.held: list[Any] = []  # so that no array is another one's successor in memory
+        self.held: list[Any] = []  # keeps the arrays alive, since the cache uses their ids
 
     def note(self, name: str, x: Any, y: Any) -> None:
-        """Remember that a function of `x` is `y`."""
+        """Store `y` as the value of a function at `x`."""
         self.known[name, id(x)] = y
         self.held.append(x)
 
@@ -107,7 +107,7 @@ class _Remembering:
 
 
 class _Collapsed:
-    """One pass: for each node its tangents, batched over the directions, and the sum of its second derivatives. None stands for zero."""
+    """One pass: for each node its tangents, batched over the directions, and the sum of its second derivatives. None is a symbolic zero."""
 
     def __init__(self, xp: Any, weights: Any, level: int, count: int):
         self.xp, self.dual, self.tracked = xp, DualCarrier(xp), xp is traced
@@ -118,7 +118,7 @@ class _Collapsed:
     def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
-        wanted = _wanted(ev)
+        wanted = _nodes_with_tangents(ev)
         if any([node.chooses for node in ev.path]):
             self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
         for node in ev.path:
@@ -131,13 +131,13 @@ class _Collapsed:
         return [s if s is None else self.fitted(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
 
     def remember(self, node: Node, x: Any, residual: Any) -> None:
-        """Take the derivative from what the forward left for it."""
+        """Store the derivative that the forward kept as its residual."""
         if residual is not None:
             slope = numeric.WITH_RESIDUAL[node.op.name][1]
             self.xp.note(SLOPES[node.op.name], x, _called(slope, residual))
 
     def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
-        """The tangents of a node, where they are wanted, and its sum, from those of its arguments."""
+        """The tangents of a node, if they are needed, and its sum, from those of its arguments."""
         op = node.op
         if type(node) is Link:
             return ts[0], ss[0]
@@ -167,7 +167,7 @@ class _Collapsed:
         return t, s
 
     def elementwise(self, op: Op, y: Any, args: tuple, ts: Sequence[Any], ss: Sequence[Any], wanted: bool) -> tuple[Any, Any]:
-        """Σ ∂ᵢ tᵢ, and Σ ∂ᵢ sᵢ + Σ ∂ᵢ∂ⱼ Σ_d tᵢ tⱼ: each second partial from a partial that is read with a dual value."""
+        """Σ ∂ᵢ tᵢ, and Σ ∂ᵢ sᵢ + Σ ∂ᵢ∂ⱼ Σ_d tᵢ tⱼ; the second partials are computed as first partials of dual values."""
         partials, slopes = op.partials, {}
         if len(args) == 1 and not self.tracked:
             self.xp.note(op.name, args[0], y)
@@ -195,7 +195,7 @@ class _Collapsed:
         return t_out, s_out
 
     def crossed(self, op: Op, args: tuple, ts: Sequence[Any], s: Any) -> Any:
-        """What two arguments of a multilinear op that both change add: 2 Σ f(.., tᵢ, .., tⱼ, ..)."""
+        """The mixed term of a multilinear op for two arguments with tangents: 2 Σ f(.., tᵢ, .., tⱼ, ..)."""
         count = len(ts)
         live = [i for i, t in enumerate(ts) if t is not None]
         for at, i in enumerate(live):
@@ -205,7 +205,7 @@ class _Collapsed:
                 s = _sum(s, term + term)
         return s
 
-    # The pieces
+    # Parts of the rules
 
     def product(self, t: Any, matrix: Any) -> Any:
         """The tangents t of the rows of a matrix, times a constant matrix."""
@@ -220,7 +220,7 @@ class _Collapsed:
         return Batched(matrix[:, None], self.level)
 
     def stretched(self, t: Batched, slope: np.ndarray, matrix: np.ndarray) -> Batched:
-        """(t ⊙ slope) matrix, for a tangent t of one row, as slope (tᵀ ⊙ matrix): there are fewer numbers to multiply by it."""
+        """(t ⊙ slope) matrix, for a tangent t of one row, as slope (tᵀ ⊙ matrix), which takes fewer multiplications."""
         return Batched(np.matmul(slope, t.data.transpose(0, 2, 1) * matrix), self.level)
 
     def one(self, x: Any) -> Any:
@@ -232,11 +232,11 @@ class _Collapsed:
         return self.ones[dtype]
 
     def fitted(self, t: Any, x: Any) -> Any:
-        """A tangent or a sum in the shape of its value."""
+        """A tangent or a sum broadcast to the shape of its value."""
         return t if t is None or isinstance(t, tuple) or tuple(t.shape) == tuple(x.shape) else self.xp.broadcast_to(t, tuple(x.shape))
 
     def joined(self, s: Any, found: Any) -> Any:
-        """A sum with the tangents of a derivative that was read with dual values."""
+        """A sum plus the tangents of a partial that was computed with dual values."""
         if isinstance(found, tuple):
             return tuple(self.joined(a, b) for a, b in zip(s or (None,) * len(found), found))
         return _sum(s, self.total(found.tangent)) if type(found) is Dual else s
@@ -252,12 +252,12 @@ class _Collapsed:
         return _called(self.added, u)
 
     def added(self, u: Any) -> Any:
-        """The sum over the directions of a value that may not know that there are several."""
+        """The sum over the directions; an unbatched value is equal for all directions and is multiplied by their number."""
         known = type(u) is Batched and u.level == self.level
         return sum_out(u if known else numeric.batch(numeric.unbatch(u, 0, self.level, self.count), 0, self.level), self.level)
 
     def contracted(self, a: Any, b: Any) -> Any:
-        """The sum of products over the directions, without the products where that can be."""
+        """The sum of products over the directions, as one contraction where possible."""
         if type(a) is type(b) is Batched and a.level == b.level == self.level:
             x, z = a.data, b.data
             if type(x) is type(z) is np.ndarray and x.ndim == z.ndim:
@@ -268,7 +268,7 @@ class _Collapsed:
 
 
 class _Scaled:
-    """A tangent of one row, times a slope of many, that nobody has multiplied yet: a product with a matrix may come first."""
+    """The deferred product of a tangent of one row and a slope of many rows: a following matrix product is cheaper if it comes first."""
 
     __slots__ = ("tangent", "slope", "_product")
 
@@ -276,21 +276,21 @@ class _Scaled:
         self.tangent, self.slope, self._product = tangent, slope, None
 
     def product(self) -> Any:
-        """The tangents themselves."""
+        """The computed product."""
         if self._product is None:
             self._product = self.tangent * self.slope
         return self._product
 
 
 def _is_stretched(t: Any, slope: Any) -> bool:
-    """Whether a tangent is one row, and the slope that it meets many."""
+    """Whether a tangent has one row and its slope several."""
     t, slope = (x.value if type(x) is Taped else x for x in (t, slope))
     return type(t) is Batched and type(t.data) is type(slope) is np.ndarray and t.ndim == slope.ndim == 2 and t.shape[0] == 1 < slope.shape[0] and (
         t.shape[1] == slope.shape[1])
 
 
 def _called(function: Callable[..., Any], *args: Any) -> Any:
-    """A function of values, which may be on a tape."""
+    """A function of values that may be recorded on a tape."""
     tape = next((a.tape for a in args if type(a) is Taped), None)
     return function(*args) if tape is None else tape.call(function, args)
 
@@ -303,8 +303,8 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a + b
 
 
-def _wanted(ev: Evaluation) -> set[Node]:
-    """The nodes whose tangents somebody uses: some op after them, in which they meet or are curved."""
+def _nodes_with_tangents(ev: Evaluation) -> set[Node]:
+    """The nodes whose tangents are needed: those upstream of an op that is not linear in its changing arguments."""
     out: set[Node] = set()
     between = ev.between
     for node in reversed(ev.path):
@@ -315,7 +315,7 @@ def _wanted(ev: Evaluation) -> set[Node]:
 
 
 def is_linear(node: Node, parents: Sequence[Node]) -> bool:
-    """Whether an op is linear in what changes of its arguments: those parents, which are in the order of the arguments."""
+    """Whether an op is linear in its changing arguments, which are these parents in the order of the arguments."""
     op = node.op
     if op.kind == "linear" or type(node) is Output:
         return True
@@ -327,22 +327,22 @@ def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     return False
 
 
-LARGEST = 400_000  # elements that the steps of a program may hold at a time
+LARGEST = 400_000  # the most elements that the steps of a program may hold at a time
 
 
 class CollapsedProgram:
-    """The pass for every graph of one form, along the same directions: its steps, without looking for them."""
+    """The pass along fixed directions, recorded as steps for every graph with one signature."""
 
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
-        once = _Collapsed(_Remembering(TapingCarrier()), None, tangents[0].level, tangents[0].count)
+        once = _Collapsed(_Caching(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
-        del once.xp, once.dual, once.ones, once.times  # which hold the recorded numbers; the steps ask for the level and the count alone
+        del once.xp, once.dual, once.ones, once.times  # these hold recorded numbers, while the steps use the level and the count only
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:
-        """Whether a graph can be read so."""
+        """Whether the pass over a graph can be recorded as steps."""
         return PathProgram.fits(ev.path, count, LARGEST)
 
     def run(self, ev: Evaluation) -> list[Any]:
-        """The sums of the outputs for a graph of this form."""
+        """The sums of the outputs for a graph with this signature."""
         return self._steps.run(ev.path)

@@ -1,4 +1,4 @@
-"""Derivatives that the user states: `stop_gradient`, `custom_vjp` and `custom_jvp`, with JAX's meaning."""
+"""User-defined derivatives: `stop_gradient`, `custom_vjp` and `custom_jvp`, with JAX's semantics."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _stop = core(replace(STOP, differentiable=False, integers=True))
 def stop_gradient(x: Any) -> Any:
     """The same values with the derivative zero, in both modes and to every order: y = x, ∂y/∂x = 0.
 
-    `x` is a Tensor or a tree of tensors, of any dtypes; other leaves are returned as they are. The result asks for no gradient and shares
-    memory; where a named leaf is upstream it keeps its formula.
+    `x` is a Tensor or a tree of tensors, of any dtypes; other leaves are returned unchanged. The result requires no gradient and shares
+    memory; with a named leaf upstream it keeps its formula.
 
     >>> import symgrad
     >>> from symgrad.func import grad, stop_gradient
@@ -59,11 +59,11 @@ def stop_gradient(x: Any) -> Any:
 
 
 class NoForwardMode(TypeError, NotImplementedError):
-    """A forward-mode derivative of a function that states a pullback only."""
+    """The error for a forward-mode derivative of a function that has a pullback only."""
 
 
 class _Custom:
-    """A function with derivatives of its own. `nondiff_argnums` are the positions of arguments that the rules get as they are, before the others."""
+    """A function with user-defined derivatives. The rules get the arguments at `nondiff_argnums` unchanged, before the others."""
 
     kind = ""
 
@@ -78,14 +78,14 @@ class _Custom:
         self.plain = len(kinds) if {*kinds} <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD} else -1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._ready()
+        self._require_rules()
         args = self._positional(args, kwargs)
         fixed = {n % len(args): args[n] for n in self.nondiff_argnums}
         leaves, form = flatten(tuple(a for i, a in enumerate(args) if i not in fixed))
         places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._value.dtype.kind in "fcV"]
         if any(is_tracked(x) for x in flatten(tuple(fixed.values()))[0] if isinstance(x, Tensor)):
-            raise TypeError(f"{named(self.fun)}: an argument at nondiff_argnums={self.nondiff_argnums} is being differentiated by; nondiff_argnums "
-                            f"are for arguments that are no tensors in a graph: leave it out of nondiff_argnums, or detach it")
+            raise TypeError(f"{named(self.fun)}: an argument at nondiff_argnums={self.nondiff_argnums} is a differentiated tensor; nondiff_argnums "
+                            f"are for arguments without a graph: leave it out of nondiff_argnums, or detach it")
         if not any(is_tracked(leaves[i]) for i in places):
             return self.fun(*args)
         return _Call(self, fixed, leaves, form, places).begun([repeated(leaves[i]) for i in places])
@@ -101,12 +101,12 @@ class _Custom:
                             f"of a {self.kind} function need")
         return bound.args
 
-    def _ready(self) -> None:
+    def _require_rules(self) -> None:
         raise NotImplementedError
 
 
 class _Call(Rule):
-    """One call of a custom function: its arguments but for the tensors, where those stand, and what the forward left."""
+    """One call of a custom function: the positions of its tensor arguments, its other arguments, and the residuals of the forward."""
 
     def __init__(self, owner: Any, fixed: dict[int, Any], leaves: list[Any], form: Spec, places: list[int]):
         self.owner, self.fixed, self.form, self.places = owner, fixed, form, places
@@ -115,21 +115,21 @@ class _Call(Rule):
         self.since = 0
 
     def filled(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
-        """The differentiable arguments with these tensors in place, and something for each other leaf."""
+        """The differentiable arguments with these tensors inserted, and `other` applied to each other leaf."""
         leaves = [constant(x) for x in self.leaves]
         for i, t in zip(self.places, tensors):
             leaves[i] = t
         return self.form.unflatten(leaves)
 
     def called(self, function: Callable[..., Any], tensors: Tensors) -> Any:
-        """A function of all arguments, where it draws the random numbers that the first call drew."""
+        """The value of a function of all arguments; it draws the same random numbers as the first call."""
         given = iter(self.filled(tensors))
         total = len(self.form.parts) + len(self.fixed)
         with restored(self.state):
             return function(*(self.fixed[i] if i in self.fixed else next(given) for i in range(total)))
 
     def begun(self, tensors: Tensors) -> Any:
-        """The output of the call, at its node."""
+        """The output of the call, with its node."""
         self.state, before, since = None, chance(), next_sequence()
         self.asks = any(t._node is not None and t._node.flags & (GRADIENT | IN_FORWARD) for t in tensors)
         output = self.owner._first(self, [wrap(t._value) for t in tensors])
@@ -152,14 +152,14 @@ class _Call(Rule):
         return [y if isinstance(y, Tensor) else wrap(as_value(y)) for y in (leaves[i] for i in self.output_places)]
 
     def answered(self, moving: Some) -> Any:
-        """Cotangents in the form of the output, with zeros where none arrived."""
+        """The cotangents in the tree structure of the output, with zeros for undefined ones."""
         leaves = [_zeros(x) for x in self.output_leaves]
         for i, c, y in zip(self.output_places, moving, self.shapes):
             leaves[i] = _zeros(y) if c is None else c
         return self.output_form.unflatten(leaves)
 
     def words(self) -> list[str]:
-        """What a person calls the tensor arguments."""
+        """The names of the tensor arguments for error texts."""
         signature = self.owner.signature
         known = [p for i, p in enumerate(signature.parameters) if i not in self.fixed] if signature else []
         parts = self.form.unflatten(range(self.form.count))
@@ -167,14 +167,14 @@ class _Call(Rule):
         return [found[i] for i in self.places]
 
     def output_words(self) -> list[str]:
-        """What a person calls the tensors of the output."""
+        """The names of the output tensors for error texts."""
         found = names(self.output_form.unflatten(range(self.output_form.count)), "the output")
         return [found[i] for i in self.output_places]
 
     def refuse_captured(self, moving: Sequence[Any]) -> None:
         if any(c is not None for c in moving[len(self.places):]):
-            raise RuntimeError(f"{named(self.owner.fun)}: this {self.owner.kind} function is differentiated by a tensor that it captured, but its "
-                               f"rules speak of its arguments only; pass that tensor as an argument, or capture stop_gradient of it")
+            raise RuntimeError(f"{named(self.owner.fun)}: this {self.owner.kind} function is differentiated with respect to a captured tensor, but "
+                               f"its rules cover its arguments only; pass that tensor as an argument, or capture stop_gradient of it")
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         self.refuse_captured(needs)
@@ -189,7 +189,7 @@ UNKNOWN = object()
 
 
 def _zeros(x: Any) -> Any:
-    """The zero tangent of a leaf, or of its shape and dtype; other things than numbers have none."""
+    """The zero tangent of a leaf, given as a value or a shape and dtype; None for leaves that are not numbers."""
     if isinstance(x, Released):
         return wrap(np.zeros(tuple(x.shape), x.dtype)[()])
     if isinstance(x, Tensor):
@@ -198,7 +198,7 @@ def _zeros(x: Any) -> Any:
 
 
 def _matched(tree: Any, form: Spec, what: str) -> list[Any]:
-    """The leaves of a tree of this form, in which None may stand for all of a branch."""
+    """The leaves of a tree with this structure, in which None may replace a whole branch."""
     if tree is None:
         return [None] * form.count
     if form.kind is None:
@@ -211,8 +211,8 @@ def _matched(tree: Any, form: Spec, what: str) -> list[Any]:
     return [leaf for part, below in zip(parts, form.parts) for leaf in _matched(part, below, what)]
 
 
-def _suited(found: Sequence[Any], like: Sequence[Any], words: Callable[[], Sequence[str]], what: str) -> list[Tensor | None]:
-    """What a rule returned as tensors of the shapes and dtypes they belong to."""
+def _checked_results(found: Sequence[Any], like: Sequence[Any], words: Callable[[], Sequence[str]], what: str) -> list[Tensor | None]:
+    """The results of a rule as tensors, checked against the shapes and dtypes of `like`."""
     out: list[Tensor | None] = []
     for i, (c, x) in enumerate(zip(found, like)):
         if c is None:
@@ -236,17 +236,16 @@ def _pair(found: Any, rule: Any, of: str) -> tuple[Any, Any]:
 
 
 class custom_vjp(_Custom):
-    """A function with a pullback of its own, in JAX's words; a decorator.
+    """A decorator for a function with a user-defined pullback, with JAX's interface.
 
-    `f.defvjp(fwd, bwd)` states it: `fwd(*args)` returns f's output and residuals, any tree, and `bwd(residuals, g)` gets the cotangent of the
+    `f.defvjp(fwd, bwd)` defines it: `fwd(*args)` returns f's output and residuals, any tree, and `bwd(residuals, g)` gets the cotangent of the
     output, in its form, and returns a tuple with the cotangent of each argument, vᵀ·∂f/∂x, in the form of that argument; None is zero.
     Arguments at `nondiff_argnums` come first in `bwd(*nondiff, residuals, g)` and have no cotangent. Arguments and outputs are trees of tensors
     and other things. To differentiate again, `fwd` is called on the tensors of the graph, and `bwd` is recorded: it must compute with Tensors.
     For complex tensors cotangents are conjugate, as everywhere in symgrad. The formula of the function is that of `f` itself.
 
-    Raises AttributeError where no rule is stated; TypeError for rules that return another form or shape, for keyword-only arguments and in forward
-    mode, which a pullback says nothing of (a forward derivative of its recorded pullback is known); RuntimeError where it is differentiated by a
-    tensor that it captured.
+    Raises AttributeError if no rule is defined; TypeError for rules that return another form or shape, for keyword-only arguments and in forward
+    mode, for which a pullback does not suffice (forward mode over its recorded pullback works); RuntimeError for a derivative by a captured tensor.
 
     >>> import symgrad
     >>> from symgrad.func import custom_vjp, grad
@@ -263,10 +262,10 @@ class custom_vjp(_Custom):
     bwd: Callable[..., Any]
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """State the rules: `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, g) -> cotangents`."""
+        """Define the rules: `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, g) -> cotangents`."""
         self.fwd, self.bwd = fwd, bwd
 
-    def _ready(self) -> None:
+    def _require_rules(self) -> None:
         if self.fwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {named(self.fun)} using defvjp.")
 
@@ -293,26 +292,26 @@ class custom_vjp(_Custom):
             raise TypeError(f"{name}: the rule must return a tuple with a cotangent for each of the {count} differentiable arguments, but it "
                             f"returned {given}")
         leaves = _matched(tuple(found), call.form, f"{name}: what the rule returns")
-        return _suited([leaves[i] for i in call.places], call.values, call.words, f"{name}: the cotangent")
+        return _checked_results([leaves[i] for i in call.places], call.values, call.words, f"{name}: the cotangent")
 
     def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
         if not call.reversed:
-            raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function.\n{named(self.fun)} states a pullback "
-                                f"only: differentiate it in reverse mode, or state its derivative with custom_jvp, which serves both")
+            raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function.\n{named(self.fun)} has a pullback "
+                                f"only: differentiate it in reverse mode, or define its derivative with custom_jvp, which serves both")
         return transposed(lambda gs: self._pulled(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
 
 
 class custom_jvp(_Custom):
-    """A function with a pushforward of its own, in JAX's words, which serves both modes; a decorator.
+    """A decorator for a function with a user-defined pushforward, which serves both modes, with JAX's interface.
 
-    `f.defjvp(rule)` states it: `rule(primals, tangents)` gets the arguments and their tangents as tuples and returns f's output and its
-    tangent, ∂f/∂x · t, which must be linear in the tangents; a pullback is its transpose. `f.defjvps(*rules)` states one rule
-    `(tangent, output, *primals)` for each argument, None where the derivative is zero. Arguments at `nondiff_argnums` come first in
+    `f.defjvp(rule)` defines it: `rule(primals, tangents)` gets the arguments and their tangents as tuples and returns f's output and its
+    tangent, ∂f/∂x · t, which must be linear in the tangents; a pullback is its transpose. `f.defjvps(*rules)` defines one rule
+    `(tangent, output, *primals)` for each argument, None if the derivative is zero. Arguments at `nondiff_argnums` come first in
     `rule(*nondiff, primals, tangents)`. Arguments and outputs are trees of tensors and other things. The rule is differentiated for higher orders.
     The formula of the function is that of `f` itself.
 
-    Raises AttributeError where no rule is stated; TypeError for a rule that returns another form or shape, and for keyword-only arguments;
-    RuntimeError where it is differentiated by a tensor that it captured.
+    Raises AttributeError if no rule is defined; TypeError for a rule that returns another form or shape, and for keyword-only arguments;
+    RuntimeError for a derivative by a captured tensor.
 
     >>> import symgrad
     >>> from symgrad.func import custom_jvp, grad, jvp
@@ -328,12 +327,12 @@ class custom_jvp(_Custom):
     rule: Callable[..., Any] | None = None
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """State the rule `jvp(*nondiff, primals, tangents) -> (output, tangent)`; returns it."""
+        """Define the rule `jvp(*nondiff, primals, tangents) -> (output, tangent)`; returns it."""
         self.rule = jvp
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """State a rule `(tangent, output, *primals) -> tangent` for each argument, None for zero; the tangents are added.
+        """Define a rule `(tangent, output, *primals) -> tangent` for each argument, None for zero; the tangents are added.
 
         Raises TypeError with `nondiff_argnums`.
         """
@@ -347,7 +346,7 @@ class custom_jvp(_Custom):
 
         self.rule = rule
 
-    def _ready(self) -> None:
+    def _require_rules(self) -> None:
         if self.rule is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {named(self.fun)} using defjvp.")
 
@@ -360,7 +359,7 @@ class custom_jvp(_Custom):
             found = self.rule(*call.fixed.values(), call.filled(tensors), call.filled(moving, _zeros))  # type: ignore[misc]
         name = named(self.rule)  # type: ignore[arg-type]
         leaves = _matched(_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
-        return _suited([leaves[i] for i in call.output_places], call.shapes, call.output_words, f"{name}: the tangent")
+        return _checked_results([leaves[i] for i in call.output_places], call.shapes, call.output_words, f"{name}: the tangent")
 
     def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         return transposed(lambda ts: self._pushed(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)], cotangents)

@@ -1,4 +1,4 @@
-"""Evaluating a function for a transform: its inputs at places of their own in a graph, and what it computed from them."""
+"""Evaluating a function for a transform: its inputs get fresh nodes, and its outputs are recorded from them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
 
 
 class Input(Node):
-    """Where an argument enters a transform: what the transform differentiates by, tied to where the argument came from.
+    """The node of an argument of a transform, by which the transform differentiates; its parent is the argument's former node.
 
-    It is open while the function runs: a transform inside must give results that can be differentiated by it.
+    It is open while the function runs: results of a nested transform must then be differentiable by it.
     """
 
     __slots__ = ("open",)
@@ -48,7 +48,7 @@ class Input(Node):
         self.parents, self.flags = ((), GRADIENT) if source is None else ((source,), GRADIENT | source.flags & TRACKED)
 
     def release(self) -> None:
-        """Nothing is held here but the value."""
+        """Do nothing: the node saves no arguments."""
 
 
 Input.__name__ = Input.__qualname__ = "ViewBackward0"
@@ -56,9 +56,12 @@ Input.__name__ = Input.__qualname__ = "ViewBackward0"
 
 @dataclasses.dataclass(slots=True)
 class Evaluation:
-    """A function at a point. `inputs` are its differentiated tensors, `form` how they stood in the arguments; `output` is what it returned,
-    `outputs` the tensors in it and `shape` how they stood there. `between` are the nodes from the inputs to the outputs, `path`
-    those that are no inputs, oldest first. `tracked` says that results must be differentiable for somebody outside."""
+    """A function evaluated at a point.
+
+    `inputs` are the differentiated tensors and `form` is their tree structure in the arguments. `output` is the returned value, `outputs` are the
+    tensors in it and `shape` is their tree structure. `between` are the nodes from the inputs to the outputs, and `path` those without the inputs,
+    oldest first. `tracked` says that the results must be differentiable outside the transform.
+    """
 
     inputs: list[Tensor]
     nodes: Sequence[Node]
@@ -74,7 +77,7 @@ class Evaluation:
 
     @property
     def tie(self) -> Sequence[Node]:
-        """What the derivatives by the inputs are linked to."""
+        """The nodes to which the derivatives by the inputs are linked."""
         if not self._inputs:
             self._inputs = tied(self.nodes)
         return self._inputs
@@ -91,32 +94,32 @@ class Evaluation:
 
     @property
     def xp(self) -> Any:
-        """The carrier in which derivatives are computed."""
+        """The carrier of derivatives: traced if the results are differentiable outside, else numeric."""
         return traced if self.tracked else numeric
 
     def following(self, others: Iterable[Tensor]) -> Evaluation:
-        """The evaluation, tracked where one of these tensors is."""
+        """The evaluation, tracked if one of these tensors is tracked."""
         return self if self.tracked or not thread.modes.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
 
     def free(self, tree: Any) -> Any:
-        """Tensors of the function as they leave the transform: outside its graph, unless the result is tracked, and in memory of their own."""
+        """The tensors as results of the transform: detached from its graph unless tracked, in memory without other references."""
         leaves, form = flatten(tree)
         return form.unflatten([_left(t, self.tracked) if isinstance(t, Tensor) else t for t in leaves])
 
     def returned(self) -> Any:
-        """The outputs as they leave the transform; what the function only handed through is copied."""
+        """The outputs as results of the transform; an input that is returned unchanged is copied."""
         found = [wrap(t._value.copy()) if t._node is None and not isinstance(t._value, Batched) else _left(t, self.tracked) for t in self.outputs]
         return self.shape.unflatten(found)
 
 
 def freed(tree: Any) -> Any:
-    """The tensors of a tree outside every graph."""
+    """A tree with its tensors detached from every graph."""
     leaves, form = flatten(tree)
     return form.unflatten([wrap(t._value) if isinstance(t, Tensor) and t._node is not None else t for t in leaves])
 
 
 def _left(t: Tensor, tracked: bool) -> Tensor:
-    """A tensor of the function as it leaves the transform."""
+    """A tensor as a result of the transform."""
     value = t._value
     if type(value) is np.ndarray and value.flags.writeable or type(value) is Batched or type(t._node) is not Input and isinstance(value, np.generic):
         return t if tracked or t._node is None else wrap(value)
@@ -127,9 +130,9 @@ def _left(t: Tensor, tracked: bool) -> Tensor:
 
 
 def own(x: Any) -> Any:
-    """A value as memory that nothing else refers to: itself, or a copy where something else does.
+    """A value in memory without other references: the value itself, or a copy if there are other references.
 
-    The caller holds one reference to it, as a variable, an attribute or an item. A batched value is left as it is, for nobody writes to one.
+    The caller holds one reference to it, as a variable, an attribute or an item. A batched value is returned unchanged, since it is never written.
     """
     if type(x) is np.ndarray:
         base = x.base
@@ -139,10 +142,10 @@ def own(x: Any) -> Any:
 
 
 def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = ()) -> list[Tensor]:
-    """Results as they leave a transform, in memory that is not that of an argument, of a constant or of another result.
+    """Results of a transform in memory that they do not share with an argument, a constant or another result.
 
-    Where results are part of a graph, that has references to their memory, too; they are compared with what the function and the tensors that were
-    `given` to the transform hold.
+    References cannot be counted for results with a graph, since the graph refers to their memory as well. These are compared with the memory of
+    the function and of the tensors `given` to the transform.
     """
     if not ev.tracked:
         out = []
@@ -168,29 +171,29 @@ def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = (
 
 
 def _separate(x: np.ndarray) -> bool:
-    """Whether an array may be written, each element by itself."""
+    """Whether an array is writeable and none of its elements share memory."""
     return x.flags.writeable and 0 not in x.strides
 
 
 def _memory(x: Any) -> Any:
-    """What says that two values lie in the same memory; nothing does of batched values, which nobody writes to."""
+    """A key that is equal for values in the same memory; None for batched values, which are never written."""
     if type(x) is np.ndarray:
         return id(owner(x))
     return id(x) if isinstance(x, np.generic) else None
 
 
 def recording(enabled: bool, alone: bool = False) -> in_mode:
-    """Record, or do not; `alone` keeps it from the recorder of this thread."""
+    """Switch recording on or off; with `alone` the default recorder is used in place of the thread's."""
     return in_mode(grad=enabled, recorder=DEFAULT) if alone else in_mode(grad=enabled)
 
 
 def named(func: Callable[..., Any]) -> str:
-    """What a person calls the function."""
+    """The name of the function for error texts."""
     return getattr(func, "__name__", None) or type(func).__name__
 
 
 def _places(argnums: Any, count: int, asking: str) -> tuple[tuple[int, ...], bool]:
-    """The positions of the differentiated arguments, and whether it was one alone."""
+    """The positions of the differentiated arguments, and whether `argnums` is a single int."""
     if type(argnums) is int and 0 <= argnums < count:
         return (argnums,), True
     alone = isinstance(argnums, (int, np.integer)) and not isinstance(argnums, bool)
@@ -219,7 +222,7 @@ def _parameter(func: Callable[..., Any], place: int) -> str:
 def as_tensors(leaves: Iterable[Any], words: Callable[[], Sequence[str]], asking: str) -> list[Tensor]:
     """Leaves of arguments as tensors that can be differentiated.
 
-    Raises TypeError for what is no number, and RuntimeError for integers and booleans.
+    Raises TypeError for leaves that are not numbers, and RuntimeError for integers and booleans.
     """
     out = []
     for i, leaf in enumerate(leaves):
@@ -236,7 +239,7 @@ def as_tensors(leaves: Iterable[Any], words: Callable[[], Sequence[str]], asking
 
 
 def _guarded(value: Any) -> Any:
-    """The value as memory that the function cannot write to."""
+    """A read-only view of the value, so that the function cannot write to its argument."""
     if isinstance(value, np.ndarray):
         value = value[...]
         value.setflags(write=False)
@@ -244,15 +247,15 @@ def _guarded(value: Any) -> Any:
 
 
 def _repeated(t: Tensor, level: int, count: int) -> Tensor:
-    """What all members of a batch share as a value of each, so that it has a derivative for each."""
+    """An unbatched tensor repeated for each member of a batch, so that it has a derivative for each member."""
     return traced.batch(traced.expand(t, (count, *t.shape)), 0, level)
 
 
 def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argnums: Any, asking: str, has_aux: bool = False) -> Evaluation:
-    """Call a function with the arguments at `argnums` at places of their own.
+    """Call a function with fresh nodes for the arguments at `argnums`.
 
     Raises TypeError and RuntimeError for arguments that cannot be differentiated, for `argnums` out of range, for a function that writes to its
-    arguments, and for an output that is no tensor.
+    arguments, and for an output that is not a tensor.
     """
     places, alone = _places(argnums, len(args), asking)
     chosen = args[places[0]] if alone else tuple(args[n] for n in places)
@@ -312,13 +315,14 @@ _by_sequence = operator.attrgetter("sequence_nr")
 
 
 def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], bool]:
-    """The nodes from the inputs to the roots, those that are no inputs in order, and whether somebody else differentiates by what they depend on."""
+    """The nodes from the inputs to the roots, the same without the inputs in order, and whether the roots depend on a node that is differentiable
+    outside the transform."""
     seen, found, whole = set(inputs), list[Node](), True
     for root in roots:
         if root is not None and root.flags & GRADIENT and root not in seen:
             seen.add(root)
             found.append(root)
-    for node in found:  # which grows meanwhile
+    for node in found:  # the loop extends the list
         inside = False
         for p in node.parents:
             if p in seen:
@@ -331,7 +335,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
             whole = False
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
-    if whole:  # all that was found goes back to the inputs, and to nothing else
+    if whole:  # every node found depends on the inputs alone
         return seen, found, foreign
     wanted, path = set[Node](inputs), []
     for node in found:
@@ -345,9 +349,9 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
 
 
 def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:
-    """The one output of a function that must be a real scalar.
+    """The output of a function that must return a real scalar.
 
-    Raises RuntimeError for another.
+    Raises RuntimeError for any other output.
     """
     if len(ev.outputs) != 1 or ev.shape.kind is not None:
         raise RuntimeError(f"{asking}: {named(func)} must return a single scalar Tensor, not {type(ev.output).__name__}; use jacrev or jacfwd for "

@@ -1,8 +1,8 @@
-"""Implicit differentiation: derivatives of a solution from the equation it solves, whatever found it.
+"""Implicit differentiation: derivatives of a solution from the equation that it solves, independent of the solver.
 
-Where F(x, θ) = 0, the implicit function theorem gives ∂x/∂θ = -(∂F/∂x)⁻¹ ∂F/∂θ. A pullback is then one linear solve with the transposed Jacobian, a
-pushforward one with the Jacobian, and both are roots of linear equations themselves: so they are differentiated in the same way, to any order, and
-the one factored matrix serves them all.
+For F(x, θ) = 0 the implicit function theorem gives ∂x/∂θ = -(∂F/∂x)⁻¹ ∂F/∂θ. A pullback is one linear solve with the transposed Jacobian, a
+pushforward one with the Jacobian. Both are roots of linear equations, so they are differentiated in the same way, to any order, with the same
+factored matrix.
 
 Blondel et al., Efficient and Modular Implicit Differentiation, NeurIPS 2022.
 """
@@ -37,10 +37,10 @@ OP = rule_op("ImplicitRoot", reads_result=True)
 
 
 class NoFormula(Refused, NotImplementedError):
-    """A solution where more is asked for than its value and its derivatives."""
+    """The error for a formula or a Taylor series of a solution, which has only a value and derivatives."""
 
     def __init__(self) -> None:
-        super().__init__("implicit differentiation: a solution that a solver found has no formula and no Taylor series of its own, only derivatives; "
+        super().__init__("implicit differentiation: a solution found by a solver has no formula and no Taylor series, only derivatives; "
                          "nest grad, jvp or hessian for higher ones")
 
 
@@ -52,7 +52,7 @@ class _Root(Rule):
         self.system = _System(self, system) if callable(system) or isinstance(system, str) else system
 
     def attached(self, tensors: Tensors, accept: Callable[[Sequence[Tensor]], None] = lambda found: None) -> Tensors:
-        """The solution at its node, once its residual is accepted; what the residual captured is among its arguments."""
+        """The solution with its node, after its residual was accepted; tensors captured by the residual are arguments of the node."""
         self.since = since = next_sequence()
         with recording(thread.modes.grad):
             found = self.residual(self.solution, [wrap(t._value) for t in tensors])
@@ -63,7 +63,7 @@ class _Root(Rule):
         return attached(OP, self, given, self.solution)
 
     def recorded(self, xs: Tensors, tensors: Tensors) -> tuple[Sequence[Tensor], list[Tensor]]:
-        """The residual, recorded from gates at the unknowns and at all other tensors; and the gates."""
+        """The residual, recorded from fresh input nodes of the unknowns and of all other tensors; and these inputs."""
         gates = [gate(t) for t in (*xs, *tensors)]
         since, explicit = next_sequence(), len(gates) - len(self.captured)
         with recording(True):
@@ -75,7 +75,7 @@ class _Root(Rule):
         raise NoFormula
 
     def known(self, outputs: Tensors) -> None:
-        """Raise where the solution is not known as Tensors, or was written since."""
+        """Raise if the arguments are not Tensors, or if the solution was written in place."""
         if not outputs:
             raise NoFormula
         unwritten([wrap(y._value) for y in outputs], self.since)
@@ -114,7 +114,7 @@ class _Root(Rule):
 
 
 def _pulled(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
-    """Cotangents of a recording carried to those of its gates that are asked for."""
+    """The cotangents of the needed inputs of a recording."""
     asked = [g for g in gates if g is not None]
     pairs = [(y, c) for y, c in zip(found, cotangents) if c is not None and y.requires_grad]
     if not asked or not pairs:
@@ -124,23 +124,23 @@ def _pulled(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
 
 
 def _pushed(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> Some:
-    """Tangents of the gates of a recording carried to what was recorded."""
+    """The tangents of the outputs of a recording from those of its inputs."""
     try:
         return push(found, {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}, thread.modes.grad)
-    except NotImplementedError:  # something in it can only be pulled back
+    except NotImplementedError:  # the recording has a function without a pushforward
         kept = [g if t is not None else None for g, t in zip(gates, tangents)]
         return transposed(lambda us: _pulled(found, kept, us), found, tangents)
 
 
 class _System:
-    """The Jacobian of a residual in its unknowns at the solution, as something to solve with: made when it is first asked for."""
+    """The Jacobian of a residual by its unknowns at the solution, as a linear system that is computed on first use."""
 
     def __init__(self, root: _Root, method: Any):
         self.root, self.method = root, method
 
-    def turned(self, transpose: bool) -> _System | _Turned:
+    def turned(self, transpose: bool) -> _System | _Transposed:
         """The system of the transposed Jacobian, or this one."""
-        return _Turned(self) if transpose else self
+        return _Transposed(self) if transpose else self
 
     @functools.cached_property
     def recording(self) -> tuple[Sequence[Tensor], list[Tensor]]:
@@ -179,7 +179,7 @@ class _System:
     def factors(self) -> Any:
         """The Jacobian's LU factors.
 
-        Raises RuntimeError where it is singular to working precision.
+        Raises RuntimeError if it is singular to working precision.
         """
         from scipy.linalg import lapack
 
@@ -205,7 +205,7 @@ class _System:
         return lu, pivots
 
     def iterated(self, row: np.ndarray, transpose: bool) -> np.ndarray:
-        """One solve by products with the Jacobian alone."""
+        """One iterative solve, by products with the Jacobian."""
         from scipy.sparse.linalg import LinearOperator, cg, gmres
 
         found, gates = self.recording
@@ -223,29 +223,29 @@ class _System:
             return np.asarray(self.method(product, row), np.float64).reshape(row.shape)
         operator = LinearOperator((row.size, row.size), matvec=product, dtype=np.float64)
         solve = cg if self.method == "cg" else gmres
-        with np.errstate(all="ignore"):  # what breaks down is told from its residual
+        with np.errstate(all="ignore"):  # a breakdown is detected by the residual
             out, _ = solve(operator, row, rtol=1e-13, atol=0.0)
         residual = np.linalg.norm(product(out) - row) / max(np.linalg.norm(row), np.finfo(float).tiny)
         if not residual <= 1e-8:
             raise RuntimeError(f"implicit differentiation: {self.method} did not solve the linear system (relative residual {residual:.0e}); cg "
-                               f"needs a symmetric positive definite Jacobian; use solve='gmres' or 'dense', or a solver of your own")
+                               f"needs a symmetric positive definite Jacobian; use solve='gmres' or 'dense', or your own solver")
         return out
 
 
-class _Turned:
+class _Transposed:
     """The same system with the Jacobian transposed."""
 
     def __init__(self, system: _System):
         self.system = system
 
-    def turned(self, transpose: bool) -> _System | _Turned:
+    def turned(self, transpose: bool) -> _System | _Transposed:
         return self.system if transpose else self
 
     def solved(self, right: Sequence[Any], transpose: bool) -> list[Any]:
         return self.system.solved(right, not transpose)
 
 
-# What users write
+# The public functions
 
 
 class _Solution:
@@ -263,7 +263,7 @@ class _Solution:
         leaves, form = flatten(params)
         if thread.modes.batches and any(isinstance(x, Tensor) and type(x._value) is Batched for x in leaves):
             return self._each(leaves, form, options)
-        with inside(()):  # all members of a batch share the solution
+        with inside(()):  # unbatched: all members share the solution
             return self._solved(leaves, form, options)
 
     def _solved(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
@@ -285,7 +285,7 @@ class _Solution:
         return shape.unflatten(root.attached([leaves[i] for i in places], self._accept))
 
     def _solution(self, found: Any) -> tuple[list[Tensor], Any]:
-        """What the solver returned, as tensors outside of every graph."""
+        """The result of the solver as tensors without a graph."""
         leaves, shape = flatten(found)
         out = []
         for x in leaves:
@@ -314,8 +314,8 @@ class _Solution:
     def _accept(self, found: Sequence[Tensor]) -> None:
         size = max((float(np.max(np.abs(f._value), initial=0.0)) for f in found), default=0.0)
         if self.tolerance is not None and not size <= self.tolerance:
-            raise RuntimeError(f"{self.asking}: the residual is not zero at what the solver {named(self.solver)} returned: its largest element is "
-                               f"{size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None asks nothing)")
+            raise RuntimeError(f"{self.asking}: the residual is not zero at the result of the solver {named(self.solver)}: its largest element is "
+                               f"{size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None: no check)")
 
     def _each(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
         """The solutions for the members of a batch, one after the other."""
@@ -330,15 +330,15 @@ def implicit_root(residual: Callable[..., Any], solver: Callable[..., Any], *, s
                   ) -> Callable[..., Any]:
     """The solution x(θ) of F(x, θ) = 0 as a function of θ, differentiated by the implicit function theorem: ∂x/∂θ = -(∂F/∂x)⁻¹ ∂F/∂θ.
 
-    `residual(x, *params)` is F, of the shapes of x; `solver(*params, **options)` finds x in any way, such as NumPy's or SciPy's: it is called with
-    tensors outside of every graph, is not differentiated, and returns a tensor, an array, a number or a tree of them. The result
-    is called as the solver is: `x = solution(*params, **options)`. Derivatives in x by the parameters, and by tensors that the residual
-    captured, are exact at x to every order and in both modes. `solve` is how linear systems with ∂F/∂x are solved: "dense" factors the
+    `residual(x, *params)` is F, of the shapes of x. `solver(*params, **options)` finds x by any method, such as NumPy's or SciPy's: it is called with
+    detached tensors, is not differentiated, and returns a tensor, an array, a number or a tree of them. The result
+    is called like the solver: `x = solution(*params, **options)`. Derivatives of x by the parameters, and by tensors captured by the residual,
+    are exact at x to every order and in both modes. `solve` selects the solver of linear systems with ∂F/∂x: "dense" factors the
     matrix once; "cg" (symmetric positive definite) and "gmres" only multiply with it; or a function `solve(matvec, b)` of arrays. `tolerance`
-    bounds the largest element of F at x; None asks nothing.
+    bounds the largest element of F at x; None means no check.
 
-    Raises RuntimeError where F is not zero at x, has another shape than x, or has a singular Jacobian when a derivative is asked for; where the
-    solver returned a tracked tensor, and where a linear solver failed. TypeError for complex values. Blondel et al., NeurIPS 2022.
+    Raises RuntimeError if F is not zero at x or has another shape than x, if its Jacobian is singular when a derivative is computed, if the
+    solver returned a tracked tensor, or if a linear solver failed; TypeError for complex values. Blondel et al., NeurIPS 2022.
 
     >>> import symgrad
     >>> from symgrad.func import grad, implicit_root

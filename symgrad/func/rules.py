@@ -1,8 +1,8 @@
-"""Calls whose derivatives are not those of what they compute: custom derivatives, checkpoints and implicit functions.
+"""Calls with their own derivative rules: custom derivatives, checkpoints and implicit functions.
 
-Such a call is one node of the graph, whose op carries a `Rule`: what the call leaves for its derivatives. A rule is asked with Tensors.
-With numbers it is simply called; where its answer is to be differentiated again it is recorded on the tensors of the graph; for any other
-carrier it is recorded at fresh places, and the recording is read in that carrier.
+Such a call is one node of the graph, whose op has a `Rule` with the residuals of the call as parameter. A rule computes with Tensors. The numeric
+carrier calls it without recording. If its results are to be differentiated again, it is recorded on the tensors of the graph. For any other
+carrier it is recorded on fresh input nodes, and the recording is replayed in that carrier.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ Some = Sequence[Tensor | None]
 
 
 class Rule:
-    """What one call leaves for its derivatives: the values of its tensor arguments, the last of them those of tensors that it captured."""
+    """The residuals of one call and its derivative rules. `values` are those of its tensor arguments, with captured tensors at the end."""
 
     values: tuple[Any, ...]
     captured: tuple[Node, ...] = ()
-    entered: tuple[tuple[int, int, str], ...] = ()  # the batches in which the call was made
-    reversed = False  # whether a pullback was recorded, so that a derivative of that may ask for tangents
+    entered: tuple[tuple[int, int, str], ...] = ()  # the vmap levels around the call
+    reversed = False  # whether a pullback was recorded, whose derivative may need tangents
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        """The outputs from these arguments, for a formula."""
+        """The outputs for these arguments, for a formula."""
         raise NotImplementedError
 
     def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        """The cotangents of the arguments that need one; recorded where `thread.modes.grad` says so."""
+        """The cotangents of the arguments that need one; recorded in grad mode."""
         raise NotImplementedError
 
     def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        """The tangents of the outputs; recorded where `thread.modes.grad` says so."""
+        """The tangents of the outputs; recorded in grad mode."""
         raise NotImplementedError
 
 
@@ -73,13 +73,13 @@ def rule_op(name: str, reads_result: bool = False) -> Op:
 
 
 def is_tracked(t: Tensor) -> bool:
-    """Whether what is computed from a tensor is recorded now."""
+    """Whether operations on a tensor are recorded in the present modes."""
     node = t._node
     return node is not None and bool(node.flags & (TRACKED | IN_FORWARD)) and (thread.modes.grad or thread.modes.recorder is not DEFAULT)
 
 
 def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
-    """The outputs at a node of their own: one node for the call, and one for each output where there are several."""
+    """The outputs with the node of the call, and with one more node for each output if there are several."""
     parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
     value = values[0] if len(values) == 1 else values
     rule.entered = thread.modes.batches
@@ -87,24 +87,24 @@ def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
     if node is None:
         return outputs
     node.__class__ = node_class(op, broadcasts=False)
-    return [wrap(v, place) for v, place in zip(values, _places(node, len(values)))]
+    return [wrap(v, place) for v, place in zip(values, _output_nodes(node, len(values)))]
 
 
-def _places(node: Node, count: int) -> list[Node]:
+def _output_nodes(node: Node, count: int) -> list[Node]:
     if count == 1:
         return [node]
-    places: list[Node] = [Output(node, k) for k in reversed(range(count))]  # a pullback comes to the newest one first
-    return places[::-1]
+    nodes: list[Node] = [Output(node, k) for k in reversed(range(count))]  # a pullback visits the newest first
+    return nodes[::-1]
 
 
 def chance() -> tuple[int, dict[str, Any]]:
-    """The state of the random numbers, for `restored`."""
+    """The state of the random generator, for `restored`."""
     return default_generator._seed, default_generator._bits.state  # type: ignore[return-value]
 
 
 @contextlib.contextmanager
 def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
-    """Draw the random numbers that were drawn from a state, and leave the generator as it was."""
+    """Draw the same random numbers as from a saved state, and restore the generator at the end."""
     if state is None:
         yield
         return
@@ -114,17 +114,17 @@ def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
     try:
         yield
     finally:
-        g._seed, g._bits, g.numpy = before  # which the function may have seeded anew
+        g._seed, g._bits, g.numpy = before  # the function may have set a new seed
         g._bits.state = now
 
 
 def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> in_mode:
-    """Enter batches again, and those of batched tensors: transforms there give a derivative for each member."""
+    """Enter vmap levels again, together with those of batched tensors, so that transforms compute a derivative for each member."""
     return in_mode(batches=levels_with(entered, *tensors))
 
 
 def levels_with(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> tuple[tuple[int, int, str], ...]:
-    """Batches together with those of batched tensors, the outermost first."""
+    """The vmap levels together with those of batched tensors, the outermost first."""
     if not any([t is not None and type(t._value) is Batched for t in tensors]):
         return tuple(entered)
     levels = {level: (level, count, kind) for level, count, kind in entered}
@@ -137,21 +137,21 @@ def levels_with(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None
 
 
 def repeated(t: Tensor) -> Tensor:
-    """The tensor with a value for each member of the batches that this thread is in, so that its derivative has one for each."""
+    """The tensor repeated for each member of the thread's vmap levels, so that its derivative has one entry per member."""
     for level, count, _ in thread.modes.batches:
         t = t if level in levels_of(t._value) else _repeated(t, level, count)
     return t
 
 
 def gate(t: Tensor, flags: int = 0) -> Tensor:
-    """The tensor at a place of its own, where a pass starts or ends. It is open: transforms that are called on it give tracked results."""
+    """The tensor with a fresh input node at which a pass starts or ends. The node is open: transforms called on it give tracked results."""
     node = Input(t._value, t._node)
     node.flags |= flags
     return wrap(node.value, node)
 
 
 def boundary(outputs: Sequence[Any], since: int) -> list[Node]:
-    """The nodes from before a place in time that tensors were computed from, and that gradients flow to."""
+    """The differentiable nodes, older than a sequence number, that tensors were computed from."""
     found: list[Node] = []
     stack = [y._node for y in outputs if isinstance(y, Tensor)]
     seen = set(stack) | {None}
@@ -192,19 +192,19 @@ def _captured(rule: Rule, tensors: Sequence[Any]) -> Iterator[tuple[Tensor, Any]
 
 
 def standing(node: Node) -> Tensor:
-    """A tensor at a node."""
+    """A tensor with a given node."""
     return wrap(node.value, node)
 
 
-def closed(places: Some) -> None:
-    """Note that nothing is recorded at these gates any more, so that what came of them is not taken for unfinished."""
-    for t in places:
+def closed(nodes: Some) -> None:
+    """Close these input nodes after the recording, so that transforms do not treat their results as tracked."""
+    for t in nodes:
         if t is not None and isinstance(t._node, Input):
             t._node.open = False
 
 
 def _read(xp: Any, found: Some, known: Sequence[tuple[Tensor, Any]]) -> list[Any]:
-    """Recorded tensors in another carrier, where the values of some are known."""
+    """Recorded tensors replayed in another carrier, from the values of some of them."""
     memo = {t._node: x for t, x in known if t._node is not None}
     lift = xp.box if hasattr(xp, "box") else getattr(xp, "lift_value", wrap if xp is traced else lambda x: x)
     return [None if t is None else lift(t._value) if t._node is None else _replayed(xp, [t._node], memo)[0] for t in found]
@@ -215,30 +215,30 @@ def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     many = type(g) is Bundle
     parts = list(g.parts) if many else [g]
     rule.reversed |= xp is traced
-    if not many and xp in (numeric, traced) and getattr(g, "_value", g).dtype.kind == "c":  # the pass has conjugated what it gives to rules
+    if not many and xp in (numeric, traced) and getattr(g, "_value", g).dtype.kind == "c":  # the pass has conjugated the arguments of rules
         tensors, y = [xp.conj(x) for x in tensors], xp.conj(y)
-    found = _asked(xp, rule.pulled, rule, tensors, y, parts, needs)
+    found = _results_in(xp, rule.pulled, rule, tensors, y, parts, needs)
     return tuple(None if need is None else c for need, c in zip(needs, found))
 
 
 def _jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
     *tensors, rule = args
-    found = _asked(xp, rule.pushed, rule, tensors, y, list(tangents))
+    found = _results_in(xp, rule.pushed, rule, tensors, y, list(tangents))
     return Values(found) if isinstance(getattr(y, "_value", getattr(y, "value", y)), tuple) else found[0]
 
 
 def _plain(xp: Any) -> Any:
-    """The carrier behind one that only remembers what it has computed."""
+    """The carrier behind a caching one."""
     return getattr(xp, "__dict__", {}).get("carrier", xp)
 
 
-def _asked(*args: Any) -> list[Any]:
-    """What a rule answers, in a carrier."""
+def _results_in(*args: Any) -> list[Any]:
+    """The results of a rule in a carrier."""
     with in_mode(following=True):
-        return _answer(*args)
+        return _results(*args)
 
 
-def _answer(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
+def _results(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
     xp = _plain(xp)
     if xp is numeric:
         given, along = [wrap(x) for x in tensors], [None if c is None else wrap(c) for c in moving]
@@ -247,11 +247,11 @@ def _answer(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any
         return [None if c is None else c._value for c in found]
     if xp is traced:
         values = y._value
-        outputs = [wrap(v, p) for v, p in zip(values, _places(y._node, len(values)))] if isinstance(values, tuple) else [y]
+        outputs = [wrap(v, p) for v, p in zip(values, _output_nodes(y._node, len(values)))] if isinstance(values, tuple) else [y]
         with inside(rule.entered):
             return list(ask(tensors, outputs, moving, *rest))
     if type(xp) is DualCarrier:
-        return _asked_twice(_plain(xp.base), ask, rule, tensors, y, moving, *rest)
+        return _results_for_duals(_plain(xp.base), ask, rule, tensors, y, moving, *rest)
     starts = [gate(wrap(v), NAMED) for v in rule.values]
     seeds = [None if c is None else gate(wrap(np.ones(c.shape)), NAMED) for c in moving]
     with recording(True, True):
@@ -260,17 +260,18 @@ def _answer(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any
     return _read(xp, found, [*known, *_captured(rule, tensors)])
 
 
-def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
-    """The same with dual values: recorded where the values are, and pushed forward along their tangents."""
+def _results_for_duals(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any],
+                       *rest: Any) -> list[Any]:
+    """The same for dual values: recorded on their primals, and pushed forward along their tangents."""
     starts: dict[Node, Any] = {}
-    places: list[Tensor] = []
+    nodes: list[Tensor] = []
 
     def entered(x: Any, t: Any = None) -> Tensor:
         x, t = (x.value, x.tangent) if type(x) is Dual else (x, t)
-        places.append(gate(x if isinstance(x, Tensor) else wrap(x)))
+        nodes.append(gate(x if isinstance(x, Tensor) else wrap(x)))
         if t is not None:
-            starts[places[-1]._node] = t  # type: ignore[index]
-        return places[-1]
+            starts[nodes[-1]._node] = t  # type: ignore[index]
+        return nodes[-1]
 
     values, along = (y.value, y.tangent) if type(y) is Dual else (y, None)
     values = getattr(values, "_value", values) if isinstance(getattr(values, "_value", values), tuple) else values
@@ -280,7 +281,7 @@ def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Seque
         with inside(rule.entered):
             found = ask(given, outputs, cotangents, *rest)
         moved = pushforward(base, [c._node for c in found if c is not None and c._node is not None], starts, None if base is numeric else read_traced)
-    closed(places)
+    closed(nodes)
     out: list[Any] = []
     for c in found:
         value = c if c is None or base is traced else c._value
@@ -290,7 +291,7 @@ def _asked_twice(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Seque
 
 
 def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
-    """The transpose of a linear map at cotangents: a pullback through its recording at zero. `like` has None where nothing is asked for."""
+    """The transpose of a linear map applied to cotangents: a pullback through its recording at zero. `like` has None for results not needed."""
     create = thread.modes.grad
     zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
     with recording(True):
@@ -305,7 +306,7 @@ def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangent
 
 
 def unwritten(values: Sequence[Any], since: int) -> None:
-    """Raise for a tensor that was written in place since then."""
+    """Raise for a tensor that was written in place since a sequence number."""
     for t in values if all_threads.written > since else ():
         if isinstance(t, Tensor) and (found := first_write_after(t._value, since)) is not None:
             raise changed(t._value, *found, t._node)

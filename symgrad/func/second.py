@@ -34,8 +34,8 @@ _taping = TapingCarrier()
 def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
     """The derivative of the gradient along tangents of the inputs, for every input: ∂²y/∂x∂xⱼ · tⱼ, summed over j.
 
-    A pullback whose cotangents are dual gives the gradient and its tangent in one pass, and records nothing unless somebody outside differentiates
-    by an input.
+    A pullback of dual cotangents gives the gradient and its tangent in one pass. It records nothing unless the results are differentiable outside
+    the transform.
     """
     if y._node not in ev.between:
         return [finished(ev, x, None) for x in ev.inputs]
@@ -46,18 +46,18 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
     try:
         with in_mode(grad=True) if ev.tracked else UNCHANGED:
             found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
-    except NotImplementedError:  # a function that states a pullback only
+    except NotImplementedError:  # a custom function without a pushforward
         return _second_of_functions(ev, y, tangents)
     return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
 
 
 def instrumented(ev: Evaluation) -> bool:
-    """Whether somebody is to be asked on the way: a custom Function, a hook, or anomaly mode."""
+    """Whether the path has a custom Function or a hook, or anomaly mode is on."""
     return overseen(ev) or ev.calls_code
 
 
 def overseen(ev: Evaluation) -> bool:
-    """Whether a hook or anomaly mode looks on."""
+    """Whether a node of the path has hooks, or anomaly mode is on."""
     return all_threads.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
 
 
@@ -80,7 +80,10 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
 
 
 def _read_by_pullback(ev: Evaluation) -> list[Node]:
-    """The nodes whose tangents the rules of a pullback read, or that those depend on, in order: what only linear ops use has none to compute."""
+    """The nodes whose tangents the pullback needs, in order: those that pullback rules read, and those upstream of them.
+
+    A value that only linear ops use needs no tangent.
+    """
     between, read = ev.between, set[Any]()
     for node in reversed(ev.path):
         op, parents = node.op, node.parents
@@ -101,7 +104,7 @@ def _read_by_pullback(ev: Evaluation) -> list[Node]:
 
 
 def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
-    """The same by a second pullback, where a custom Function says only how cotangents are pulled back: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
+    """The same by a second pullback, for custom Functions without a pushforward: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
     tracked = dataclasses.replace(ev, tracked=True)
     gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
     between, path, _ = between_nodes([g._node for g in gradient], ev.nodes)
@@ -135,16 +138,16 @@ def _whole(found: Sequence[Any], count: int) -> np.ndarray:
     return rows[0] if len(rows) == 1 else np.concatenate(rows, 1)
 
 
-ROOM = 200_000  # elements that the steps of a program may hold at a time
+ROOM = 200_000  # the most elements that the steps of a program may hold at a time
 
 
 class PathProgram:
-    """What a pass over the path of an evaluation computes, as steps for every evaluation of the same form."""
+    """A pass over the path of an evaluation, recorded as steps that run for every evaluation with the same signature."""
 
     def __init__(self, path: Sequence[Node], compute: Callable[[Read, Mapping[Node, Any]], list[Any]]):
         tape, residuals = Tape(), dict[Node, Any]()
         entered: dict[Node, tuple[Any, tuple]] = {}
-        sources: list[tuple[int, int]] = []  # where each input of the tape stands: at which node, and as which argument, or VALUE or RESIDUAL
+        sources: list[tuple[int, int]] = []  # for each input of the tape its node, and the number of the argument, or VALUE or RESIDUAL
 
         def enter(value: Any, i: int, k: int) -> Any:
             sources.append((i, k))
@@ -161,16 +164,16 @@ class PathProgram:
 
     @staticmethod
     def fits(path: Sequence[Node], count: int, room: int) -> bool:
-        """Whether a path can be read so: of known ops alone, none of which looks at its numbers, not too large, and of real floats."""
+        """Whether a path can be recorded as steps: only registered ops that do not branch on values, of limited size, with real floats."""
         return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
                     and type(node.value) is not Batched for node in path]) and sum([node.value.size for node in path]) * count <= room
 
     def run(self, path: Sequence[Node]) -> list[Any]:
-        """What the pass computes for a path of this form."""
+        """The results of the pass for a path with this signature."""
         values: list[Any] = [None] * self._program.count
         if path and path[0].sequence_nr < all_threads.written:
             for node in path:
-                read(node)  # says so where a value was written meanwhile
+                read(node)  # raises if a value was written since it was recorded
         for place, i, k in self._wanted:
             node = path[i]
             values[place] = node.value if k == VALUE else node.args[k] if k >= 0 else node.residual  # type: ignore[index, attr-defined]
@@ -181,7 +184,7 @@ VALUE, RESIDUAL = -1, -2
 
 
 class HessianProgram:
-    """The products of the Hessian with the same vectors for every graph of one form: the steps of the second-order pass, without looking for them."""
+    """The products of the Hessian with fixed vectors, for every graph with one signature: the recorded steps of the second-order pass."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
         starts, one = dict(zip(ev.nodes, _parts(ev, seeds))), y._value.dtype.type(1)
@@ -189,10 +192,10 @@ class HessianProgram:
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
-        """Whether a graph can be read so."""
+        """Whether the pass over a graph can be recorded as steps."""
         return y._node in ev.between and PathProgram.fits(ev.path, count, ROOM)
 
     def run(self, ev: Evaluation) -> np.ndarray:
-        """The products for a graph of this form."""
+        """The products for a graph with this signature."""
         found, count = self._steps.run(ev.path), self._count
         return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)

@@ -1,7 +1,7 @@
-"""Which entries of a Hessian or a Jacobian can be different from zero, and the products that give them.
+"""The sparsity pattern of a Hessian or a Jacobian, and the matrix-vector products that determine its entries.
 
-A plan is made from a recorded graph, by one pass over it in the carrier of index sets; no derivative is computed. It says which vectors of
-zeros and ones to multiply by, and puts the entries together from the products.
+A plan is made from a recorded graph by one pass over it in the carrier of index sets, without computing a derivative. It has the seeds, vectors of
+zeros and ones, and recovers the entries from the products with them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
 @dataclass(frozen=True)
 class Structure:
-    """What was found out about a matrix of derivatives, and what it cost.
+    """The sparsity structure of a matrix of derivatives, and the number of products to compute it.
 
     `pattern` is "diagonal", "block diagonal", "tridiagonal", "banded", "arrow", "sparse" or "dense"; `products` is how many products with the
     matrix are computed, one for each of the `colours`; `bandwidth` is the distance of the farthest entry from the diagonal.
@@ -55,9 +55,9 @@ class Structure:
 class Plan:
     """How to compute a sparse matrix: the products `matrix @ seed` for each of the `seeds`, then `recover` of them.
 
-    `dense` says that this would not pay; then there are neither seeds nor places. A matrix of n columns is dense where it needs more than
-    n / 2 colours, or has more than a quarter of its entries and n > 16. `general` says that it holds for every graph of the same form, with
-    whatever numbers: where a constant matrix has zeros, it does not.
+    `dense` says that sparse products would not be cheaper; such a plan has no seeds and no positions. A matrix of n columns is dense if it needs
+    more than n / 2 colours, or if n > 16 and more than a quarter of its entries are nonzero. `general` says that the plan holds for every graph
+    with the same signature; it does not if the pattern depends on the zeros of a constant matrix.
     """
 
     general = True
@@ -67,17 +67,17 @@ class Plan:
 
     @property
     def dense(self) -> bool:
-        """Whether to compute the whole matrix."""
+        """Whether to compute the matrix without a sparsity pattern."""
         return self._pattern is None
 
     @property
     def colours(self) -> int:
-        """How many products it takes."""
+        """The number of products."""
         return self.shape[1] if self._colouring is None else self._colouring.count
 
     @property
     def nbytes(self) -> int:
-        """About the memory of all arrays that are made once."""
+        """The approximate size in bytes of the cached arrays."""
         return 0 if self._pattern is None else 48 * self._pattern.nonzeros + 8 * (self.colours + 3) * self.shape[1]
 
     @functools.cached_property
@@ -98,7 +98,7 @@ class Plan:
 
     @functools.cached_property
     def _empty(self) -> Any:
-        """The sparse matrix without its numbers."""
+        """The sparse matrix with its indices only."""
         from scipy.sparse import csr_array
 
         assert self._pattern is not None
@@ -108,7 +108,7 @@ class Plan:
 
     @functools.cached_property
     def report(self) -> Structure:
-        """What was found."""
+        """The structure of the matrix."""
         if self._pattern is None or self._colouring is None:
             rows, columns = self.shape
             return Structure("dense", columns, columns, rows * columns, self.shape, max(rows, columns, 1) - 1)
@@ -116,23 +116,23 @@ class Plan:
         return Structure(name, self.colours, self.colours, self._pattern.nonzeros, self.shape, self._pattern.bandwidth)
 
     def recover(self, compressed: Any) -> Any:
-        """The matrix as a `scipy.sparse.csr_array`, from the products: an array of shape (colours, rows), or (colours, *shape) of as many rows.
+        """The matrix as a `scipy.sparse.csr_array`, from products of shape (colours, rows), or (colours, *shape) with as many elements.
 
-        Raises ValueError for products of another number.
+        Raises ValueError for another number of products.
         """
         flat = np.asarray(compressed).reshape(-1)
         if self._pattern is None or self._colouring is None:
-            raise ValueError("recover: the matrix is dense; compute it as a whole")
+            raise ValueError("recover: the matrix is dense; compute it without a plan")
         if flat.size != self._colouring.count * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
         empty = self._empty
-        out = object.__new__(type(empty))  # SciPy's constructor would look through the indices again
+        out = object.__new__(type(empty))  # skips SciPy's check of the indices
         out.__dict__.update(empty.__dict__)
-        out.data, out.indices, out.indptr = flat.take(self._places), empty.indices.copy(), empty.indptr.copy()  # SciPy's methods change them in place
+        out.data, out.indices, out.indptr = flat.take(self._places), empty.indices.copy(), empty.indptr.copy()  # SciPy writes to them
         return out
 
     def filled(self, compressed: Any) -> np.ndarray:
-        """The matrix with its zeros, from the same products."""
+        """The matrix as a dense array, from the same products."""
         out = np.zeros(self.shape)
         out.reshape(-1)[self._flat] = np.asarray(compressed).reshape(-1).take(self._places)
         return out
@@ -153,15 +153,15 @@ def _median(x: Dependence, index: Any) -> Dependence:
     return reduced(x)
 
 
-READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # whose derivative is shared among equal elements
-KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # where ops are declared whose forward says what their rules depend on
+READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # their derivative is divided among equal elements
+KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward
 
 
 _readers: dict[Op, Callable[..., Any] | None] = {}
 
 
 def _reading(op: Op) -> Callable[..., Any] | None:
-    """How an op is read from its arguments, of which one at least is a Dependence; None where its forward does not say what its rules depend on."""
+    """The function that computes an op for arguments with dependence sets; None if its rules may depend on more than its forward."""
     module = getattr(op.forward, "__module__", None) or ""
     if op.kind == "function" or not (module == KNOWN[0] or module.startswith(KNOWN[1:])):
         return None
@@ -175,8 +175,8 @@ def _reading(op: Op) -> Callable[..., Any] | None:
     return read
 
 
-def _unread(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence:
-    """What the value of an op depends on of which only the declared kind is known."""
+def _by_kind(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence:
+    """The dependence of the value of an op of which only the declared kind is known."""
     given = [d for d in found if d is not None]
     if op.kind == "elementwise":
         depends = [d for d, partial in zip(found, op.partials) if d is not None and (callable(partial) or partial not in (None, 0))]
@@ -184,27 +184,27 @@ def _unread(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: t
             smooth(*given)
         return stretched(union(*depends), shape) if depends else Dependence(inputs, (), shape)
     if REGISTRY.get(op.name) is not op and inputs.second:
-        raise Dense  # such as a Function, which may use whatever it has seen
+        raise Dense  # such as a Function, whose code may use any element
     out = inputs.everything(inputs.distinct([b for d in given for b in d.blocks]), shape)
     return out if op.kind == "linear" or not out.blocks else mixed(out)
 
 
-def _read(inputs: Inputs, root: Node, known: dict[Node, Any], local: Callable[..., Any] | None = None, asked: bool = True) -> Any:
-    """The sets of the root; what meets on the way is noted in `inputs`. Those of a root that is linear are None where they are not `asked`."""
-    for node in _upstream(root, known):
+def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[..., Any] | None = None, asked: bool = True) -> Any:
+    """The dependence sets of the root; pairs of inputs that interact are added to `inputs`. The result is None for a linear root unless `asked`."""
+    for node in _upstream(root, sets):
         parents = node.parents
         if len(parents) == 1:
-            first = known.get(parents[0])  # type: ignore[arg-type]
+            first = sets.get(parents[0])  # type: ignore[arg-type]
             if first is None:
                 continue
             found: Any = (first,)
         else:
-            found = [known.get(p) for p in parents]  # type: ignore[arg-type]
+            found = [sets.get(p) for p in parents]  # type: ignore[arg-type]
             if not any(found):
                 continue
         if type(node) is Link:
             if found[0] is not None:
-                known[node] = found[0]
+                sets[node] = found[0]
             continue
         op, args = node.op, node.args
         if args is None:
@@ -214,7 +214,7 @@ def _read(inputs: Inputs, root: Node, known: dict[Node, Any], local: Callable[..
         if node.outlet is not None and type(found[0]) is tuple:
             found = (found[0][node.outlet],)
             if found[0] is not None:
-                known[node] = found[0]
+                sets[node] = found[0]
             continue
         read = _readers.get(op) or _reading(op)
         count = len(parents)
@@ -223,10 +223,10 @@ def _read(inputs: Inputs, root: Node, known: dict[Node, Any], local: Callable[..
         elif read is None or not op.differentiable or type(node.value) is Batched and any(map(_batched, args[count:])):
             out = _called(inputs, args[-1], found) if read is None and args else None
             if type(out) is tuple:
-                known[node] = out
+                sets[node] = out
                 continue
             if out is None and op.differentiable:
-                out = _unread(inputs, op, found, tuple(getattr(node.value, "shape", None) or ()))
+                out = _by_kind(inputs, op, found, tuple(getattr(node.value, "shape", None) or ()))
         elif op.arity is None:
             out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:], count=count)
         elif count == 1:
@@ -234,12 +234,12 @@ def _read(inputs: Inputs, root: Node, known: dict[Node, Any], local: Callable[..
         else:
             out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:])
         if type(out) is Dependence and out.blocks:
-            known[node] = out if out.shape == node.value.shape or node.value.shape is None else stretched(out, node.value.shape)
-    return known.get(root)
+            sets[node] = out if out.shape == node.value.shape or node.value.shape is None else stretched(out, node.value.shape)
+    return sets.get(root)
 
 
 def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> Any:
-    """The sets of the value of a call that is one node but is differentiated as what it computes, or of its several values; None for other calls."""
+    """The dependence sets of the value or values of a call with a rule that is differentiated as its recorded content; None for other calls."""
     from symgrad.func.checkpointing import _Block
     from symgrad.func.derivative import Derivative
     from symgrad.func.rules import closed, gate, inside, recording, standing
@@ -251,14 +251,14 @@ def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> An
         outputs = rule.evaluate(starts)
     closed(starts)
     ends = [*starts, *map(standing, rule.captured)]
-    known: dict[Any, Dependence] = {t._node: d for t, d in zip(ends, [*found, *found[len(found) - len(rule.captured):]]) if d is not None}
-    out = tuple([None if y._node is None else _read(inputs, y._node, dict(known)) for y in outputs])
-    return out if len(out) > 1 else out[0] or flat(next(iter(known.values())))
+    sets: dict[Any, Dependence] = {t._node: d for t, d in zip(ends, [*found, *found[len(found) - len(rule.captured):]]) if d is not None}
+    out = tuple([None if y._node is None else _read(inputs, y._node, dict(sets)) for y in outputs])
+    return out if len(out) > 1 else out[0] or flat(next(iter(sets.values())))
 
 
-def _upstream(root: Node, known: Mapping[Node, Any]) -> list[Node]:
-    """The nodes between some known ones and the root, oldest first."""
-    stack, seen, out = [root], set(known), []
+def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
+    """The nodes between those in `known` and the root, oldest first."""
+    stack, seen, out = [root], set(sets), []
     while stack:
         node = stack.pop()
         if node not in seen:
@@ -280,13 +280,15 @@ def _batched(index: Any) -> bool:
 
 
 def _where(x: Dependence, factor: Any) -> Dependence:
-    """The sets where a factor is not 0; all of them where it is one of a batch."""
+    """The sets of the elements with a nonzero factor; all sets for a batched factor."""
     return x if type(factor) is Batched else x.masked(np.asarray(factor) != 0)
 
 
 def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
-    """How elementwise ops are read at their values: an argument counts where its partial derivative is not 0, and what meets there counts
-    where the function changes with the value at all."""
+    """The function that computes the dependence of elementwise ops at their values.
+
+    An argument contributes where its partial derivative is not 0, and interactions count where the root depends on the value.
+    """
 
     def locally(node: Node, found: Sequence[Dependence | None], read: Callable[..., Any] | None) -> Dependence | None:
         op, args, count, shape = node.op, node.args, len(node.parents), tuple(node.value.shape)
@@ -297,7 +299,7 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
         if not silent:
             seen = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
             if read is None:
-                _unread(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in seen], shape)
+                _by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in seen], shape)
             else:
                 read(*seen, *args[count:])
         ones, depends = np.ones(shape), []
@@ -312,7 +314,7 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     return locally
 
 
-# From the pairs that were noted to a plan
+# From the interacting pairs to a plan
 
 
 def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, int], symmetric: bool) -> Plan:
@@ -328,21 +330,21 @@ def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, 
     return Plan(shape) if 2 * colouring.count > columns else Plan(shape, pattern, colouring)
 
 
-def _remembered(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
-    """The plan for entries with constant steps, which are few numbers to compare."""
+def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
+    """The cached plan for entries in grids with constant steps, which are small keys."""
     key = Plan, found, shape, symmetric
-    known = shared.get(key)
-    if known is None:
-        known = _plan(found, (), shape, symmetric)
-        shared.put(key, known, known.nbytes)
-    return known
+    sets = shared.get(key)
+    if sets is None:
+        sets = _plan(found, (), shape, symmetric)
+        shared.put(key, sets, sets.nbytes)
+    return sets
 
 
 def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
     keys, n = inputs.keys(), shape[1]
     found = grids(inputs, symmetric)
     if not keys and inputs.general:
-        return _remembered(found, shape, symmetric)
+        return _cached_plan(found, shape, symmetric)
     if symmetric:
         keys = keys + [key % n * n + key // n for key in keys]
     plan = _plan(found, keys, shape, symmetric)
@@ -351,27 +353,27 @@ def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
 
 
 def _started(nodes: Sequence[Node], second: bool, room: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
-    """The inputs, numbered consecutively."""
+    """The inputs with consecutive numbers for all their elements."""
     count = sum([math.prod(node.value.shape) for node in nodes])
-    inputs, known, start = Inputs(count, second, room), {}, 0
+    inputs, sets, start = Inputs(count, second, room), {}, 0
     for node in nodes:
-        known[node] = inputs.leaf(start, tuple(node.value.shape))
-        start += known[node].size
-    return inputs, known
+        sets[node] = inputs.leaf(start, tuple(node.value.shape))
+        start += sets[node].size
+    return inputs, sets
 
 
 def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) -> Plan:
-    """How to compute the Hessian of the one element of `root` by the elements of `nodes`, taken one after the other.
+    """The plan for the Hessian of the single element of `root` by the concatenated elements of `nodes`.
 
-    The pattern is global: it holds wherever the function computes the same steps, whatever was chosen by `where` or `maximum`. With `local` it is
-    that at the values of the graph alone, where a factor that is exactly 0, or a branch that was not taken, hides what depends on it.
-    `root` is None where the function is constant.
+    The pattern is global: it holds for all values at which the function computes the same ops, for either choice of `where` or `maximum`. With
+    `local` it holds only at the values of the graph: factors that are exactly 0 and branches not taken remove entries.
+    `root` is None for a constant function.
     """
-    inputs, known = _started(nodes, True)
+    inputs, sets = _started(nodes, True)
     shape = inputs.count, inputs.count
     if root is not None:
         try:
-            _read(inputs, root, known, _locally(_weights(root, nodes)) if local else None, False)
+            _read(inputs, root, sets, _locally(_weights(root, nodes)) if local else None, False)
             return _finished(inputs, shape, True)
         except Dense:
             return Plan(shape)
@@ -388,16 +390,16 @@ def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
 
 
 def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False, shape: tuple[int, ...] = ()) -> Plan:
-    """How to compute the Jacobian of all elements of `root` by the elements of `nodes`, taken one after the other, by products with vectors.
+    """The plan for the Jacobian of all elements of `root` by the concatenated elements of `nodes`, from products with vectors.
 
-    `local` is as in `plan_hessian`. `root` is None where the function is constant; then `shape` is that of its value.
+    `local` is as in `plan_hessian`. `root` is None for a constant function; then `shape` is the shape of its value.
     """
     shape = tuple(root.value.shape) if root is not None else shape
     rows = math.prod(shape)
-    inputs, known = _started(nodes, False, rows)
+    inputs, sets = _started(nodes, False, rows)
     out = None
     if root is not None:
-        out = _read(inputs, root, known, _locally(None) if local else None)
+        out = _read(inputs, root, sets, _locally(None) if local else None)
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > LARGEST for b in out.blocks]):

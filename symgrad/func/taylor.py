@@ -1,7 +1,7 @@
 """Taylor mode: derivatives of any order along a path, in one pass over the recorded function.
 
-Nested derivatives of order K cost exponentially in K, for each level differentiates all that the levels below wrote down. Here the function is
-recorded once and a truncated power series is carried through the graph: the cost is quadratic in K.
+Nested derivatives of order K cost exponentially in K, because each level differentiates the graphs of all levels below. Here the function is
+recorded once and truncated power series are propagated through the graph: the cost is quadratic in K.
 
 Source: J. Bettencourt, M. J. Johnson and D. Duvenaud, Taylor-Mode Automatic Differentiation for Higher-Order Derivatives in JAX, 2019.
 """
@@ -35,14 +35,14 @@ from symgrad.types.trees import LEAF
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 
 
-SHORT = 64  # nodes of a graph whose series are all kept
+SHORT = 64  # series are not released in graphs of at most this many nodes
 
 # One pass over the graph
 
 
 @functools.cache
 def _core(op: Op) -> Callable[..., Any]:
-    """The function of an op on Tensors, from the op's own arguments."""
+    """The function that applies an op to Tensors, with the op's own arguments."""
     function = core(op)
 
     def call(*args: Any) -> Any:
@@ -58,7 +58,7 @@ def _outputs(values: Sequence[Any], node: Node | None) -> Any:
 
 
 def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, asking: str) -> dict[Node, Any]:
-    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple where a node has several."""
+    """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple for several outputs."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     reading = read_traced if tracked else read
@@ -75,7 +75,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         y, args = reading(node, [p if p in known else None for p in parents] if written else None)
         op, count = node.op, len(parents)
         tensors = [known[p] if p in known else a if type(a) in NUMBERS else carrier.lift_value(a) for p, a in zip(parents, args)]
-        if written:  # what a parent computed may have been written over, but the node has kept what it was
+        if written:  # a parent's value may have been written since, but the node saved the former value
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
             known[node] = _first_order(carrier, node, tensors, y, args, asking)
@@ -90,7 +90,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
 
 
 def _last_uses(ev: Evaluation) -> dict[Node, list[Node]]:
-    """The nodes that nobody needs once a node is reached, in a graph that is so long that it matters."""
+    """For each node of a long graph, the nodes whose series it is the last to use."""
     last: dict[Node, Node] = {}
     if len(ev.path) > SHORT:
         for node in ev.path:
@@ -109,12 +109,12 @@ def _last_uses(ev: Evaluation) -> dict[Node, list[Node]]:
 def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: Any, args: tuple, asking: str) -> Any:
     """The series of a custom Function up to order 1, by its own pushforward.
 
-    Raises NotImplementedError for a higher order, and where the Function has no pushforward.
+    Raises NotImplementedError for a higher order, and for a Function without a pushforward.
     """
     name, order = node.op.name, carrier.order
     if order > 1:
-        raise NotImplementedError(f"{asking}: the custom Function {name} says how it is differentiated once, and not what its Taylor coefficients of "
-                                  f"order {order} are; ask for order 1, or write {name} with symgrad's operations")
+        raise NotImplementedError(f"{asking}: the custom Function {name} defines its first derivative, but not its Taylor coefficients of "
+                                  f"order {order}; use order 1, or write {name} with symgrad's operations")
     tangents = [x.terms[1] if order and type(x) is Series and len(x.terms) > 1 else None for x in series]
     tangents = [np.float64(t) if type(t) is float else t for t in tangents]
     try:
@@ -128,7 +128,7 @@ def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: An
     return tuple(carrier.polynomial([v] if t is None else [v, t]) for v, t in zip(values, found or (None,) * len(values)))
 
 
-# What goes in, and what comes out
+# Arguments and results
 
 
 def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i: int, k: int, asking: str) -> Tensor:
@@ -157,7 +157,7 @@ def _single(x: Any, name: str, asking: str) -> None:
 
 
 def _trimmed(path: list[Any]) -> list[Any]:
-    """Coefficients without zeros at the end: what is a polynomial of low degree is carried as one."""
+    """Coefficients without trailing zeros, so that a polynomial of low degree is propagated as one."""
     while path and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
         path.pop()
     return path
@@ -167,7 +167,7 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
              words: Callable[[int, int], str], asking: str) -> tuple[Evaluation, list[list[Tensor]]]:
     """The function evaluated at the primals, and the coefficients 1 to `order` of each of its outputs.
 
-    `scaled` says whether the coefficients, those that are given and those that are found, are derivatives: with the factorial of their order.
+    `scaled` says whether the given and the returned coefficients are derivatives, that is, multiplied by the factorial of their order.
     """
     ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), asking)
     given = [[_coefficient(c, x, words, i, k, asking) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
@@ -188,14 +188,14 @@ def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[
 
 
 def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
-    """The coefficients of an output as they leave the transform."""
+    """The coefficients of an output as results of the transform."""
     row = []
     for k, f in enumerate(factors):
         t = terms[k] if k < len(terms) else numeric.zeros_like(y._value)
         t = t * f if f != 1 else t
         if ev.tracked:
             t = t if isinstance(t, Tensor) else wrap(t)
-            row.append(wrap(t._value, Link(t._value, t._node, ev.tie)))  # a derivative that is constant can be differentiated, too
+            row.append(wrap(t._value, Link(t._value, t._node, ev.tie)))  # so that a constant derivative can be differentiated
         else:
             row.append(wrap(np.float64(t) if type(t) is float else t))
     return row
@@ -215,11 +215,11 @@ def _order(order: Any, asking: str) -> int:
 def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True) -> tuple[Any, Any]:
     """The value of a function and its derivatives along a path, to any order: Taylor mode.
 
-    Where the arguments move as xᵢ(t), with the value `primals[i]` and the derivatives `series[i]` = [xᵢ', xᵢ'', ...] at t = 0, the result is
-    f(x(0)) and the list of as many derivatives of f(x(t)) at 0. With `factorial_scaled=False` Taylor coefficients stand in place of derivatives, in
-    `series` and in the result: the k-th is the k-th derivative over k!. A function may return a tree of Tensors; then the second result
-    has a list at each leaf. The cost grows with the square of the order, where nested derivatives grow exponentially. The results can be
-    differentiated where the arguments or the coefficients can.
+    For arguments xᵢ(t) with the value `primals[i]` and the derivatives `series[i]` = [xᵢ', xᵢ'', ...] at t = 0, the result is
+    f(x(0)) and the list of as many derivatives of f(x(t)) at 0. With `factorial_scaled=False` both `series` and the result have Taylor coefficients
+    in place of derivatives: the k-th is the k-th derivative over k!. A function may return a tree of Tensors; then the second result
+    has a list at each leaf. The cost grows with the square of the order, that of nested derivatives exponentially. The results can be
+    differentiated if the arguments or the coefficients can.
 
     Raises TypeError and ValueError for primals and series that do not fit together, RuntimeError for integers, NotImplementedError for a custom
     Function beyond order 1.
@@ -251,8 +251,8 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
 def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     """The function (x, v) ↦ (f(x), Df(x)[v], D²f(x)[v, v], ...) up to an order: the derivatives of f(x + t v) by t at 0.
 
-    A function of several arguments takes a tuple of as many points and one of as many directions. Each result has the form of the function's; all of
-    them come out of one pass in Taylor mode.
+    For a function of several arguments, x and v are tuples with one point and one direction per argument. Each result has the form of the function's
+    output. All of them are computed in one pass in Taylor mode.
 
     Raises ValueError for a negative order and for a direction of another shape than its point, TypeError for another number of them, RuntimeError for
     integers.
@@ -287,7 +287,7 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
 def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     """The function x ↦ (f(x), f'(x), f''(x), ...) up to an order, for a function of one number.
 
-    A function that acts on each element of a tensor gives the derivatives at all elements at once.
+    For an elementwise function of a tensor the derivatives at all elements are computed at once.
 
     Raises ValueError for a negative order and for a function whose value has another shape than its argument, RuntimeError for integers.
 

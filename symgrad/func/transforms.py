@@ -1,4 +1,4 @@
-"""Derivatives of functions as functions: pullbacks and pushforwards of one recorded graph, in torch.func's names."""
+"""Transforms with torch.func's names: pullbacks and pushforwards of one recorded graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     if len(pairs) == 1 and ev.plain and unobserved(ev.path):
         out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
-    with inside(thread.modes.batches, *[g for _, g in seeds]):  # where a Function that is called meanwhile is asked for its `vmap`
+    with inside(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
         out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
     return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
@@ -55,7 +55,7 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
 
 
 def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
-    """A derivative as a Tensor, zero where there is none; tied to the inputs where it may be differentiated again."""
+    """A derivative as a Tensor, zero if it is None; linked to the inputs if it may be differentiated again."""
     if found is None:
         found = np.zeros_like(like._value)
     if not ev.tracked:
@@ -65,7 +65,7 @@ def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
 
 
 def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: str, asking: str) -> list[Tensor]:
-    """Vectors in the form of the tensors they belong to."""
+    """The leaves of `given`, checked to have the tree structure and the shapes of the tensors `like`."""
     leaves, its_form = flatten(given)
     if its_form != form:
         raise RuntimeError(f"{asking}: {name} has the form {its_form!r}, but {of} has the form {form!r}; give one tensor for each")
@@ -82,7 +82,7 @@ def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: st
 
 
 def _gradient(ev: Evaluation, y: Tensor) -> list[Tensor]:
-    """The gradient of a scalar by the inputs: remembered where somebody outside differentiates by it, if it can be."""
+    """The gradient of a scalar by the inputs; as a `Derivative` node if the results are tracked and the graph allows it."""
     found = gradient(ev, y) if ev.tracked and y._node in ev.between else None
     if found is None:
         return owned(ev, pulled(ev, [(y, wrap(one(y._value)))]))
@@ -90,10 +90,10 @@ def _gradient(ev: Evaluation, y: Tensor) -> list[Tensor]:
 
 
 def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of a scalar function and its value: (∂f/∂x, f(x)).
+    """The function that computes the gradient of a scalar function and its value: (∂f/∂x, f(x)).
 
-    `argnums` says by which positional arguments; a tuple gives a tuple of gradients. Arguments may be Tensors, arrays, numbers and trees of
-    them. With `has_aux` the function returns a pair (value, aux), and the result is (gradient, (value, aux)).
+    `argnums` selects the positional arguments to differentiate by; a tuple gives a tuple of gradients. Arguments may be Tensors, arrays, numbers
+    and trees of them. With `has_aux` the function returns a pair (value, aux), and the result is (gradient, (value, aux)).
 
     Raises RuntimeError for a function that is no real scalar, for integers and for `argnums` out of range.
 
@@ -113,10 +113,10 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
 
 
 def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of a scalar function: ∂f/∂x, to any order by nesting.
+    """The function that computes the gradient of a scalar function: ∂f/∂x, to any order by nesting.
 
-    `argnums` says by which positional arguments; a tuple gives a tuple of gradients. With `has_aux` the function returns a pair (value, aux),
-    and the result is (gradient, aux).
+    `argnums` selects the positional arguments to differentiate by; a tuple gives a tuple of gradients. With `has_aux` the function returns a pair
+    (value, aux), and the result is (gradient, aux).
 
     Raises RuntimeError for a function that is no real scalar, for integers and for `argnums` out of range.
 
@@ -166,8 +166,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The value of a function and its derivative along tangents of the arguments: (f(x), ∂f/∂x · t).
 
-    Raises RuntimeError for tangents of another form or shape, in strict mode for an output that depends on no argument, TypeError for primals
-    that are no tuple.
+    Raises RuntimeError for tangents of another form or shape, and in strict mode for an output that depends on no argument; TypeError for primals
+    that are not a tuple.
 
     >>> import symgrad
     >>> symgrad.func.jvp(lambda x: x.sin(), (symgrad.tensor(0.0),), (symgrad.tensor(2.0),))
@@ -194,7 +194,7 @@ def _tangents(func: Function, primals: Any, tangents: Any, asking: str, has_aux:
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of a function, and its derivative as a function of tangents: t ↦ ∂f/∂x · t.
 
-    The function is evaluated once, however often the derivative is applied.
+    The function is evaluated once; applying the derivative does not call it again.
 
     Raises RuntimeError for tangents of another form or shape.
 
@@ -218,7 +218,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 # Jacobians
 
 
-ONE_BY_ONE = "one by one"  # in place of a chunk size: without batches, for functions whose rules know none
+ONE_BY_ONE = "one by one"  # in place of a chunk size: unbatched passes, for functions whose rules do not support batches
 
 
 def unit_chunks(like: Tensor, chunk_size: Any, unit: complex = 1) -> Sequence[Any]:
@@ -254,7 +254,7 @@ def rows(ev: Evaluation, i: int, chunk_size: Any, unit: complex) -> list[Tensor]
 
 
 def spread(ev: Evaluation, t: Tensor, units: Any) -> Tensor:
-    """The members of a batch along the first axis: one for each of the unit vectors."""
+    """A batched result as an array whose first axis is the batch, with one member per unit vector."""
     if type(units) is not Batched:
         with recording(ev.tracked):
             return traced.unsqueeze(t, 0)
@@ -265,7 +265,7 @@ def spread(ev: Evaluation, t: Tensor, units: Any) -> Tensor:
 
 
 def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Tensor) -> Tensor:
-    """The chunks one after the other; zeros of a shape where there are none."""
+    """The concatenated chunks; zeros of a shape if there are none."""
     if not parts:
         return wrap(np.zeros_like(like._value, shape=empty))
     return parts[0] if len(parts) == 1 else traced.cat(parts, 0)
@@ -298,7 +298,7 @@ def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callab
 def jacobians(ev: Evaluation, forward: bool, chunk_size: int | None, asking: str) -> list[Tensor]:
     """The Jacobian of every output by every input, in this order, of numbers that are real or complex.
 
-    Raises RuntimeError for a complex output that is no holomorphic function of a complex input.
+    Raises RuntimeError for a complex output that is not a holomorphic function of a complex input.
     """
     blocks = jacobian_blocks(ev, forward, chunk_size)
     if any([t._value.dtype.kind == "c" for t in (*ev.inputs, *ev.outputs)]):
@@ -314,7 +314,7 @@ def _complex_block(first: Tensor, second: Tensor, y: Tensor, x: Tensor, forward:
     from_complex, to_complex = x._value.dtype.kind == "c", y._value.dtype.kind == "c"
     if from_complex and to_complex:
         if not np.allclose(raw(second._value), 1j * raw(first._value), rtol=1e-3 if first._value.dtype.itemsize == 8 else 1e-8, equal_nan=True):
-            raise RuntimeError(f"{asking}: a complex output is no holomorphic function of a complex argument, and has no complex Jacobian; "
+            raise RuntimeError(f"{asking}: a complex output is not a holomorphic function of a complex argument, and has no complex Jacobian; "
                                f"differentiate by the real and the imaginary part, see view_as_real, or use jvp and vjp")
         return first if forward else first.conj()  # type: ignore[attr-defined]
     return first + 1j * second if (from_complex if forward else to_complex) else first
@@ -331,7 +331,7 @@ def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | Non
 
 
 def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pullback for each output.
+    """The function that computes the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pullback for each output.
 
     Outputs and arguments may be trees; the result has the form of the output, with that of the arguments at each leaf. `chunk_size` bounds how many
     rows are computed at a time, and so the memory. For complex arguments it is the complex derivative of a holomorphic function, and what `grad`
@@ -348,7 +348,7 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_siz
 
 
 def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Function:
-    """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pushforward for each argument.
+    """The function that computes the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pushforward for each argument.
 
     Outputs and arguments may be trees; the result has the form of the output, with that of the arguments at each leaf. `chunk_size` bounds how many
     columns are computed at a time, and so the memory. The function runs once, so that `randomness` makes no difference. For complex arguments it is

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.recording import LARGE
+from symgrad.engine.residuals import LARGE
 
 ROUNDS, X, Y = 20, 0.7, 0.3
 OPS = 6 * ROUNDS
