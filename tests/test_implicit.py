@@ -415,6 +415,6 @@ def test_it_has_no_formula():
     assert float(a.grad) == 0.25
     with pytest.raises(RuntimeError, match="no formula"):
         _ = a.grad.expr
-    with pytest.raises(NotImplementedError, match="no Taylor series of its own"):
+    with pytest.raises(NotImplementedError, match="no Taylor series"):
         jet(square_root(), (T(4.0),), ([T(1.0), T(0.0)],))
     assert symgrad.check(square_root(), 4.0).verdict == "not checkable"

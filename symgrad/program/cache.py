@@ -1,4 +1,4 @@
-"""Caches of what was found out about computations of one form: bounded in entries, and those that outlive their function bounded in bytes, too."""
+"""Caches of results by signature: bounded in entries, and for caches that outlive their function also in bytes."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ from typing import Any
 
 __all__ = ["Cache", "shared"]
 
-BUDGET = 16_000_000  # bytes of what is kept for functions that may be forgotten
+BUDGET = 16_000_000  # bytes in the cache that outlives its functions
 
 
 class Cache:
-    """The values of the keys that were used last: at most `room` of them, and at most `budget` bytes where one is given.
+    """A least-recently-used cache with at most `room` values, and with at most `budget` bytes if a budget is given.
 
-    A value larger than a quarter of the budget is not kept. Threads may share a cache: at worst one finds out what another one knew.
+    A value larger than a quarter of the budget is not stored. Threads may share a cache: at worst a value is computed twice.
     """
 
     def __init__(self, room: int, budget: int | None = None):
-        self._known: dict[Any, tuple[Any, int]] = {}
+        self._entries: dict[Any, tuple[Any, int]] = {}
         self._room, self._budget = room, budget
 
     def get(self, key: Any) -> Any:
-        """The value of a key; None where it is not known."""
-        entry = self._known.pop(key, None)
+        """The value of a key; None if there is none."""
+        entry = self._entries.pop(key, None)
         if entry is None:
             return None
-        self._known[key] = entry
+        self._entries[key] = entry
         return entry[0]
 
     def put(self, key: Any, value: Any, nbytes: int = 0) -> Any:
-        """Keep a value, and return it."""
-        known, budget = self._known, self._budget
+        """Store a value, and return it."""
+        entries, budget = self._entries, self._budget
         if budget is None or nbytes <= budget // 4:
-            known[key] = value, nbytes
-            while len(known) > self._room or budget is not None and self.nbytes > budget:
-                known.pop(next(iter(known)), None)
+            entries[key] = value, nbytes
+            while len(entries) > self._room or budget is not None and self.nbytes > budget:
+                entries.pop(next(iter(entries)), None)
         return value
 
     @property
     def nbytes(self) -> int:
-        """The memory of all that is kept."""
-        return sum([nbytes for _, nbytes in list(self._known.values())])
+        """The memory of all stored values."""
+        return sum([nbytes for _, nbytes in list(self._entries.values())])
 
     def values(self) -> list[Any]:
-        """What is kept, the newest last."""
-        return [value for value, _ in list(self._known.values())]
+        """The stored values, the most recently used last."""
+        return [value for value, _ in list(self._entries.values())]
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._known.clear()
+        """Remove all values."""
+        self._entries.clear()
 
 
 shared = Cache(64, BUDGET)
