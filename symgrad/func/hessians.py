@@ -38,7 +38,7 @@ class Hessian:
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
         functools.update_wrapper(self, func)
-        self._asked = func, argnums, has_aux, structure, chunk_size
+        self._settings = func, argnums, has_aux, structure, chunk_size
         self._plans = Plans()
         self._found: Any = None
 
@@ -53,7 +53,7 @@ class Hessian:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        func, argnums, has_aux, structure, chunk_size = self._asked
+        func, argnums, has_aux, structure, chunk_size = self._settings
         self._found = None
         ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
         if structure is not None:
