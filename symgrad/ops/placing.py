@@ -23,7 +23,7 @@ def _adding(name, prepare, usage="", doc=""):
            shapes=((3, 4), (3, 2)), examples=((*TWICE, 1), (*TWICE, -2)), layout="rows", doc=doc)
 
 
-# At the places an index names along a dimension
+# At an index along a dimension
 
 
 def _along(name, input, dim, index, src):
@@ -45,7 +45,7 @@ def _along(name, input, dim, index, src):
 
 
 def _part(xp, src, index):
-    """The elements of `src` that stand where an index does."""
+    """The elements of `src` at the positions of the index's own elements."""
     shape = tuple(plain(index).shape)
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
