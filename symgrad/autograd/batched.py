@@ -18,7 +18,7 @@ __all__ = ["batched"]
 
 def batched(differentiate: Callable[..., Any], ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Any, retain_graph: bool | None,
             create_graph: bool, allow_unused: bool | None, materialize_grads: bool) -> tuple[Tensor | None, ...]:
-    """The gradients for every member of a batch of cotangents, along a first dimension; `differentiate` is `grad`."""
+    """The gradients for a batch of cotangents, with the batch as first dimension; `differentiate` is `grad`."""
     given = (cotangents,) if isinstance(cotangents, (Tensor, np.ndarray)) else tuple(cotangents or ())
     gs = [g if g is None or isinstance(g, Tensor) else wrap(as_value(g, y.dtype)) for g, y in zip(given, ys)]
     for i, (g, y) in enumerate(zip(gs, ys)):

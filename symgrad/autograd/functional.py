@@ -1,7 +1,7 @@
-"""Derivatives of functions as torch.autograd.functional asks for them: the transforms of `func`, behind torch's checks and messages.
+"""The interface of torch.autograd.functional: the transforms of `func` with torch's checks and error texts.
 
-The function is evaluated once. `create_graph` says whether results can be differentiated again, whatever the inputs require; `strict` refuses what
-does not depend on an input, where otherwise there is a zero.
+The function is evaluated once. `create_graph` makes results differentiable, independent of the inputs' `requires_grad`. `strict` refuses a result
+that does not depend on an input, which is zero otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of th
                      "(this would be violated by a linear function for example).")
 
 
-# What goes in, and what comes out
+# Arguments and results
 
 
 def _tupled(given: Any, what: str, asking: str) -> tuple[Tensors, bool]:
@@ -71,7 +71,7 @@ def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, as
                                    "differentiable manner from the input when running in strict mode.")
         return outputs
 
-    with in_mode(grad=create_graph):  # without a graph nobody outside differentiates by the inputs
+    with in_mode(grad=create_graph):  # without create_graph the inputs have no graph outside
         ev = evaluate(checked, given, {}, tuple(range(len(given))), asking)
     return dataclasses.replace(ev, tracked=create_graph), inputs_tuple, outputs_tuple
 
@@ -123,7 +123,7 @@ def _value(ev: Evaluation, outputs_tuple: bool) -> Any:
 
 
 def _sources(outputs: Sequence[Tensor | None]) -> set[Node]:
-    """What tensors were computed from. A constant derivative is linked to its inputs so that it can be differentiated, but comes from none."""
+    """The nodes that tensors were computed from, without the inputs to which a constant derivative is linked."""
     seen: set[Node] = set()
     stack = [y._node for y in outputs if y is not None]
     while stack:

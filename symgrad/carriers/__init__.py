@@ -1,6 +1,6 @@
-"""Carriers: the namespaces `xp` in which a rule can be read. All of them have exactly the names in `PROTOCOL`.
+"""Carriers: the namespaces `xp` with which a rule can be computed. All of them have exactly the names in `PROTOCOL`.
 
-`numeric` reads a rule with NumPy values, `traced` with Tensors (so that the reading can be differentiated again),
+`numeric` computes with NumPy values, `traced` with Tensors (so that the rule's result can be differentiated again),
 `symbolic` with SymPy expressions and `precise` with many-digit floats. A carrier never falls through to a library's namespace:
 a name that is not in the protocol is an error in the rule.
 """

@@ -1,8 +1,8 @@
 """The ball carrier: midpoints with a radius (Arb, by python-flint), so that every number is an interval that contains the true value.
 
-A condition that the balls do not decide is `MAYBE`; a choice by it holds both sides. NaN stands for a value about which nothing is known.
-Where an element is compared with itself, as a maximum is with the elements it was taken from, the answer is certain however wide the ball.
-Arb's precision is one for the whole process; `precision` sets it for a while. Importing this module needs python-flint.
+A condition that the balls do not decide is `MAYBE`; a choice by it is the union of both sides. NaN is a value without any bounds.
+The comparison of an element with itself, as of a maximum with the elements it was taken from, is certain for balls of any width.
+Arb's precision is global; the context manager `precision` sets it temporarily. Importing this module needs python-flint.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAYBE = Maybe()
 
 @contextlib.contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Compute with that many bits inside."""
+    """A context manager in which balls have this many bits."""
     before, ctx.prec = ctx.prec, bits
     try:
         yield
@@ -66,7 +66,7 @@ def _method(name: str) -> Any:
 
 
 def _truth(x: Any) -> Any:
-    """A condition as it is, a number as whether it is not zero."""
+    """The truth value of a condition, or of a number that is compared with zero."""
     if isinstance(x, (bool, Maybe)):
         return x
     return _not(_equal(x, arb(0)))
@@ -125,7 +125,7 @@ def _square(x: Any) -> Any:
 
 
 def _ends(function: Any) -> Any:
-    """A monotone function, from its values at the two ends of a ball."""
+    """A monotone function of balls, from its values at the two ends."""
     def call(x: Any) -> Any:
         return function(x) if x.is_exact() else function(x.lower()).union(function(x.upper())) if x.is_finite() else arb.nan()
 
@@ -133,7 +133,7 @@ def _ends(function: Any) -> Any:
 
 
 def _nearest(x: Any) -> Any:
-    """The nearest whole number, halves to even, of a number without radius."""
+    """The nearest integer of a number without radius, with halves to even."""
     if x.is_integer():
         return x
     above = x + arb(0.5)
@@ -142,13 +142,13 @@ def _nearest(x: Any) -> Any:
 
 
 def _sech(x: Any) -> Any:
-    """2 t / (1 + t²) with t = exp(-|x|): nothing overflows."""
+    """2 t / (1 + t²) with t = exp(-|x|), which does not overflow."""
     t = (-builtins.abs(x) if isinstance(x, arb) else x).exp()
     return 2 * t / (1 + t * t)
 
 
 def _negative(x: Any) -> bool:
-    """Which of two equivalent formulas is the more accurate one."""
+    """Whether the formula for negative arguments is the more accurate one."""
     return bool((x.real if isinstance(x, acb) else x).mid() < 0)
 
 
@@ -169,11 +169,11 @@ def _direction(a: Any, b: Any) -> Any:
     if length.is_zero():
         return arb(0)
     out = a / length
-    return out if out.is_finite() else arb(0, 1)  # it is at most 1 in magnitude
+    return out if out.is_finite() else arb(0, 1)  # the magnitude is at most 1
 
 
 def _log_sum_exp(row: Any) -> Any:
-    """The largest, and the logarithm of one plus what the others are of it."""
+    """log Σ exp(xᵢ) as the maximum m plus log(1 + Σ exp(xᵢ - m)) over the other elements."""
     at = builtins.max(range(len(row)), key=lambda i: float(row[i].mid()))
     rest = [x for i, x in enumerate(row) if i != at]
     return row[at] + builtins.sum(((x - row[at]).exp() for x in rest), arb(0)).log1p()
@@ -219,7 +219,7 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
         term = -term * u * u / (power * (power - 1))
         if term.is_zero() or k - start > 4 * ctx.prec:
             break
-    # From here on each term is less than half of the one before, so that the rest is no larger than twice the first.
+    # From here on each term is less than half of the previous one, so the remainder is at most twice the first of them.
     return (total + arb(0, 2 * builtins.abs(term).upper())) * arb.pi() ** n
 
 
@@ -227,7 +227,7 @@ pow = _each(_power, 2)
 
 
 class Balls(Cells):
-    """Balls; a float that meets them keeps its exact value."""
+    """Arrays of balls; floats in operations with them are converted exactly."""
 
     carrier, complex_parts = sys.modules[__name__], (lambda x: x.real, lambda x: x.imag)
     number = staticmethod(_number)
@@ -281,7 +281,7 @@ def softplus(x: Any, beta: float = 1.0) -> Any:
 
 
 def _position(row: Any, before: Any) -> Any:
-    """The first of the largest (or smallest) elements. Raises Undecided where the balls do not say which that is."""
+    """The position of the first largest (or smallest) element. Raises Undecided if the balls do not determine it."""
     best = 0
     for i in range(1, len(row)):
         if bool(before(row[best], row[i])):

@@ -1,8 +1,8 @@
-"""Batched values: arrays with one leading axis more than their shape says, on which rules work unchanged.
+"""Batched values: arrays with a hidden leading axis for the members of a batch, on which rules work unchanged.
 
-A `Batched` is a duck array. NumPy's operators, ufuncs and functions act on the elements behind the hidden axis, so that every carrier reads
-a rule for a whole batch at once: this is `vmap`, and it is how many tangents or cotangents travel together. The hidden axis belongs to a level;
-a later level wraps an earlier one, and what is not batched at a level is the same for all its members.
+A `Batched` is a duck array. NumPy's operators, ufuncs and functions act on the axes behind the hidden axis, so that every carrier computes
+a rule for all members at once: this implements `vmap`, and batches of tangents or cotangents. The hidden axis belongs to a level;
+a later level wraps an earlier one, and a value that is not batched at a level is equal for all its members.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Batched", "Shape", "batch", "fills", "levels_of", "new_level", "raw"
 
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions and Python's operators on batched values, which `batching` enters
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions and Python's operators on batched values, registered by `batching`
 
 
 class Shape(tuple):
-    """The shape of a batched value: equal only to shapes with the same hidden axes, so that sums over these are not left out."""
+    """The shape of a batched value. It equals only shapes with the same hidden axes, so that sums over hidden axes are not skipped."""
 
     levels: tuple[int, ...]
 
@@ -37,7 +37,7 @@ class Shape(tuple):
 
 
 class _Flags:
-    """Memory flags as NumPy arrays have them; those of the data do not describe a member."""
+    """The memory flags of a member, like `ndarray.flags`; the flags of the data do not describe a member."""
 
     c_contiguous = f_contiguous = True
     writeable = False
@@ -62,14 +62,14 @@ class Batched:
     __slots__ = ("data", "level", "unit", "_shape")
     data: Any
     level: int
-    unit: int | None  # if the members are consecutive unit vectors, the index of the first one
+    unit: int | None  # the index of the first member if the members are consecutive unit vectors
     base = None
     flags = _Flags()
 
     def __init__(self, data: Any, level: int, unit: int | None = None):
         self.data, self.level, self.unit = data, level, unit
 
-    # What a member is
+    # The attributes of a member
 
     @property
     def shape(self) -> Shape:
@@ -148,7 +148,7 @@ class Batched:
     __float__ = __int__ = __index__ = __complex__ = item = tolist = _refused("the number")
     __array__ = _refused("the plain array")
     __array_interface__ = property(_refused("the memory"))
-    nonzero = _refused("the places of nonzero elements")
+    nonzero = _refused("the positions of nonzero elements")
     __hash__ = None  # type: ignore[assignment]
 
     # NumPy's protocols
@@ -297,14 +297,14 @@ def levels_of(x: Any) -> tuple[int, ...]:
 
 
 def batch(x: Any, dim: int, level: int) -> Batched:
-    """The slices of a value along an axis as members of a batch."""
+    """A batch whose members are the slices of a value along an axis."""
     if type(x) is Batched and x.level > level:
         return Batched(batch(x.data, dim + 1, level), x.level)
     return Batched(x if not dim else np.moveaxis(x, dim, 0), level)
 
 
 def unbatch(x: Any, dim: int, level: int, count: int) -> Any:
-    """The members along an axis of their own; what is the same for all of them is repeated `count` times."""
+    """An array with the members along a new axis; an unbatched value is repeated `count` times."""
     if type(x) is Batched and x.level > level:
         return Batched(unbatch(x.data, dim + 1, level, count), x.level)
     data = x.data if type(x) is Batched and x.level == level else np.broadcast_to(x, (count, *np.shape(x)))
@@ -318,11 +318,11 @@ def sum_out(x: Any, level: int) -> Any:
     return np.add.reduce(x.data, axis=0)
 
 
-# Alignment of batched values with shared ones
+# Alignment of batched values with unbatched ones
 
 
 def _aligned(x: Any, level: int, ndim: int | None) -> Any:
-    """The data of a batched value with ones behind its hidden axis, up to `ndim` dimensions of a member; anything else as it is."""
+    """The data of a batched value with axes of size 1 behind the hidden axis, for `ndim` dimensions of a member; other values unchanged."""
     if type(x) is not Batched or x.level != level:
         return x
     missing = 0 if ndim is None else ndim - x.data.ndim + 1
@@ -334,7 +334,7 @@ def _level(*xs: Any) -> int:
 
 
 def _members(x: Any, level: int, count: int) -> Any:
-    """The data of a value for each member, repeated where they share it."""
+    """The data of a value for each member; an unbatched value is repeated."""
     return x.data if type(x) is Batched and x.level == level else np.broadcast_to(x, (count, *np.shape(x)))
 
 

@@ -1,4 +1,4 @@
-"""NumPy's functions on batched values: indices, products, and what each does to the axes of a member."""
+"""NumPy's functions on batched values: indexing, products, and functions grouped by their effect on the axes of a member."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _is_array(part: Any) -> bool:
 
 
 def _of_data(index: Any) -> tuple[Any, ...]:
-    """An index of a member, the same for all of them, as one of the data."""
+    """An index of each member as an index of the data; the index is equal for all members."""
     return (slice(None), *index) if isinstance(index, tuple) else (slice(None), index)
 
 
 def _laid_out(value: Any, target: Batched, index: Any) -> Any:
-    """A value as it is written at an index of all members of a batch, the same for all of them."""
+    """A value in the layout in which it is written at an index of the data; the index is equal for all members."""
     parts = index if isinstance(index, tuple) else (index,)
     arrays = [k for k, part in enumerate(parts) if _is_array(part)]
     behind = _width(parts, arrays) if arrays and _apart(parts, arrays) else 0
@@ -40,7 +40,7 @@ def _laid_out(value: Any, target: Batched, index: Any) -> Any:
 
 
 def _at(ufunc: Any, target: Batched, index: Any, *values: Any) -> None:
-    """Do what a ufunc does, at an index of all members, without buffering."""
+    """Apply a ufunc at an index of all members, without buffering."""
     ufunc.at(target.data, _of_data(index), *(_laid_out(v, target, index) for v in values))
 
 
@@ -50,19 +50,19 @@ def _set(target: Batched, index: Any, value: Any) -> None:
 
 
 def _width(parts: Sequence[Any], arrays: Sequence[int]) -> int:
-    """How many dimensions the arrays of an index have in the result."""
+    """The number of dimensions of the result that come from the arrays of an index."""
     return max(1 if _is_mask(parts[k]) else np.ndim(parts[k]) for k in arrays)
 
 
 def take(x: Any, index: Any) -> Any:
-    """The elements that an index names, in each member; the index may itself differ between members."""
+    """The elements of each member at an index; the index may itself be batched."""
     parts = index if isinstance(index, tuple) else (index,)
     inside = [part for part in parts if type(part) is Batched]
     level = _level(x, *inside)
     if not any(part.level == level for part in inside):
         arrays = [k for k, part in enumerate(parts) if _is_array(part)]
         found = _read(x.data, (slice(None), *parts))
-        if arrays and _apart(parts, arrays):  # NumPy moves the axes of separated index arrays to the front, before the batch
+        if arrays and _apart(parts, arrays):  # NumPy moves the axes of separated index arrays in front of the batch axis
             found = np.moveaxis(found, _width(parts, arrays), 0)
         return Batched(found, level)
     if any(part.dtype == bool for part in inside):
@@ -77,7 +77,7 @@ def take(x: Any, index: Any) -> Any:
     left = x.ndim - sum(1 for part in parts if part is not None and part is not Ellipsis)
     before = 0 if _apart(parts, arrays) else _dimensions(parts[:arrays[0]], left)
     found = _read(_members(x, level, count), (which, *at))
-    if before:  # slices separate the batch axis from the index axes, which follow it
+    if before:  # move the index axes behind the slices that precede them
         found = np.moveaxis(found, tuple(range(1, width + 1)), tuple(range(1 + before, 1 + before + width)))
     return Batched(found, level)
 
@@ -91,7 +91,7 @@ def _is_mask(part: Any) -> bool:
 
 
 def scattered(x: Any, index: Any, values: Any, add: bool) -> Any:
-    """A copy of a value with others written at an index, or added there; the index may differ between members."""
+    """A copy of a value with other values written or added at an index; the index may be batched."""
     size = math.prod(x.shape)
     at = take(np.arange(size).reshape(tuple(x.shape)), index)
     values = np.broadcast_to(values, tuple(at.shape))
@@ -101,7 +101,7 @@ def scattered(x: Any, index: Any, values: Any, add: bool) -> Any:
 
 
 def _spread(x: Any, *others: Any) -> Any:
-    """A copy of the value for each member of all the batches that others are in."""
+    """A copy of the value, repeated for each member of the batches of the other values."""
     counts = {}
     for other in (x, *others):
         while type(other) is Batched:
@@ -119,7 +119,7 @@ def _spread(x: Any, *others: Any) -> Any:
 
 
 def _put(out: Any, at: tuple[Any, ...], values: Any, ndim: int, add: bool) -> None:
-    """Write values, or add them, at places that are given by arrays alone, of which all have `ndim` dimensions."""
+    """Write or add values at an index that consists of arrays with `ndim` dimensions."""
     if type(out) is Batched:
         level, count = out.level, out.count
         which = np.arange(count).reshape((count,) + (1,) * ndim)
@@ -137,12 +137,12 @@ def _apart(parts: Sequence[Any], arrays: Sequence[int]) -> bool:
 
 
 def _dimensions(parts: Sequence[Any], rest: int) -> int:
-    """How many dimensions a piece of an index leaves in the result."""
+    """The number of dimensions that a part of an index has in the result."""
     return sum(rest if part is Ellipsis else 0 if isinstance(part, (int, np.integer)) else 1 for part in parts)
 
 
 def each(function: Any, args: Any, kwargs: Any) -> Any:
-    """A NumPy function without a batched form, applied to one member after the other."""
+    """A NumPy function without a batched form, applied to each member in a loop."""
     flat = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))]
     level = _level(*flat)
     count = _counted(flat, level)
@@ -158,7 +158,7 @@ def each(function: Any, args: Any, kwargs: Any) -> Any:
     try:
         return tuple(Batched(np.stack(ys), level) for ys in zip(*found)) if isinstance(found[0], tuple) else Batched(np.stack(found), level)
     except ValueError:
-        raise RuntimeError(f"vmap: the shape of what {function.__name__} gives depends on the data of each member of the batch; take it outside of "
+        raise RuntimeError(f"vmap: the shape of the result of {function.__name__} depends on the data of each member; take it outside of "
                            f"vmap") from None
 
 
@@ -209,7 +209,7 @@ def _einsum(equation: str, *xs: Any, optimize: Any = False) -> Any:
     return Batched(np.einsum(",".join(terms) + "->" + letter + right, *(_aligned(x, level, None) for x in xs), optimize=True), level)
 
 
-# NumPy's functions, by what they do to the axes of a member
+# NumPy's functions, grouped by their effect on the axes of a member
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:

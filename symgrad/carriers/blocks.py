@@ -1,4 +1,4 @@
-"""Blocks of index sets: integer arrays whose last axes are those of an array, and whose other axes, if any, list members of its elements' sets."""
+"""Blocks of index sets: integer arrays whose last axes are those of an array, and whose other axes list the members of each element's set."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["BITS", "LIMIT", "alone", "compact", "holds", "keys", "mask_of", "mer
 
 Blocks = tuple[np.ndarray, ...]
 Shape = tuple[int, ...]
-LIMIT = 1 << 22  # entries that a block may have; beyond it a larger set that takes less room stands in
-BITS = 1 << 24  # truth values that one array may have
+LIMIT = 1 << 22  # the most entries of a block; a larger block is replaced by a superset that needs less memory
+BITS = 1 << 24  # the most elements of one mask
 
 
 def whole(a: Shape, b: Shape) -> Shape:
@@ -21,7 +21,7 @@ def whole(a: Shape, b: Shape) -> Shape:
 
 
 def compact(b: np.ndarray) -> np.ndarray:
-    """A block without its repetitions."""
+    """A block with its stride-0 axes reduced to size 1."""
     return b[tuple(slice(0, 1) if not s else slice(None) for s in b.strides)] if 0 in b.strides else b
 
 
@@ -47,7 +47,7 @@ def same(a: np.ndarray, b: np.ndarray, numbers: np.ndarray) -> bool:
 
 
 def alone(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two blocks without the axes of elements along which neither changes."""
+    """Two blocks without the element axes along which both are constant."""
     index = tuple(slice(0, 1) if not a.strides[i] and not b.strides[i] else slice(None) for i in range(-nd, 0))
     return a[(..., *index)], b[(..., *index)]
 
@@ -71,7 +71,7 @@ def outer(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray
 
 
 def keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> Iterator[np.ndarray]:
-    """The keys row * count + column of the pairs of two blocks, a part of the elements at a time."""
+    """The keys row * count + column of the pairs of two blocks, computed in chunks of elements."""
     rows, columns = np.broadcast_arrays(*outer(a, b, nd))
     axis = rows.ndim - nd + int(np.argmax(rows.shape[rows.ndim - nd:])) if nd else 0
     parts = min(-(-rows.size // LIMIT), rows.shape[axis]) if rows.ndim else 1
@@ -82,7 +82,7 @@ def keys(a: np.ndarray, b: np.ndarray, nd: int, count: int) -> Iterator[np.ndarr
 
 
 def mask_of(table: np.ndarray, size: int, count: int) -> np.ndarray:
-    """A block for `size` elements as truth values: which inputs each element depends on; -1, in the last place, is always there."""
+    """A block of `size` elements as a mask of the inputs that each element depends on; the last column, for -1, is always true."""
     out = np.zeros((size, count + 1), bool)
     out[np.arange(size), table.reshape(-1, size)] = True
     out[:, -1] = True
@@ -90,12 +90,12 @@ def mask_of(table: np.ndarray, size: int, count: int) -> np.ndarray:
 
 
 def holds(mask: np.ndarray, table: np.ndarray, size: int) -> bool:
-    """Whether all members of a block are there."""
+    """Whether a block has no empty member (-1)."""
     return bool(mask[np.arange(size), table.reshape(-1, size)].all())
 
 
 def tight(block: np.ndarray, nd: int, count: int) -> np.ndarray:
-    """The same sets with every member named once, and one axis of members that is as short as can be."""
+    """The same sets without repeated members, with one member axis of minimal length."""
     shape = block.shape[block.ndim - nd:]
     size = math.prod(shape)
     if size * count > min(BITS, 256 * block.size):

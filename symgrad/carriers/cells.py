@@ -1,7 +1,7 @@
 """Object arrays that stay arrays: the values of the symbolic, the precise and the ball carrier.
 
-NumPy returns a bare element from a reduction or an operation on object arrays of no dimensions, and lets plain numbers in.
-`Cells` settles both at one boundary: its results are `Cells` of the same class, and numbers become the class's own.
+NumPy returns a bare element from a reduction or an operation on 0-d object arrays, and accepts plain numbers as elements.
+The results of operations on `Cells` are `Cells` of the same class, and numbers are converted to elements of the class.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FILLS = {np.zeros_like: 0, np.ones_like: 1}
 class Cells(np.ndarray):
     """An array of objects, of any number of dimensions, closed under the operations of a carrier.
 
-    A subclass says how a number becomes an element (`number`), what reduces a list of elements in place of a ufunc (`folds`),
-    which elementwise function stands in for a ufunc (`ufuncs`), and which functions give the real and the imaginary part (`complex_parts`).
+    A subclass defines the conversion of a number to an element (`number`), the functions that reduce a list of elements in place of a ufunc
+    (`folds`), the elementwise functions in place of ufuncs (`ufuncs`), and the functions for real and imaginary parts (`complex_parts`).
     `carrier` is the module of the functions on these cells.
     """
 
@@ -44,12 +44,12 @@ class Cells(np.ndarray):
 
     @staticmethod
     def number(x: Any) -> Any:
-        """A Python number as an element; anything else is an element already."""
+        """A Python number as an element; other objects are elements already."""
         return x
 
     @classmethod
     def lift(cls, value: Any) -> Any:
-        """Cells of a number, an element or an array of either, batched if that is; Cells are returned as they are."""
+        """Cells of a number, an element or an array of either; a batched argument gives a batched result. Cells are returned unchanged."""
         if isinstance(value, Cells):
             return value
         if isinstance(value, Batched):
@@ -165,7 +165,7 @@ def _masked(x: Any, mask: Any) -> Any:
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    """The values themselves: elements here have no machine type."""
+    """The values unchanged, since the elements have no machine dtype."""
     return x
 
 
@@ -192,7 +192,7 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return np.logaddexp.reduce(x, axis=dim, keepdims=keepdim)
 
 
-# Functions derived from others of the same carrier. A carrier overrides one where the formula loses digits, widens a ball or reads badly
+# Functions derived from others of the same carrier. A carrier overrides one if the formula loses digits, widens a ball or is hard to read
 
 
 def _derived(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,5 +224,5 @@ view_as_complex = _derived(lambda xp, x: x[..., 0] + x[..., 1] * 1j)
 
 
 def reference(g: Any, y: Any, dim: Any) -> Any:
-    """0: exact values lose no digits, so that nothing needs to be subtracted."""
+    """0, since exact values need no shift against cancellation."""
     return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))

@@ -1,7 +1,7 @@
 """Power series as lists of Taylor coefficients, and the recurrences for the coefficients of products, quotients and sums.
 
-A list may be shorter than the order that is asked for: what is not there is zero. The coefficients are whatever the carrier below computes with:
-numbers, arrays, Tensors. One number is a Python number here, with which arithmetic is quickest, and a NumPy scalar wherever a carrier sees it.
+A list may be shorter than the order: missing coefficients are zero. The coefficients are values of the base carrier: numbers, arrays or Tensors.
+A single number is a Python number here, since its arithmetic is fastest, and is converted to a NumPy scalar for the base carrier.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def integral(row: Row, order: int) -> list[Any]:
 
 
 def dot_of(like: Any) -> Callable[[Row, Row], Any]:
-    """The function Σ a[i] b[i], over the shorter of the two, for coefficients of a kind."""
+    """The function Σ a[i] b[i], over the shorter of the two, for coefficients of this type."""
     return _dot_of_numbers if type(like) is float else _dot_of_arrays if type(like) is np.ndarray else _dot_of_values
 
 
@@ -70,7 +70,7 @@ def _dot_of_values(a: Row, b: Row) -> Any:
 
 
 def product(left: Row, right: Row, whole: bool) -> Step:
-    """Cauchy's product; `whole` says that the second factor is not shorter than what is asked for."""
+    """Cauchy's product; `whole` says that the second factor has all coefficients of the result's order."""
     if whole and type(left[0]) is float:
         return lambda k: sum(map(operator.mul, left[:k + 1], right[k::-1]))
     dot = dot_of(left[0])
@@ -127,19 +127,19 @@ def compositions(total: int, lengths: Sequence[int]) -> Iterator[tuple[int, ...]
 class Series:
     """A power series in t up to an order: the Taylor coefficients so far, and the recurrence for the next one.
 
-    A `complete` series has all coefficients up to its order; those that are not there are zero. Others grow, all of them one coefficient at
-    a time. The coefficients are whatever the carrier below computes with: numbers, arrays, Tensors.
+    A `complete` series has all coefficients up to its order; missing ones are zero. The other series grow together, one coefficient at
+    a time. The coefficients are values of the base carrier: numbers, arrays or Tensors.
     """
 
     __slots__ = ("carrier", "terms", "order", "complete", "step", "source", "rate")
-    __array_ufunc__ = None  # NumPy arrays leave arithmetic with a series to its own operators
+    __array_ufunc__ = None  # so that NumPy arrays use the operators of the series
     carrier: Any
     terms: list[Any]
     order: int
     complete: bool
     step: Callable[[int], Any] | None  # the coefficient of an order, from lower ones and from those of the arguments
-    source: Any  # what its derivative is computed from
-    rate: Series | None  # the derivative, once it is known
+    source: Any  # the op and its arguments, or a function, from which the derivative is computed
+    rate: Series | None  # the derivative, if it was computed
 
     def __init__(self, carrier: Any, terms: list[Any], order: int, complete: bool):
         self.carrier, self.terms, self.order, self.complete = carrier, terms, order, complete
@@ -147,7 +147,7 @@ class Series:
 
     @property
     def constant(self) -> bool:
-        """Whether nothing but the first coefficient is there."""
+        """Whether all coefficients except the first are zero."""
         return self.complete and len(self.terms) == 1
 
     @property
@@ -217,13 +217,13 @@ def varies(x: Any) -> bool:
 
 
 def nonzero(x: Series) -> bool:
-    """Whether no element of the first coefficient is 0; False where that is not a matter of numbers."""
+    """Whether no element of the first coefficient is 0; False for values without numbers."""
     first = getattr(x.terms[0], "_value", x.terms[0])
     return isinstance(first, (float, np.ndarray, np.generic)) and bool(np.all(first))
 
 
 def longest(tensors: Sequence[Any]) -> int | None:
-    """The largest number of coefficients among complete series; None where some are growing."""
+    """The largest number of coefficients among complete series; None if some are growing."""
     length = 1
     for x in tensors:
         if type(x) is Series:

@@ -1,6 +1,6 @@
-"""The carrier of index sets: a rule read with it says which inputs each element of its value depends on, and which of them meet.
+"""The carrier of index sets: it computes which inputs each element of a value depends on, and which pairs of inputs interact.
 
-Everything of `PROTOCOL` is here: functions of elements are one of three kinds, and structure moves the sets about as it moves elements.
+All of `PROTOCOL` is implemented: elementwise functions are of one of three kinds, and functions of structure move the sets like elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["DIRECT", "dependence", "mixed", "reduced"]
 
 
 def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of sets, which numbers and arrays of numbers never see."""
+    """A function that uses `rule` if an argument has dependence sets, and the numeric carrier otherwise."""
     plain = getattr(numeric, name)
 
     def read(*args: Any, **kwargs: Any) -> Any:
@@ -35,17 +35,17 @@ def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 FLAT = ("sign", "floor", "ceil", "round", "trunc", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not",
         "isfinite", "isnan", "isinf")
-KINKED = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")  # linear, at least on either side of a kink
+KINKED = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")  # piecewise linear
 SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
           "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh", "sigmoid",
           "sigmoid_slope", "logsigmoid", "softplus", "sinc_derivative", "one_minus_square", "atan2", "hypot", "direction", "logaddexp")
 
 
-# Structure: what only moves elements acts on all blocks
+# Structure: functions that move elements act on all blocks
 
 
 def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dependence:
-    """Zeros of a shape with the elements added at places of the flattened array, where one may be named several times."""
+    """Zeros of a shape with the elements added at positions of the flattened array, which may be repeated."""
     x, size, flattened = stretched(x, targets.shape), math.prod(shape), targets.ravel()
     counts = np.bincount(flattened, minlength=size)
     most = counts.max(initial=0)
@@ -63,7 +63,7 @@ def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dep
 
 
 def written(x: Any, values: Any, targets: np.ndarray, accumulate: bool = False) -> Dependence:
-    """`x` with values written, or added, at places of the flattened array."""
+    """`x` with values written or added at positions of the flattened array."""
     if type(x) is Dependence and not accumulate:
         places = np.arange(x.size)
         places[targets.ravel()] = -1
@@ -126,7 +126,7 @@ def stack(xs: Sequence[Any], dim: int) -> Dependence:
 
 
 def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence:
-    """What a sum over axes depends on: an axis along which the sets differ lists members from now on."""
+    """The dependence of a sum over axes: axes along which the sets differ become member axes."""
     nd = len(x.shape)
     dims = set(range(nd)) if dim is None else {d % nd if nd else 0 for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     if not nd:
@@ -150,7 +150,7 @@ def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence
 
 
 def along(x: Dependence, dim: Any) -> Dependence:
-    """An array of the same shape in which every element depends on all that stand along some axes."""
+    """An array of the same shape in which every element depends on all elements along some axes."""
     return stretched(reduced(x, dim, True), x.shape)
 
 
@@ -167,7 +167,7 @@ def sum_to_size(x: Dependence, shape: tuple[int, ...]) -> Dependence:
 
 
 def contracted(terms: Sequence[str], right: str, xs: Sequence[Any]) -> Dependence:
-    """Products summed over letters: each factor is laid out over all letters, meets the others there, and is summed."""
+    """Products summed over letters: the factors are broadcast over all letters, multiplied, and summed."""
     sizes: dict[str, int] = {}
     for term, x in zip(terms, xs):
         for c, n in zip(term, x.shape):
@@ -190,9 +190,9 @@ def contracted(terms: Sequence[str], right: str, xs: Sequence[Any]) -> Dependenc
 
 
 def thinned(matrix: np.ndarray) -> np.ndarray | None:
-    """The columns in which the rows of a constant matrix are not zero, as (most, rows) with -1 where there are fewer; None if that saves nothing."""
+    """The nonzero columns of each row of a constant matrix, as an array (most, rows) padded with -1; None if the matrix is mostly nonzero."""
     rows, columns = matrix.shape
-    for i in {0, rows // 2, rows - 1} if rows else ():  # a look that costs nothing says that most matrices are dense
+    for i in {0, rows // 2, rows - 1} if rows else ():  # a cheap test that most dense matrices fail
         if 2 * np.count_nonzero(matrix[i]) > columns:
             return None
     at, where = matrix.nonzero()
@@ -206,7 +206,7 @@ def thinned(matrix: np.ndarray) -> np.ndarray | None:
 
 
 def matmul(a: Any, b: Any) -> Dependence:
-    """A product of matrices, of stacks of them, or of vectors; the zeros of a constant matrix are seen."""
+    """A product of matrices, of stacks of them, or of vectors; zeros of a constant matrix remove dependence."""
     if type(a) is np.ndarray and a.ndim == 2 and b.ndim <= 2 and b.size * len(a) <= LIMIT and (places := thinned(a)) is not None:
         b.inputs.general = False
         found = getitem(b, places)
@@ -266,7 +266,7 @@ def _kinked(x: Any, *others: Any) -> Any:
 
 def _batch(x: Dependence, dim: int, level: int) -> Dependence:
     nd, count = len(x.shape), x.shape[dim]
-    members = nd + len(x.levels)  # where the axes of members end, counted from the last
+    members = nd + len(x.levels)  # the end of the member axes, counted from the last axis
     return Dependence(x.inputs, tuple([np.moveaxis(b, b.ndim - nd + dim % nd, b.ndim - members) for b in x.blocks]),
                       tuple(n for i, n in enumerate(x.shape) if i != dim % nd), ((level, count), *x.levels))
 
@@ -277,7 +277,7 @@ def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
     found = [i for i, (which, _) in enumerate(x.levels) if which == level]
     if not found:
         return stretched(reshape(x, (*x.shape[:dim], 1, *x.shape[dim:])), shape)
-    at = len(x.shape) + len(x.levels) - found[0]  # where the axis of the level is, counted from the last
+    at = len(x.shape) + len(x.levels) - found[0]  # the axis of the level, counted from the last axis
     return Dependence(x.inputs, tuple([np.moveaxis(b, b.ndim - at, b.ndim - len(x.shape) - 1 + dim) for b in x.blocks]), shape,
                       tuple(pair for pair in x.levels if pair[0] != level))
 

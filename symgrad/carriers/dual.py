@@ -1,7 +1,7 @@
-"""Dual values, series of order one: a value with its tangent. A rule applied to them gives its result and the derivative of that together.
+"""Dual values, series of order one: a value with its tangent. A rule applied to dual values computes its result and the result's derivative.
 
-So a pullback that is read with dual cotangents gives a gradient together with its directional derivative: a row of the Hessian, or a batch of
-rows, from one recorded graph and without recording the gradient. What each function of the carrier does to tangents is the pushforward of its op.
+A pullback of dual cotangents computes a gradient together with its directional derivative: a row of the Hessian, or a batch of
+rows, from one recorded graph and without recording the gradient. Each function of the carrier maps tangents by the pushforward of its op.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symgrad.graph.op import REGISTRY, Op
 __all__ = ["Dual", "DualCarrier"]
 
 float64, ndarray = np.float64, np.ndarray
-MANY = 100  # elements of an array from which it pays to ask whether they are all equal
+MANY = 100  # the least elements of an array for which a test for a constant array pays off
 
 
 class Thunk:
@@ -43,7 +43,7 @@ class Dual(ValueProxy):
 
     @property
     def value(self) -> Any:
-        """The value, computed on first access: of a cotangent that arrives at an input only the tangent is used."""
+        """The value, computed on first access: for the cotangent of an input only the tangent is used."""
         value = self._value
         if type(value) is Thunk:
             self._value = value = value.function(*map(_value, value.args))
@@ -79,7 +79,7 @@ class Dual(ValueProxy):
         if type(other) is Dual:
             return Dual(self.value * other.value, self.tangent * other.value + other.tangent * self.value)
         if type(other) is ndarray and other.size > MANY and not any(other.strides) and other.shape == self.value.shape:
-            other = other.flat[0]  # a broadcast number, such as the cotangent of a sum
+            other = other.flat[0]  # a broadcast scalar, such as the cotangent of a sum
         if type(other) is float64 and other == 1.0:
             return self
         return Dual(self.value * other, self.tangent * other)
@@ -97,7 +97,7 @@ class Dual(ValueProxy):
         return Dual(y, self.tangent * (-y / self.value))
 
     def __pow__(self, exponent: float) -> Any:
-        """The power with a number as exponent; `xp.pow` takes others."""
+        """The power with a number as exponent; `xp.pow` has the general case."""
         if exponent == 1:
             return self
         if exponent == 0:

@@ -1,8 +1,8 @@
-"""Guarded passes: 0 · ∞ is 0 where an op chooses.
+"""Guarded passes: 0 · ∞ is 0 in a graph with an op that selects elements, such as `where`.
 
-An op that chooses has derivative 0 by what it did not choose, whatever that is. So in a pass over a graph with such an op 0 · ∞ is 0, where the 0
-is a derivative of the outputs by a value, and ∞ or NaN a derivative of that value: the 0 is the cotangent in a pullback, the next factor in a
-pushforward.
+Such an op has derivative 0 by the elements that it does not select, even if they are infinite or NaN. So in a pass over a graph with such an op
+0 · ∞ is 0, if 0 is a derivative of the outputs by a value, and ∞ or NaN a derivative of that value. The 0 is the cotangent in a pullback, and the
+next factor in a pushforward.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["guarded_product", "has_nan"]
 
 
 def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
-    """The product of a tangent and the derivative that it is multiplied by, with 0 where that is 0."""
+    """The product of a tangent and a derivative, which is 0 where the derivative is 0."""
     out = x * factor
     if not has_nan(xp, out):
         return out

@@ -80,12 +80,12 @@ def minimum(a: Any, b: Any) -> Any:
 
 
 def _kept(y: Any, x: Any) -> Any:
-    """`y` in the dtype of `x` where that is bfloat16, which a Python number makes float32."""
+    """`y` converted back to bfloat16 if `x` has that dtype, since arithmetic with Python numbers gives float32."""
     return y.astype(x.dtype) if x.dtype.kind == "V" else y
 
 
 def exp2_derivative(x: Any, order: int) -> Any:
-    """d^n/dx^n of 2^x = 2^x log(2)^n, which is smaller than 2^x: so it is 2^(x - 1) · 2 log(2)^n where that may overflow."""
+    """d^n/dx^n of 2^x = 2^x log(2)^n, which is smaller than 2^x; computed as 2^(x - 1) · 2 log(2)^n where 2^x may overflow."""
     doubled = indicator(x > 1, x)
     return _kept(exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order), x)
 
@@ -100,7 +100,7 @@ def rsqrt(x: Any) -> Any:
 
 
 def sech(x: Any) -> Any:
-    """2 z / (1 + z²) with z = exp(-|x|): no overflow, full accuracy down to the smallest float."""
+    """2 z / (1 + z²) with z = exp(-|x|): it does not overflow, and is accurate down to the smallest float."""
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))
         return np.float64(2 * z / (1 + z * z))
@@ -111,7 +111,7 @@ def sech(x: Any) -> Any:
 
 
 def _constant(value: float, like: Any) -> np.ndarray:
-    """A Python number as an array of no dimensions in the dtype of `like`: arithmetic with it is twice as quick."""
+    """A Python number as a 0-d array in the dtype of `like`, with which arithmetic is twice as fast."""
     key = value, like.dtype
     if key not in _constants:
         _constants[key] = np.array(value, like.dtype)
@@ -161,8 +161,8 @@ def tanh_bend(y: Any, slope: Any) -> Any:
     return _constant(-2.0, y) * y * slope
 
 
-# Ops whose value and derivatives share their cost: from x both the value and a residual, from the residual the derivative, from that and the value
-# the second derivative.
+# Ops with a residual: x gives the value and the residual, the residual gives the derivative, and the derivative and the value give the second
+# derivative.
 WITH_RESIDUAL = {"tanh": (tanh_and_complement, sech_square_of_complement, tanh_bend)}
 
 
@@ -259,7 +259,7 @@ def _differs(index: Any) -> bool:
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """The elements an index names; a view of the memory even where that is a single element."""
+    """The elements at an index; a basic index gives a view of the memory, also for a single element."""
     if _differs(index):
         return take(x, index)
     out = x[index]
@@ -275,7 +275,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def view(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` in another shape; raises RuntimeError where that needs a copy."""
+    """A view of `x` with another shape; raises RuntimeError if a copy would be needed."""
     out = x.reshape(shape)
     base = out.base
     if type(x) is not Batched and base is not x and (base is None or base is not x.base) and out.size:
@@ -285,9 +285,9 @@ def view(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """The array stretched to a shape, without a copy; what is no longer stretched in a part of it may be written."""
+    """The array broadcast to a shape without a copy. A part without stride-0 axes may be written."""
     if type(x) is np.float64:
-        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # the same, six times as quick
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # equal to the general case, and six times as fast
     out = np.broadcast_to(x, shape)
     if isinstance(x, np.ndarray) and x.flags.writeable:
         out.flags.writeable = True
@@ -295,7 +295,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, where an element may be named twice."""
+    """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
     return scattered(zeros_like(g, shape), index, g, True) if _differs(index) else structure.place(g, index, shape)
 
 
@@ -315,7 +315,7 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
 
 
 def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
-    """The diagonal of two dimensions as a new last one: a view of the memory, as writable as that."""
+    """The diagonal of two dimensions as a new last one: a view of the memory, writeable if `x` is."""
     out = x.diagonal(offset, dim1, dim2)
     if type(x) is Batched:
         return out
@@ -324,14 +324,14 @@ def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 
 def view_as_real(x: Any) -> Any:
-    """The parts of complex numbers side by side in a new last dimension: a view of the memory."""
+    """The real and imaginary parts of complex numbers in a new last dimension: a view of the memory."""
     if type(x) is Batched:
         return x._with(view_as_real(x.data))
     return x[..., None].view(x.real.dtype) if isinstance(x, np.ndarray) else np.array([x.real, x.imag])
 
 
 def view_as_complex(x: Any) -> Any:
-    """The complex numbers whose parts stand side by side in the last dimension: a view of the memory, where they do so there too."""
+    """The complex numbers with their parts in the last dimension; a view if the parts are adjacent in memory."""
     if type(x) is Batched:
         return x._with(view_as_complex(x.data))
     kind = np.complex64 if x.itemsize < 8 else np.complex128
@@ -371,9 +371,9 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    """The values in another dtype; of complex ones the real part, where the dtype is real."""
+    """The values in another dtype; the real part for complex values and a real dtype."""
     x = x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x
-    if type(x) is np.ndarray and 0 in x.strides:  # whose order torch takes for another than NumPy does
+    if type(x) is np.ndarray and 0 in x.strides:  # torch and NumPy choose different memory orders for broadcast axes
         out = empty_like(x, dtype)
         np.copyto(out, x, casting="unsafe")
         return out
@@ -381,7 +381,7 @@ def astype(x: Any, dtype: Any) -> Any:
 
 
 def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
-    """A copy whose elements lie in the order of `x` ("K"), row by row ("C"), or row by row once its axes are in an order."""
+    """A copy with the memory order of `x` ("K"), in row-major order ("C"), or row-major for a permutation of the axes."""
     if isinstance(order, tuple) or order == "K" and type(x) is np.ndarray and 0 in x.strides:
         return structure.copy(x, order) if order != "K" else astype(x, x.dtype)
     return x.copy(order)

@@ -1,7 +1,7 @@
 """The precise carrier: many-digit floats, the reference for the accuracy of rules.
 
-It has an mpmath context of its own, so that the precision of other users of mpmath is untouched; `set_digits` says how many digits it works with.
-Functions whose parts cancel are computed with more, so that about ten digits fewer than the working ones are right.
+The carrier has a separate mpmath context, so that the precision of other users of mpmath does not change; `set_digits` sets its working digits.
+Functions with cancellation use more digits inside. All results are accurate to the working digits, except for about ten.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _HUGE = 100_000  # bits
 context = mpmath.MPContext()
 context.dps = 60
 
-# These are constants of the context: they follow its precision.
+# Constants of the context, which adapt to its precision.
 
 
 def set_digits(digits: int) -> int:
-    """Work with that many decimal digits from now on; returns how many it was before."""
+    """Set the number of working decimal digits; returns the former number."""
     before, context.dps = context.dps, digits
     return before
 
@@ -39,7 +39,7 @@ def _number(x: Any) -> Any:
 
 
 def _guarded(function: Any) -> Any:
-    """The function, computed with more digits and rounded at the end."""
+    """The function computed with additional digits and rounded at the end."""
     def call(*xs: Any) -> Any:
         with context.extradps(GUARD):
             out = function(*xs)
@@ -63,7 +63,7 @@ def _real(function: Any) -> Any:
 
 
 def _bounded(function: Any) -> Any:
-    """The function, with arguments beyond 2**100_000 taken as infinite: their integer part alone would fill the memory."""
+    """The function with arguments beyond 2**100_000 replaced by infinity, since their integer part would exceed the memory."""
     def call(*xs: Any) -> Any:
         return function(*[context.inf * context.sign(x) if x and context.mag(x) > _HUGE else x for x in xs])
 
@@ -93,7 +93,7 @@ def _sech(x: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """a / b, where a division by zero is infinite as it is for floats."""
+    """a / b, with the result of floats for a division by zero."""
     if b != 0:
         return a / b
     return context.nan if a == 0 or a != a else context.inf * context.sign(a)
@@ -118,7 +118,7 @@ pow = _each(_real(_bounded(_power)), 2)
 
 @_guarded
 def _log_sum_exp(row: Any) -> Any:
-    """The largest, and the logarithm of one plus what the others are of it."""
+    """log Σ exp(xᵢ) as the maximum m plus log(1 + Σ exp(xᵢ - m)) over the other elements."""
     largest = max(row)
     if not context.isfinite(largest):
         return largest
@@ -128,7 +128,7 @@ def _log_sum_exp(row: Any) -> Any:
 
 
 class Digits(Cells):
-    """Many-digit floats; a float that meets them keeps its exact value."""
+    """Arrays of many-digit floats; floats in operations with them are converted exactly."""
 
     carrier, complex_parts = sys.modules[__name__], (context.re, context.im)
     number = staticmethod(_number)

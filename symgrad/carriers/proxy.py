@@ -8,7 +8,7 @@ __all__ = ["ValueProxy"]
 
 
 class ValueProxy:
-    """An object that wraps a `value` and has its shape and dtype; NumPy arrays leave arithmetic with it to its own operators."""
+    """An object that wraps a `value` and has its shape and dtype; arithmetic with NumPy arrays uses the object's operators."""
 
     __slots__ = ()
     __array_ufunc__ = None

@@ -1,4 +1,4 @@
-"""Reductions of NumPy values, in the form that neither overflows nor loses digits."""
+"""Reductions of NumPy values, computed without overflow and cancellation."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _peak(x: Any, dim: Any) -> Any:
-    """The largest value along `dim`, or 0 where that is infinite: what exponents are measured from."""
+    """The largest value along `dim`, or 0 where it is infinite: the shift that is subtracted from exponents."""
     peak = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
     return where(isfinite(peak), peak, 0.0).astype(x.dtype)
 
 
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """log Σ exp(x), measured from the largest; what the others add to its 1 goes through log1p, so that it is not lost."""
+    """log Σ exp(x), shifted by the largest element; the sum of the other terms goes through log1p, so that small terms are not lost."""
     peak = _peak(x, dim)
     largest = x == peak
     others = np.add.reduce(where(largest, 0, exp(x - peak)), axis=dim, keepdims=keepdim)
@@ -49,9 +49,9 @@ def log_softmax(x: Any, dim: Any) -> Any:
 
 
 def reference(g: Any, y: Any, dim: Any) -> Any:
-    """The element of `g` that stands where `y` is largest along `dim`; 0 in a formula.
+    """The element of `g` at the position where `y` is largest along `dim`; 0 in a formula.
 
-    A rule that does not change when a number is added to `g` subtracts this one, so that the other terms are not lost beside it.
+    A rule that is invariant under adding a number to `g` subtracts this element first, to avoid cancellation.
     """
     if not y.size or not y.ndim:
         return zeros_like(g)
@@ -62,14 +62,14 @@ def reference(g: Any, y: Any, dim: Any) -> Any:
 
 
 def centred(x: Any, dim: Any) -> Any:
-    """The distance of every element from the mean along `dim`, less what their mean was rounded by: equal numbers give 0."""
+    """The distance of every element from the mean along `dim`, corrected by the rounding error of the mean: equal numbers give 0."""
     count = math.prod(x.shape[i] for i in dim) or math.nan
     x = x - np.add.reduce(x, axis=dim, keepdims=True) / count
     return x - np.add.reduce(x, axis=dim, keepdims=True) / count
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """√Σ|x|², rescaled where the squares leave the range of the dtype."""
+    """√Σ|x|², rescaled where the squares overflow or underflow."""
     a = np.abs(x)
     out = sqrt(np.add.reduce(a * a, axis=dim, keepdims=keepdim))
     tiny = np.finfo(a.dtype).tiny ** 0.5

@@ -1,12 +1,12 @@
 """Truncated power series: the carrier of Taylor mode. The pushforward of an op, applied to series, is a recurrence for the coefficients.
 
-Let y = f(x) be an op and x(t) a power series. Then y'(t) is what the op's pushforward makes of x'(t), so that
+Let y = f(x) be an op and x(t) a power series. Then y'(t) is the op's pushforward applied to x'(t), so that
 
     y_k = [jvp(x', y, x)]_(k - 1) / k,
 
 and the right-hand side needs only coefficients of y below k. No op has a rule for series: sums and linear ops act on each coefficient, products
-are Cauchy's, quotients solve theirs, and all the rest is this equation. The functions that a rule calls are series of the same kind, each made once
-for its arguments; so sin and cos, or tanh and sech², are solved together, and the cost is quadratic in the order.
+are Cauchy products, quotients solve a Cauchy product, and all other ops use this equation. The functions in a rule are series as well, cached by
+their arguments, so that sin and cos, or tanh and sech², are solved together, and the cost is quadratic in the order.
 
 Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd edition, chapter 13.
 """
@@ -45,15 +45,15 @@ __all__ = ["SeriesCarrier"]
 
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
 KEPT = 256  # series that are memoised
-LONGEST = 64  # the largest integer exponent that is expanded into products
+LONGEST = 64  # the largest integer exponent that is computed by products
 
 
 class SeriesCarrier(TaylorCarrier):
     """The carrier of series up to an order, whose coefficients are values of the carrier `base`.
 
-    `forward(op)` gives the function that computes an op in that carrier, from the op's own arguments; `lift` makes a value of that carrier of an
-    array. What is asked of a value (a comparison, a sign, the place of the largest element) is asked of the first coefficient: the derivative of
-    what does not change is zero.
+    `forward(op)` returns the function that computes an op in that carrier, from the op's own arguments; `lift` converts an array to a value of
+    that carrier. Piecewise constant functions (a comparison, a sign, the position of the largest element) use the first coefficient only, since
+    their derivative is zero.
     """
 
     kind = Series
@@ -64,10 +64,10 @@ class SeriesCarrier(TaylorCarrier):
         self.order = order
         self.forward = forward or (lambda op: functools.partial(op.forward, base))
         self._lift = lift
-        self._need = order  # the order of the series that are created now
-        self._made: dict[Any, tuple[Series, tuple]] = {}  # series by op and arguments; the arguments are held, so that their ids stay theirs
+        self._need = order  # the order of newly created series
+        self._made: dict[Any, tuple[Series, tuple]] = {}  # series by op and ids of arguments; holding the arguments keeps the ids unique
         self._growing: list[Series] = []
-        self._waiting: list[Series] = []  # growing series whose derivative is not yet known
+        self._waiting: list[Series] = []  # growing series whose derivative is not computed yet
 
     # The interface of a pass over a graph
 
@@ -80,18 +80,18 @@ class SeriesCarrier(TaylorCarrier):
     constant = lift_value
 
     def polynomial(self, terms: Sequence[Any]) -> Series:
-        """The series of given coefficients and no others."""
+        """The complete series with the given coefficients."""
         return Series(self, [term(t) for t in terms[:self.order + 1]], self.order, True)
 
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], call: Callable[..., Any] | None = None,
               first: Any = None) -> Any:
-        """The series of an op's value, growing until all are solved.
+        """The series of an op's value, which grows until `solve` completes all series.
 
-        `first` is its first coefficient, where that is known, and `call` the function that computes the op below, where that is not `forward`'s.
+        `first` is its first coefficient if that is known; `call` computes the op in the base carrier if `forward` does not.
         """
         if op.name in ARITHMETIC:
             return getattr(self, op.name)(*tensors)
-        if op.name == "output":  # of an op with several values
+        if op.name == "output":  # one value of an op with several
             return tensors[0][parameters[0]]
         tensors, parameters, call = tuple(tensors), tuple(parameters), call or self.forward(op)
         if not op.differentiable or not any([varies(x) for x in tensors]):
@@ -112,7 +112,7 @@ class SeriesCarrier(TaylorCarrier):
         return call(first_of(tensors), *parameters) if op.arity is None else call(*map(first_of, tensors), *parameters)
 
     def solve(self) -> None:
-        """Complete all series that are growing."""
+        """Complete all growing series."""
         if not self._growing:
             return
         ends: list[tuple[list[Any], int]] = []
@@ -129,19 +129,19 @@ class SeriesCarrier(TaylorCarrier):
             self._made.clear()
 
     def schedule(self, ends: list[tuple[list[Any], int]] | None = None) -> Callable[[int], None]:
-        """The function that appends the coefficient of an order to all growing series, once those below it are there.
+        """The function that appends the coefficient of an order to all growing series, after the coefficients of lower order.
 
-        Into `ends` goes where a series ends that has more coefficients meanwhile.
+        `ends` gets the length of each series that has further coefficients already.
         """
         integrals = []
-        for x in self._waiting:  # each adds only series of a lower order, so that those are asked for by the highest order first
+        for x in self._waiting:  # each adds only series of lower order, so the highest order comes first
             rate = self._derivative(x)
             rates = rate.terms
             if rate.complete:
                 x.terms += integral(rates, x.order)
                 if ends is not None:
                     ends.append((x.terms, len(x.terms)))
-                x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # zeros, for series that grow with it read them
+                x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # zeros, which other growing series read
             else:
                 integrals.append((x.order, x.terms.append, rates))
         rows = [(x.order, x.terms.append, x.step) for x in self._growing if x.step is not None]
@@ -161,15 +161,15 @@ class SeriesCarrier(TaylorCarrier):
         self.__dict__.clear()
 
     def _zero(self, x: Series) -> Any:
-        """A coefficient that is zero."""
+        """A zero coefficient."""
         return 0.0 if type(x.terms[0]) is float else self.base.zeros_like(x.terms[0])
 
     # Construction of series
 
     def _grown(self, terms: list[Any], step: Any, source: Any, length: int | None) -> Series:
-        """A series with a first coefficient and a rule for the next: computed at once up to a length, or growing where that is None.
+        """A series with a first coefficient and a rule for the next one: computed at once up to a length, or growing if the length is None.
 
-        `source` is the op it comes from, with tensors and parameters, or a function that gives its derivative.
+        `source` is the op with its tensors and parameters, or a function that returns the derivative.
         """
         need = self._need
         out = Series(self, terms, need, length is not None)
@@ -208,7 +208,7 @@ class SeriesCarrier(TaylorCarrier):
         key = op, *[id(x) if type(x) is Series else (type(x), x) for x in tensors], parameters
         try:
             found = self._found(key)
-        except TypeError:  # a parameter that is not hashable
+        except TypeError:  # a parameter is not hashable
             found, key = None, ()
         if found is not None:
             return found
@@ -290,14 +290,14 @@ class SeriesCarrier(TaylorCarrier):
                            longest(tensors))
 
     def _chosen(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
-        """What an elementwise op chooses of its arguments: each times the partial derivative at the first coefficients."""
+        """The series of a piecewise linear op: each argument times the partial derivative at the first coefficients."""
         firsts = [first_of(x) for x in tensors]
         first = call(*firsts, *parameters) if first is None else first
         return self._weighted(first, [(x, partial(self.base, first, *firsts, *parameters) if callable(partial) else partial)
                                       for x, partial in zip(tensors, op.partials) if partial and varies(x)])
 
     def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
-        """A sum of series with factors of which 0 leaves nothing of an infinite coefficient."""
+        """A weighted sum of series, in which the product of a factor 0 and an infinite coefficient is 0."""
         def step(k: int) -> Any:
             return functools.reduce(operator.add, [guarded_product(self.base, x.terms[k], factor) for x, factor in parts if k < len(x.terms)])
 
@@ -316,7 +316,7 @@ class SeriesCarrier(TaylorCarrier):
         if not varies(a):
             return self._scaled("mul", operator.mul, b, a)
         if b.complete and len(b.terms) <= self._need:
-            a, b = b, a  # the shorter one first: all coefficients of the other that it meets exist
+            a, b = b, a  # the shorter one first, so that all needed coefficients of the other exist
         left, right = a.terms, b.terms
         length = len(left) + len(right) - 1 if a.complete and b.complete else None
         return self._grown([left[0] * right[0]], product(left, right, not b.complete or len(right) > self._need), (REGISTRY["mul"], (a, b), ()),
@@ -340,7 +340,7 @@ class SeriesCarrier(TaylorCarrier):
                            len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
-        """The power; an integer one by products, which are right at a base of 0."""
+        """The power; for an integer exponent by products, which are right at a base of 0."""
         if not isinstance(b, NUMBERS):
             return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None)
         if b == 1:
@@ -373,7 +373,7 @@ class SeriesCarrier(TaylorCarrier):
         """1 / x."""
         return self.div(1, x)
 
-    # Functions decided by the first coefficient
+    # Functions of the first coefficient
 
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         """The choice between two series, coefficient by coefficient, by a constant condition."""
@@ -391,5 +391,5 @@ class SeriesCarrier(TaylorCarrier):
         return self.lift_value(self.base.indicator(condition, first_of(like)))
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Any:
-        """The element at which the first coefficient of `weights` is largest; the result of a rule does not depend on which it is."""
+        """The element at which the first coefficient of `weights` is largest; a rule's result does not depend on the choice."""
         return self._linear(lambda each: self.base.reference(each, first_of(weights), dim), (x,), (), False)

@@ -1,13 +1,13 @@
-"""Index sets: which inputs each element of an array depends on, and which inputs meet in a step that is not linear.
+"""Index sets: the inputs that each element of an array depends on, and the pairs of inputs that interact in a nonlinear op.
 
-A `Dependence` stands for an array each element of which depends on a set of the inputs 0, 1, ..., n - 1. It holds *blocks*, integer arrays whose
-last axes are those of the array and whose other axes, if any, list members: element e depends on the inputs `block[..., *e]` of every block,
-where -1 is none. Blocks are views wherever they can be, and nothing is copied for a slice, a transpose, a broadcast, a sum or a product of
-matrices: an axis that is summed over becomes one that lists members, and along an axis whose stride is 0 all elements have the same set.
+A `Dependence` represents an array whose elements each depend on a set of the inputs 0, 1, ..., n - 1. It holds *blocks*, integer arrays whose
+last axes are those of the array and whose other axes list members: element e depends on the inputs `block[..., *e]` of every block,
+where -1 is none. Blocks are views if possible. Nothing is copied for a slice, a transpose, a broadcast, a sum or a product of
+matrices: a summed axis becomes a member axis, and along an axis with stride 0 all elements have the same set.
 
-The second derivatives are read in the same pass. By the chain rule the Hessian of a function is Σ λ Jᵀ H J over the steps it is computed in, J being
-the derivative of a step's arguments and H its own Hessian: an entry (i, j) can be different from zero only if some step is not linear and
-input i meets input j there. `Inputs` collects those pairs. Every set contains the true one, so that no zero is ever wrong.
+The same pass finds the pattern of the second derivatives. By the chain rule the Hessian of a function is Σ λ Jᵀ H J over its ops, where J is
+the derivative of an op's arguments and H the op's own Hessian. An entry (i, j) can be nonzero only if a nonlinear op combines
+the inputs i and j. `Inputs` collects those pairs. Every computed set contains the true one, so a structural zero is always a zero.
 """
 
 from __future__ import annotations
@@ -24,57 +24,57 @@ from symgrad.carriers.blocks import BITS, LIMIT, Blocks, Shape, alone, compact, 
 __all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "divide", "flat", "getitem", "levelled", "multiply", "numbered", "power", "smooth",
            "stretched", "taken", "union"]
 
-Levels = tuple[tuple[int, int], ...]  # of batches, the outermost first: which one, and how many members it has
-MANY = 8  # blocks from which it pays to look for members that are named twice
+Levels = tuple[tuple[int, int], ...]  # pairs (level, number of members), the outermost first
+MANY = 8  # the number of blocks from which a search for repeated members pays off
 
 
 NUMBERS = np.arange(1024, dtype=np.int64)
 
 
 class Dense(Exception):
-    """So many inputs meet in one place that a sparse Hessian would not pay."""
+    """The error for an op that combines so many inputs that a sparse Hessian is not cheaper."""
 
 
 class Inputs:
-    """The inputs 0, ..., count - 1 that sets are made of, and the pairs of them that were found to meet.
+    """The inputs 0, ..., count - 1 in the sets, and the pairs of interacting inputs found so far.
 
     `affine` describes pairs whose blocks are both views of `numbers`, by first elements, shapes and strides; the others become `keys`, which are
-    row * count + column. `second` says whether pairs are asked for. `room` is how far the numbers go, if not to `count`.
+    row * count + column. `second` says whether pairs are collected. `room` is the length of `numbers`, if not `count`.
     """
 
-    most = 2  # a set that holds more than one half of the inputs needs more colours than a sparse matrix may have
+    most = 2  # a set with more than half of the inputs needs more colours than a sparse matrix may have
 
     def __init__(self, count: int, second: bool = True, room: int = 0):
         self.count, self.second = count, second
         self.numbers = NUMBERS if max(count, room) <= len(NUMBERS) else np.arange(max(count, room), dtype=np.int64)
         self.affine: dict[tuple, None] = {}
-        self.cliques: dict[Shape, tuple[np.ndarray, np.ndarray]] = {}  # the last for arrays of a shape, as a table and as truth values
+        self.cliques: dict[Shape, tuple[np.ndarray, np.ndarray]] = {}  # the last clique for each shape of arrays, as a table and as a mask
         self.loose: list[tuple[np.ndarray, np.ndarray, int]] = []
-        self.weight = self.spent = 0  # how many pairs the loose ones are, and all together
-        self.seen: np.ndarray | None = None  # the keys noted so far as truth values, where there is room
-        self.found: list[np.ndarray] = []  # and where there is not
-        self.general = True  # whether nothing was concluded from the numbers that constants hold
+        self.weight = self.spent = 0  # the number of uncompressed pairs, and of all pairs so far
+        self.seen: np.ndarray | None = None  # the collected keys as a mask, if it is small enough
+        self.found: list[np.ndarray] = []  # the collected keys, if the mask would be too large
+        self.general = True  # whether the result is independent of the values of constants
 
     def leaf(self, start: int, shape: Shape) -> Dependence:
         """An array of inputs, numbered from `start` row by row."""
         return Dependence(self, (self.numbers[start:start + math.prod(shape)].reshape(shape),), shape)
 
     def everything(self, members: np.ndarray, shape: Shape) -> Dependence:
-        """An array all of whose elements depend on the same members."""
+        """An array whose elements all depend on the same members."""
         if not members.size:
             return Dependence(self, (), shape)
         return Dependence(self, (np.broadcast_to(members.reshape(-1, *(1,) * len(shape)), (members.size, *shape)),), shape)
 
     def distinct(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        """The inputs that some arrays name, in order."""
+        """The sorted inputs in some arrays."""
         found = np.zeros(self.count + 1, bool)
         for array in arrays:
             found[compact(array)] = True
-        found[-1] = False  # where -1 was noted
+        found[-1] = False  # the entry of -1
         return found.nonzero()[0]
 
     def clique(self, x: Dependence) -> None:
-        """Note that all members of each element's set meet. Raises Dense where one of the sets has more than half of the inputs."""
+        """Add all pairs within each element's set. Raises Dense if one of the sets has more than half of the inputs."""
         if not self.second:
             return
         blocks, nd = x.blocks, len(x.shape) + len(x.levels)
@@ -99,7 +99,7 @@ class Inputs:
             if self.most * len(table) > self.count:
                 raise Dense
         shape, size = table.shape[1:], math.prod(table.shape[1:])
-        if size * self.count <= BITS:  # in a loop sets grow: of one that is contained in another nothing needs to be noted
+        if size * self.count <= BITS:  # sets grow in a loop, and the pairs of a subset are contained in those of the set
             mask, before = mask_of(table, size, self.count), self.cliques.get(shape)
             if before is not None and not holds(mask, before[0], size):
                 if holds(before[1], table, size):
@@ -110,7 +110,7 @@ class Inputs:
             self._loosely(table, table, nd)
 
     def _complete(self, table: np.ndarray, mask: np.ndarray) -> None:
-        """Note a clique that is contained in no later one: as a product of matrices where its sets are large."""
+        """Add a clique that is contained in no later one; large sets are added by a matrix product."""
         n = self.count
         if n > 16 * len(table) or len(self.numbers) * n > BITS:
             self._loosely(table, table, table.ndim - 1)
@@ -119,7 +119,7 @@ class Inputs:
         np.logical_or(self._seen()[:n * n], (members.T @ members).reshape(-1), out=self._seen()[:n * n])
 
     def cross(self, x: Dependence, y: Dependence) -> None:
-        """Note that the members of two sets meet, element by element."""
+        """Add the pairs between the members of two sets, element by element."""
         if not self.second:
             return
         x, y = aligned(x, y)
@@ -140,7 +140,7 @@ class Inputs:
             self.settle()
 
     def settle(self) -> None:
-        """Bring the loose pairs down to keys, each once. Raises Dense where there are too many."""
+        """Compress the collected pairs to distinct keys. Raises Dense if there are too many."""
         self.spent += self.weight
         if self.spent > 64 * LIMIT:
             raise Dense
@@ -158,7 +158,7 @@ class Inputs:
         return self.seen
 
     def keys(self) -> list[np.ndarray]:
-        """The keys of all pairs that are not affine, in arrays of distinct ones. Raises Dense where there are too many."""
+        """The keys of all pairs that are not affine, in arrays without repetitions. Raises Dense if there are too many."""
         for table, mask in self.cliques.values():
             self._complete(table, mask)
         self.cliques = {}
@@ -167,9 +167,9 @@ class Inputs:
 
 
 class Dependence:
-    """An array, by the inputs its elements depend on; without blocks it is a constant, of which only the shape is known.
+    """An array, represented by the inputs that its elements depend on; an array without blocks is a constant.
 
-    Where the array is a batch, of which rules see one member, blocks have an axis for each of its `levels`, before those of the elements.
+    For a batched array, of which rules see one member, blocks have an axis for each of its `levels`, in front of the element axes.
     """
 
     __slots__ = ("inputs", "blocks", "shape", "levels")
@@ -194,15 +194,15 @@ class Dependence:
         return f"<Dependence of shape {list(self.shape)} on {self.inputs.count} inputs, {len(self.blocks)} blocks>"
 
     def members(self) -> np.ndarray:
-        """All inputs that some element depends on, in order."""
+        """The sorted inputs that any element depends on."""
         return self.inputs.distinct(self.blocks)
 
     def map(self, change: Callable[[np.ndarray], np.ndarray], shape: Shape) -> Dependence:
-        """The same change made in every block."""
+        """An array with a function applied to every block."""
         return Dependence(self.inputs, tuple([change(b) for b in self.blocks]), shape, self.levels)
 
     def masked(self, mask: np.ndarray) -> Dependence:
-        """The same sets where a mask is true, and none where it is not."""
+        """The same sets where a mask is true, and empty sets elsewhere."""
         if mask.all():
             return self
         mask = np.broadcast_to(mask, self.shape)
@@ -245,7 +245,7 @@ def aligned(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
 
 
 def levelled(x: Dependence, levels: Levels) -> Dependence:
-    """The array as a batch of some levels, its own among them."""
+    """The array as a batch of the given levels, which contain its own."""
     own, shape, numbers = x.levels, x.shape, x.inputs.numbers
     counts, ends = tuple(n for _, n in levels), len(shape) + len(own)
     order = tuple(own.index(level) for level in levels if level in own)
@@ -296,7 +296,7 @@ def union(*xs: Any) -> Any:
 
 
 def packed(x: Dependence) -> Dependence:
-    """The same sets in at most two blocks, one of which is the same for all elements; each member is named once."""
+    """The same sets without repetitions, in at most two blocks, one of which is common to all elements."""
     inputs, shape = x.inputs, (*(n for _, n in x.levels), *x.shape)
     nd, size = len(shape), math.prod(shape)
     common = [b for b in x.blocks if not any(b.strides[b.ndim - nd:])]
@@ -316,7 +316,7 @@ def flat(*xs: Any) -> Any:
 
 
 def smooth(*xs: Any) -> Any:
-    """Any function of the elements: all that they depend on meets."""
+    """A nonlinear elementwise function: all members of an element's set interact."""
     out = xs[0] if len(xs) == 1 else union(*xs)
     if out.blocks:
         out.inputs.clique(out)
@@ -324,7 +324,7 @@ def smooth(*xs: Any) -> Any:
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """A product: what one factor depends on meets what the other does."""
+    """A product: the members of one factor interact with those of the other."""
     out = union(x, y)
     if type(x) is Dependence and type(y) is Dependence:
         if x is y:
@@ -335,7 +335,7 @@ def multiply(x: Any, y: Any) -> Any:
 
 
 def divide(x: Any, y: Any) -> Any:
-    """x / y: what y depends on meets itself and what x does."""
+    """x / y: the members of y interact with each other and with those of x."""
     out = multiply(x, y)
     if type(y) is Dependence:
         out.inputs.clique(y)
@@ -347,16 +347,16 @@ def power(x: Any, y: Any) -> Any:
     return x if type(y) in (int, float) and y == 1 else smooth(x, y)
 
 
-# Elements by their places
+# Elements by their positions
 
 
 def numbered(shape: Shape) -> np.ndarray:
-    """Where the elements of an array stand."""
+    """The positions of the elements in the flattened array, as an array of the shape."""
     return np.arange(math.prod(shape)).reshape(shape)
 
 
 def taken(x: Dependence, places: np.ndarray) -> Dependence:
-    """The elements at some places of the flattened array, in the shape of the places; -1 is a zero."""
+    """The elements at some positions of the flattened array, in the shape of the positions; -1 is a zero."""
     inputs, nd, shape = x.inputs, len(x.shape), places.shape
     holes = places < 0 if places.size and places.min() < 0 else None
     blocks = []
@@ -375,7 +375,7 @@ def taken(x: Dependence, places: np.ndarray) -> Dependence:
 
 
 def getitem(x: Dependence, index: Any) -> Dependence:
-    """The elements that an index names."""
+    """The elements at an index."""
     parts = index if type(index) is tuple else (index,)
     dots = False
     for part in parts:

@@ -1,4 +1,4 @@
-"""The part of a carrier that only moves, adds and multiplies elements: shared by floats, SymPy expressions and many-digit floats."""
+"""The functions of a carrier that move, add and multiply elements, common to floats, SymPy expressions and many-digit floats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ float64 = np.dtype(np.float64)
 
 
 def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
-    """A copy whose elements lie in the order of `x` ("K"), row by row ("C"), or row by row once its axes are in an order."""
+    """A copy with the memory order of `x` ("K"), in row-major order ("C"), or row-major for a permutation of the axes."""
     if isinstance(order, tuple):
         return x.transpose(order).copy("C").transpose(tuple(order.index(i) for i in range(x.ndim)))
     return x.copy(order)
@@ -31,8 +31,8 @@ def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
 
 def sum(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
     if type(x) is np.float64:
-        return +x  # another object, for a tensor's own is known by its identity
-    if x.dtype.kind == "V":  # bfloat16 has too few digits to add up in
+        return +x  # a new object, since saved values are compared by identity
+    if x.dtype.kind == "V":  # bfloat16 has too few digits for a sum
         return np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=np.float32).astype(x.dtype)
     return np.add.reduce(x, axis=dim, keepdims=keepdim)
 
@@ -43,7 +43,7 @@ def prod(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
 
 def cumsum(x: Any, dim: int) -> Any:
     if type(x) is np.ndarray and x.ndim:
-        return x.cumsum(dim)  # a warning of overflow names this module, and is filtered; one of np.cumsum names NumPy's
+        return x.cumsum(dim)  # the method attributes its overflow warning to this module, where it is filtered; np.cumsum does not
     return np.cumsum(x, axis=dim) if x.ndim else x + 0
 
 
@@ -58,7 +58,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def view(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` in another shape, sharing memory where that means anything."""
+    """`x` in another shape, with shared memory for arrays."""
     return x.reshape(shape)
 
 
@@ -85,7 +85,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, where an element may be named twice."""
+    """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
     if type(g) is Batched and type(g.data) is np.ndarray and type(index) in (slice, int):
         whole = np.zeros((len(g.data), *shape), g.data.dtype)
         whole[:, index] = g.data
@@ -111,26 +111,26 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
 
 
 def strided(x: Any, geometry: Any) -> Any:
-    """The elements of `x` that a view of it shows."""
+    """The elements of a view of `x`."""
     return x.reshape(-1)[geometry.positions]
 
 
 def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
-    """A copy of `x` with a piece written where a view of it stands."""
+    """A copy of `x` with values written to the elements of a view."""
     out = zeros_like(x, (x.size,)) + x.reshape(-1)
     out[geometry.positions] = piece
     return out.reshape(x.shape)
 
 
 def strided_add(g: Any, geometry: Any, shape: tuple[int, ...]) -> Any:
-    """The transpose of `strided`: zeros of `shape` with `g` added where the view stands."""
+    """The transpose of `strided`: zeros of `shape` with `g` added at the elements of the view."""
     out = zeros_like(g, (geometry.size,))
     np.add.at(out, geometry.positions, g)
     return out.reshape(shape)
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index is made of integers, slices, None and Ellipsis alone, so that it names no element twice."""
+    """Whether an index consists of integers, slices, None and Ellipsis, so that it does not repeat elements."""
     if type(index) is slice or type(index) is int:
         return True
     parts = index if isinstance(index, tuple) else (index,)
@@ -156,7 +156,7 @@ def roll(x: Any, shifts: Any, dims: Any) -> Any:
 
 def matmul(a: Any, b: Any) -> Any:
     y = np.matmul(a, b)
-    return y.astype(a.dtype) if a.dtype.kind == "V" else y  # bfloat16 is added up in more digits
+    return y.astype(a.dtype) if a.dtype.kind == "V" else y  # bfloat16 is summed with more digits
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -168,7 +168,7 @@ mv = dot = mm
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
-    if xs[0].dtype.kind == "V":  # bfloat16, which is added up in more digits
+    if xs[0].dtype.kind == "V":  # bfloat16 is summed with more digits
         return einsum(equation, [x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
     if len(xs) == 1:
         return np.array(np.einsum(equation, *xs))

@@ -1,4 +1,4 @@
-"""The symbolic carrier: SymPy expressions, so that a rule reads as a formula."""
+"""The symbolic carrier: SymPy expressions, with which a rule computes a formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
 
-LARGEST = 2**53  # beyond it, an integer-valued float need not be the integer that was meant
+LARGEST = 2**53  # a larger integer-valued float may be a rounded integer
 
 
 def exact_number(x: Any) -> Any:
@@ -28,7 +28,7 @@ def exact_number(x: Any) -> Any:
 
 
 def shown_number(x: Any) -> Any:
-    """A Python number as a person would write it: an integer where it is one, else a float that prints as a short decimal."""
+    """A Python number in readable form: an integer if it is integral, else a float that prints as a short decimal."""
     if isinstance(x, float):
         return sympy.Integer(int(x)) if builtins.abs(x) < LARGEST and x.is_integer() else sympy.Float(x)
     if isinstance(x, complex):
@@ -37,12 +37,12 @@ def shown_number(x: Any) -> Any:
 
 
 def _truth(x: Any) -> Any:
-    """A condition as it is, a number as whether it is not zero."""
+    """The truth value of a condition, or of a number that is compared with zero."""
     return sympy.Ne(x, 0) if isinstance(x, sympy.Expr) else x
 
 
 class Expressions(Cells):
-    """SymPy expressions, with numbers as a person would write them."""
+    """Arrays of SymPy expressions with numbers in readable form."""
 
     carrier, complex_parts = sys.modules[__name__], (sympy.re, sympy.im)
     number = staticmethod(shown_number)
@@ -55,13 +55,13 @@ class Expressions(Cells):
 
 
 class ExactExpressions(Expressions):
-    """SymPy expressions, with every number a rational of exactly its value."""
+    """Arrays of SymPy expressions with every number as a rational of exactly its value."""
 
     number = staticmethod(exact_number)
 
 
 def lift_value(value: Any, exact: bool = False) -> Any:
-    """A number or an array of them as expressions without symbols: for reading, or `exact` for proofs."""
+    """A number or an array of numbers as expressions without symbols: in readable form, or `exact` for proofs."""
     return (ExactExpressions if exact else Expressions).lift(value)
 
 
@@ -80,7 +80,7 @@ expm1 = _each(lambda x: sympy.exp(x) - 1)
 log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
 one_minus_square = _each(lambda x: 1 - x**2)
-# One half is rounded up, and 1 subtracted again where that gave an odd integer.
+# One half is rounded up, and 1 is subtracted if the result is odd.
 round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy.Eq(sympy.Mod(x + sympy.Rational(1, 2), 2), 1)))
 
 pow = _each(operator.pow, 2)
@@ -118,7 +118,7 @@ sinc_derivative = _each(_sinc_derivative, 2)
 
 
 def _given(expr: Any, condition: Any, truth: bool, depth: int = 4) -> Any:
-    """An expression, simplified by the choices that a condition decides, as in the safe `where` of a rule."""
+    """An expression simplified under the assumption that a condition has a truth value, as in the safe `where` of a rule."""
     if isinstance(expr, sympy.Piecewise) and len(expr.args) == 2 and expr.args[0][1] == condition:
         return expr.args[0 if truth else 1][0]
     if not depth or not isinstance(expr, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):

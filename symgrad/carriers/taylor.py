@@ -1,7 +1,7 @@
 """Carriers of truncated Taylor series over another carrier: each of their functions follows from the pushforward of its op.
 
-There are two: `SeriesCarrier` has series of any order, and `DualCarrier` those of order one, a value with its tangent, in half the time. What a
-function of the protocol is on series is said here, once for both; what the pushforward of an op makes of coefficients (`apply`) each says itself.
+There are two: `SeriesCarrier` has series of any order, and `DualCarrier` those of order one, a value with its tangent, in half the time. The
+functions of the protocol are defined here for both; each carrier defines how the pushforward of an op acts on coefficients (`apply`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["TaylorCarrier", "with_defaults"]
 
-# Where the name of a function is not that of the op whose pushforward belongs to it.
+# Functions whose name differs from that of the op with their pushforward.
 OPS = {"copy": "clone", "conj": "conjugate", "matmul": "batched_matmul", "norm": "vector_norm", "astype": "to_copy", "fmod": "fmod_tensor"}
 
 
@@ -27,15 +27,15 @@ class TaylorCarrier:
         self.base = base
 
     def apply(self, op: Op, tensors: Any, parameters: Any, call: Callable[..., Any] | None = None) -> Any:
-        """The series of an op's value; `call` computes the op in the base carrier, where that is not its forward rule."""
+        """The series of an op's value; `call` computes the op in the base carrier, if not by its forward rule."""
         raise NotImplementedError
 
     def primal(self, x: Any) -> Any:
-        """The first coefficient of a series, or of each in a list; anything else as it is."""
+        """The first coefficient of a series, or of each in a list; other values unchanged."""
         raise NotImplementedError
 
     def constant(self, value: Any) -> Any:
-        """A value that does not change, among series."""
+        """A constant as a series."""
         return value
 
     def __getattr__(self, name: str) -> Any:
@@ -65,5 +65,5 @@ class TaylorCarrier:
 
 
 def with_defaults(op: Op, parameters: tuple) -> tuple:
-    """All parameters of an op, from those that it was called with."""
+    """All parameters of an op with their defaults, from those of a call."""
     return (*parameters, *(p.default for p in op.parameters[len(parameters):] if p.default is not p.empty))

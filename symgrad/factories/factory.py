@@ -162,7 +162,7 @@ def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]
         return finished(value if value.ndim else value[()], requires_grad, symbol)
 
     make.__name__ = make.__qualname__ = name
-    make.__module__ = "symgrad"  # where people, and pickle, find it
+    make.__module__ = "symgrad"  # the public module, which pickle needs
     make.__doc__ = doc
     first = inspect.Parameter("input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Tensor")
     words = [p for p in WORDS if p.name != "out"]

@@ -21,12 +21,12 @@ from symgrad.types.dtypes import DType, dtype_of, numpy_dtype
 __all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal",
            "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state"]
 
-FIRST_SEED = 67280421310721  # what a torch generator starts with
+FIRST_SEED = 67280421310721  # the first seed of a torch generator
 WORD = 16  # bytes of each of the numbers a state is made of
 
 
 class Generator:
-    """A source of random numbers with a state of its own.
+    """A source of random numbers with a separate state.
 
     Raises AssertionError for a device other than the CPU.
 

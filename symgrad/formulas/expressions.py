@@ -31,7 +31,7 @@ _held: WeakKeys[Node, Sequence[Tensor]] = WeakKeys()
 
 
 def _sympy() -> Any:
-    """SymPy, loaded when a formula is first asked for."""
+    """SymPy, imported when the first formula is computed."""
     import sympy
 
     return sympy
@@ -235,7 +235,7 @@ def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
 
 
 def hold(self: Tensor, leaves: Sequence[Tensor]) -> None:
-    """Let leaves that nobody else has live as long as what was computed from them."""
+    """Keep leaves alive, without other references, as long as the results that were computed from them."""
     if self._node is not None:
         _held[self._node] = tuple(leaves)
 

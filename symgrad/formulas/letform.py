@@ -76,7 +76,7 @@ class _Patterns:
 
 
 def _with(found: Any, function: Callable[[Any], Any]) -> Any:
-    """Cells, or a sequence of them, with what a function makes of each element."""
+    """Cells, or a sequence of them, with a function applied to each element."""
     if found is None:
         return None
     if type(found) is not Expressions:
@@ -85,7 +85,7 @@ def _with(found: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _maker(places: Mapping[Any, int], e: Any) -> Callable[[Sequence[Any]], Any]:
-    """How an expression is made again with other symbols of the same assumptions, given by their places.
+    """The function that rebuilds an expression with other symbols of the same assumptions, given by position.
 
     What SymPy has evaluated stays so for every other names, but for the order of terms and factors.
     """
@@ -154,7 +154,7 @@ def _parameter(x: Any) -> Any:
 
 
 class LetForm(dict):
-    """The values of nodes, in which every expression stands on its own line and is called by a short name."""
+    """The values of nodes, in which every expression is a separate equation with a short name."""
 
     def __init__(self, taken: set[str]):
         super().__init__()
@@ -210,7 +210,7 @@ class LetForm(dict):
                 self[node] = self.called(reading.xp, node, arguments(node, self, reading.constant), node.args or ())
 
     def pullback(self, reading: Any, seeds: Sequence[tuple[Node, Any]], target: Node) -> Any:
-        """The cotangent of one node, where every cotangent on the way is named before it goes on."""
+        """The cotangent of one node; every cotangent on the path becomes a named equation."""
         pending: dict[Node, Any] = {}
 
         def add(node: Node, g: Any) -> None:

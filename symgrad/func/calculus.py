@@ -26,7 +26,7 @@ from symgrad.func.evaluation import Evaluation, evaluate, named, owned
 from symgrad.func.transforms import finished
 from symgrad.graph.modes import in_mode
 from symgrad.program.cache import Cache
-from symgrad.program.signature import form_of
+from symgrad.program.signature import signature_of
 from symgrad.types.trees import flatten
 
 __all__ = ["curl", "divergence", "laplacian", "value_and_laplacian"]
@@ -169,7 +169,7 @@ class _Programs:
 
     def sums(self, ev: Evaluation) -> list[Any]:
         """The Laplacian of each output."""
-        known = None if ev.tracked else form_of(ev.nodes, ev.path, ev.outputs[0]._node)
+        known = None if ev.tracked else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
         if known is not None:
             known = (*known, *[x._value.dtype for x in ev.inputs], *[ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]])
         found = None if known is None else self._known.get(known)

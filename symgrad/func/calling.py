@@ -14,7 +14,7 @@ Exchange = list[tuple[dict[str, Any], str, Any]]
 
 
 def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
-    """Where each parameter and buffer of a module stands, by its full name; tied ones under each of their names."""
+    """For the full name of each parameter and buffer of a module its table and key; tied ones appear under each of their names."""
     out = {}
     for prefix, part in module.named_modules(remove_duplicate=False):
         for table in (part._parameters, part._buffers):
@@ -39,7 +39,7 @@ def _given(dicts: Any) -> dict[str, Any]:
 
 
 def _exchange(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> tuple[Exchange, Exchange]:
-    """What is exchanged in a module: its tables of tensors with names, each with the module's own tensor, and with the one that takes its place."""
+    """The replacements in a module: each table and key with the module's own tensor, and with the tensor that replaces it."""
     places = _places(module)
     unknown = [name for name in given if name not in places]
     missing = [name for name, (table, key) in places.items() if name not in given and table[key] is not None] if strict else []
@@ -71,11 +71,11 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
                     strict: bool = False) -> Any:
     """Call a module with other tensors in place of its parameters and buffers: module(*args; θ), differentiable by θ.
 
-    `parameter_and_buffer_dicts` maps the names of `named_parameters` and `named_buffers` to tensors; those left out stay as they are. A sequence of
-    such dicts may be given. With `tie_weights`, parameters that are one tensor in the module stay one. `strict` asks for all of them, and no others.
+    `parameter_and_buffer_dicts` maps the names of `named_parameters` and `named_buffers` to tensors; others are unchanged. A sequence of
+    such dicts may be given. With `tie_weights`, tied parameters stay tied. `strict` requires exactly the names of the module.
 
-    Raises KeyError for a name the module has not, in strict mode RuntimeError, TypeError for values that are no tensors, and ValueError for a name in
-    several dicts.
+    Raises KeyError for an unknown name, RuntimeError for wrong names in strict mode, TypeError for values that are not tensors, and ValueError for
+    a name in several dicts.
 
     >>> import symgrad
     >>> from symgrad import nn
@@ -95,14 +95,14 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
             return module(*given, **(kwargs or {}))
         finally:
             _put(own)
-    finally:  # again, for an interrupt between the call and the end of the first one
+    finally:  # repeated, since an interrupt may hit the first one
         _put(own)
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The parameters and the buffers of several modules of one architecture, stacked along a new first dimension: for `vmap` over an ensemble.
 
-    Raises RuntimeError for no module, for modules of different classes, and for a mixture of training and evaluation mode.
+    Raises RuntimeError for an empty sequence, for modules of different classes, and for a mixture of training and evaluation mode.
 
     >>> from symgrad import nn
     >>> from symgrad.func import stack_module_state

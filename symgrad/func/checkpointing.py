@@ -1,4 +1,4 @@
-"""Checkpoints: parts of a computation that keep only their inputs, and compute the rest again when a derivative asks for it."""
+"""Checkpointing: a block of a computation saves only its inputs, and is recomputed when a derivative needs its values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OP = rule_op("Checkpoint")
 
 
 class CheckpointError(RuntimeError):
-    """What is computed again is not what was computed before."""
+    """The error for a recomputation that differs from the forward."""
 
 
 def _no_contexts() -> tuple[Any, Any]:
@@ -31,9 +31,9 @@ def _no_contexts() -> tuple[Any, Any]:
 
 
 def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: int) -> None:
-    """Cut a computation off what it was computed from: gates, which are older than it, take the places of the known nodes.
+    """Replace the known nodes upstream of a computation by gates, which are fresh input nodes.
 
-    Raises CheckpointError where it was computed from other nodes from before `since`.
+    Raises CheckpointError if the computation depends on other nodes that are older than `since`.
     """
     instead = {node: g._node for node, g in zip(known, gates)}
     if any(node not in instead for node in boundary(outputs, since)):
@@ -49,13 +49,13 @@ def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: in
 
 
 def _footprint(outputs: Sequence[Tensor], since: int) -> int:
-    """One number for the operations between a place in time and the outputs, with their shapes and dtypes."""
+    """A hash of the operations between the sequence number `since` and the outputs, with their shapes and dtypes."""
     nodes = upstream([y._node for y in outputs], stop=_Before(since))
     return hash(tuple([(type(node), node.value.shape, node.value.dtype) for node in nodes]))
 
 
 class _Before:
-    """Every node from before a place in time."""
+    """The set of all nodes older than a sequence number."""
 
     def __init__(self, since: int):
         self.since = since
@@ -69,7 +69,7 @@ def _described(t: Tensor) -> dict[str, Any]:
 
 
 class _Block(Rule):
-    """A call that keeps its arguments, and the state of the random numbers."""
+    """The rule of a checkpointed call, which saves its arguments and the state of the random generator."""
 
     def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, context_fn: Any, checked: bool):
         self.function, self.checked = function, checked
@@ -79,7 +79,7 @@ class _Block(Rule):
         self.context, self.again = context_fn()
 
     def begun(self) -> Any:
-        """The outputs of the call, at its node."""
+        """The outputs of the call, with its node."""
         since = next_sequence()
         with self.context:
             output = self.function(*self.args, **self.kwargs)
@@ -101,7 +101,7 @@ class _Block(Rule):
         return self.rerun(tensors)[0]
 
     def rerun(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
-        """The outputs once more, recorded from gates at these tensors, and the gates."""
+        """The recomputed outputs, recorded from gates at these tensors, and the gates."""
         unwritten(self.constants, self.since)
         gates, since = [gate(t) for t in tensors], next_sequence()
         with recording(True), restored(self.state), self.again:
@@ -113,7 +113,7 @@ class _Block(Rule):
         return outputs, gates
 
     def compare(self, outputs: Sequence[Tensor], since: int) -> None:
-        """Raise CheckpointError where something else was computed than before, by the shapes and dtypes."""
+        """Raise CheckpointError if the shapes and dtypes, or the operations, differ from those of the forward."""
         if len(outputs) != len(self.places):
             raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                                   f"Number of tensors saved during forward: {len(self.places)}\n"
@@ -150,19 +150,19 @@ def _is_new(y: Tensor, since: int) -> bool:
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
                context_fn: Callable[[], tuple[Any, Any]] = _no_contexts, determinism_check: str = "default", debug: bool = False,
                early_stop: bool = True, **kwargs: Any) -> Any:
-    """Call `function(*args, **kwargs)` and keep only what went in: what it computes is computed again when a derivative needs it.
+    """Call `function(*args, **kwargs)` and save only its arguments: the function is called again when a derivative needs its values.
 
-    So a chain of blocks needs the memory of one block and of the values between blocks. Arguments and outputs are any trees; tensors that the
-    function captured, such as the parameters of a module, get their gradients. Derivatives of every order and both modes go through, and
-    checkpoints nest. `preserve_rng_state` draws the same random numbers again. `context_fn()` gives two context managers, for the call
-    and for the calls that follow. `determinism_check="none"` does not ask whether the same operations ran. `use_reentrant` and `early_stop` make
-    no difference: there is one way, which can do what both of torch's can.
+    A chain of blocks then needs the memory of one block and of the values between blocks. Arguments and outputs are any trees; tensors captured
+    by the function, such as the parameters of a module, get their gradients. Derivatives of every order and both modes are supported, and
+    checkpoints nest. `preserve_rng_state` draws the same random numbers again. `context_fn()` returns two context managers, for the call
+    and for the recomputations. `determinism_check="none"` disables the comparison of operations. `use_reentrant` and `early_stop` have
+    no effect: one implementation has the features of both of torch's.
 
-    `checkpoint(function)`, with nothing else, is the checkpointed function, as in JAX; so it is a decorator. To call a function of no arguments,
-    say `use_reentrant=False`.
+    `checkpoint(function)` without further arguments is the checkpointed function, as in JAX, so it works as a decorator. To call a function
+    without arguments, pass `use_reentrant=False`.
 
-    Raises CheckpointError where the recomputation differs in shapes, dtypes, operations or the tensors it uses; RuntimeError where an argument was
-    written since; ValueError for keyword arguments with `use_reentrant=True`, which torch refuses, and for another `determinism_check`.
+    Raises CheckpointError if the recomputation differs in shapes, dtypes, operations or the tensors it uses; RuntimeError if an argument was
+    written in place since; ValueError for keyword arguments with `use_reentrant=True`, as torch does, and for another `determinism_check`.
 
     Griewank, Optimization Methods and Software 1, 1992.
 
@@ -202,9 +202,9 @@ def _run(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], pres
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, *, preserve_rng_state: bool = True) -> Any:
     """Call functions or modules one after the other, in that many checkpointed segments; the last one is not checkpointed.
 
-    `functions` is an `nn.Sequential` or a list. With about √n segments of n blocks memory grows like √n, for one more forward pass.
+    `functions` is an `nn.Sequential` or a list. With about √n segments of n blocks memory grows like √n, at the cost of one more forward pass.
 
-    Raises what `checkpoint` raises, and ValueError for a number of segments that is not from 1 to the number of functions.
+    Raises the errors of `checkpoint`, and ValueError for a number of segments that is not from 1 to the number of functions.
 
     >>> import symgrad
     >>> from symgrad.func import checkpoint_sequential

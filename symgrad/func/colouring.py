@@ -1,9 +1,9 @@
-"""Patterns of sparse matrices, and the colours with which few products give all their entries.
+"""Colourings of sparse matrices, by which a few matrix-vector products determine all entries.
 
-A product of a matrix with a vector of zeros and ones adds up the columns where the vector has a one. Columns that share no row can be added up
-without loss, so they may have one colour: then as many products as there are colours give the whole matrix. A symmetric matrix needs fewer, since
-an entry may be read at (i, j) or at (j, i): a star colouring. The one used here gives *hubs*, the vertices with most neighbours, colours of
-their own, and colours the rest by columns; an entry in the row of a hub and the column of another vertex is read where these are exchanged.
+A product of a matrix with a vector of zeros and ones is the sum of the columns where the vector has a one. Columns without a common row can be
+recovered from their sum, so they may have the same colour: one product per colour determines the matrix. A symmetric matrix needs fewer, since
+an entry may be read at (i, j) or at (j, i): a star colouring. The colouring here gives *hubs*, the vertices with most neighbours, separate
+colours, and colours the rest by columns; an entry in the row of a hub and the column of another vertex is read at the transposed position.
 
 Sources: A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian matrices" (1974); T. F. Coleman, J. J. Moré, "Estimation of
 sparse Hessian matrices and graph coloring problems" (1984); A. H. Gebremedhin, F. Manne, A. Pothen, "What color is your Jacobian?" (2005);
@@ -21,14 +21,14 @@ from symgrad.func.patterns import Pattern
 __all__ = ["Colouring", "colour_columns", "colour_symmetric"]
 
 Array = np.ndarray
-FEW = 1 << 12  # entries up to which two colourings are compared
-SMALL = 1 << 16  # entries up to which one vertex after the other is coloured
-WORD = 62  # colours that fit into an integer
+FEW = 1 << 12  # the most entries for which two colourings are compared
+SMALL = 1 << 16  # the most entries for which the vertices are coloured sequentially
+WORD = 62  # the number of colours in the bits of an integer
 
 
 @dataclass(frozen=True)
 class Colouring:
-    """A colour for each column, and which columns are hubs (None if there are none)."""
+    """A colour for each column, and a mask of the columns that are hubs (None if there are none)."""
 
     colours: Array
     count: int
@@ -43,7 +43,7 @@ class Colouring:
         return out
 
     def places(self, pattern: Pattern) -> Array:
-        """Where the entries of the pattern stand in the flattened products, which have one row for each colour."""
+        """The positions of the pattern's entries in the flattened products, which have one row for each colour."""
         rows, columns, length = pattern.rows, pattern.columns, pattern.shape[0]
         if self.hubs is None:
             out = (self.colours * length).take(columns)
@@ -54,11 +54,11 @@ class Colouring:
 
 
 def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
-    """Colours for the columns such that no two of one colour share a row. `width` is how far apart two entries of one row are at most, plus one.
+    """Colours for the columns such that no two of one colour share a row. `width` is the largest distance of two entries of one row, plus one.
 
-    Colour j mod p is tried first, with p the number of entries in the fullest row, or a little more: for matrices that are diagonal, banded or made
-    of equal blocks no colouring has fewer. Otherwise every column gets the first colour that is free: one after the other where there are few
-    entries, and in rounds of columns that do not meet (with random priorities, always the same ones) where there are many.
+    Colour j mod p is tried first, with p the number of entries in the fullest row, or slightly more: this is optimal for matrices that are diagonal,
+    banded or made of equal blocks. Otherwise every column gets the first free colour: sequentially if there are few
+    entries, else in rounds of columns without a common row, by random priorities with a fixed seed.
 
     >>> import numpy as np
     >>> from symgrad.func.patterns import Pattern
@@ -117,7 +117,7 @@ def _in_turn(pattern: Pattern) -> Array:
 
 
 def _in_rounds(pattern: Pattern) -> Array:
-    """The same for many columns at once: in each round those whose priority is the highest in all their rows get the first colour free there."""
+    """The same for many columns at once: in each round the columns with the highest priority in all their rows get their first free colour."""
     n_rows, n = pattern.shape
     turned = pattern.transposed()
     out = np.zeros(n, np.int64)
@@ -139,15 +139,15 @@ def _in_rounds(pattern: Pattern) -> Array:
         out[which[wins]] = np.log2(bits.astype(float)).astype(np.int64)
         new = chosen[columns]
         mine = new > 0
-        taken[rows[mine]] |= new[mine]  # a row has one winner at most
+        taken[rows[mine]] |= new[mine]  # at most one column of a row is coloured per round
         rows, columns = rows[~mine], columns[~mine]
     return out
 
 
 def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
-    """A star colouring of a symmetric pattern: hubs have colours of their own, and the rest is coloured by columns.
+    """A star colouring of a symmetric pattern: each hub has a separate colour, and the rest is coloured by columns.
 
-    As many hubs are taken as make hubs plus the fullest row of the rest fewest, so that an arrow needs two colours.
+    The number of hubs minimises the hubs plus the entries in the fullest row of the rest, so that an arrow needs two colours.
 
     >>> import numpy as np
     >>> from symgrad.func.patterns import Pattern
@@ -168,7 +168,7 @@ def colour_symmetric(pattern: Pattern, width: int | None = None) -> Colouring:
 
 
 def _hubs(pattern: Pattern) -> Array | None:
-    """The vertices worth colours of their own, as truth values; None if there are none."""
+    """The mask of the vertices that are hubs; None if there are none."""
     counts = pattern.counts
     falling = np.sort(counts)[::-1]
     best, found = pattern.most, None

@@ -1,8 +1,8 @@
-"""Taylor coefficients that remember where they come from: to differentiate them costs one pass of series with cotangents.
+"""Taylor coefficients as a single node that refers to the function's graph, so that differentiating them is one pass of series with cotangents.
 
-The coefficients y₁, ..., y_K of a function along a curve are computed with numbers and stand at one node. What Σ ⟨cₖ, yₖ⟩ is by a captured tensor
-is the K-th coefficient of the cotangent that Σ cₖ t^(K - k) at the output has there: so the loss of a network that speaks of its second derivatives
-in the inputs is differentiated by the weights without a graph of those.
+The coefficients y₁, ..., y_K of a function along a curve are computed with numbers and have one common node. The derivative of Σ ⟨cₖ, yₖ⟩ by a
+captured tensor is the K-th coefficient of its cotangent for the cotangent Σ cₖ t^(K - k) of the output. So a loss with second derivatives of a
+network by its inputs is differentiated by the weights without a graph of the second derivatives.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _core = functools.cache(core)
 
 
 class Curve(Rule):
-    """The coefficients 1 to `order` of an output along curves of the inputs, whose coefficients are numbers, each times its factor."""
+    """The rule of the coefficients 1 to `order` of an output, each times its factor, along curves of the inputs with numeric coefficients."""
 
     def __init__(self, walk: Walk, order: int, paths: Sequence[Sequence[Any]], factors: Sequence[float]):
         self.walk, self.order, self.paths, self.factors = walk, order, paths, tuple(factors)
         self.values = tuple([end.value for end in walk.ends])
-        self._guess = [False] * (order - 1) + [True]  # which cotangents come: those of a loss that speaks of the highest derivative
+        self._guess = [False] * (order - 1) + [True]  # the expected cotangents: those of a loss in the highest derivative
         self._taken: tuple[Any, list[Any]] | None = None
 
     def begun(self, present: Sequence[bool]) -> tuple[Any, list[Any]] | None:
-        """The steps that suit these cotangents, and their values once the coefficients are known."""
+        """The recorded steps for these cotangents, and the values on the tape after the coefficients were computed."""
         if self._taken is not None and list(present) == self._guess:
             return self._taken
         steps = steps_of(CurveSteps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present), self.factors)
@@ -52,14 +52,14 @@ class Curve(Rule):
         values = steps.begun(self.walk)
         on = [c for path in self.paths for c in path]
         values[:len(on)] = on
-        steps.program.take(values, 0)
+        steps.program.run_stage(values, 0)
         self._taken, self._guess = (steps, values), list(present)
         return self._taken
 
     def coefficients(self) -> list[Any] | None:
-        """The coefficients, None for zero; None altogether where they must be recorded."""
+        """The coefficients, None for a zero one; or None if they must be recorded as a graph."""
         taken = self.begun(self._guess)
-        return None if taken is None else taken[0].program.given(taken[1], 0)
+        return None if taken is None else taken[0].program.outputs(taken[1], 0)
 
     def evaluate(self, tensors: Tensors) -> Tensors:
         carrier, walk = SeriesCarrier(traced, self.order, _core, wrap), self.walk
@@ -75,7 +75,7 @@ class Curve(Rule):
         return [terms[k] * f if k < len(terms) else wrap(np.zeros_like(walk.root.value)) for k, f in enumerate(self.factors, 1)]
 
     def _recorded(self, tensors: Tensors) -> tuple[list[Tensor], Tensors]:
-        """The coefficients as a graph of their own, from arguments at places of their own."""
+        """The coefficients as a recorded graph, from fresh input nodes; and these inputs."""
         places = [gate(t) for t in tensors]
         with recording(True):
             return places, self.evaluate(places)
@@ -92,8 +92,8 @@ class Curve(Rule):
             on = sum(map(len, self.paths))
             for i, c in enumerate([c for c in cotangents if c is not None]):
                 values[on + i] = c._value
-            steps.program.take(values, 1)
-            found = [None if c is None else wrap(c) for c in steps.program.given(values, 1)]
+            steps.program.run_stage(values, 1)
+            found = [None if c is None else wrap(c) for c in steps.program.outputs(values, 1)]
             return [None] * count + found
         places, ys = self._recorded(tensors)
         pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]
@@ -118,9 +118,9 @@ _op = rule_op("Curve")
 
 
 def curve(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], factors: Sequence[float]) -> Tensors | None:
-    """The coefficients of an output along curves, each times its factor, where those that are given have these factors, too.
+    """The coefficients of an output along curves, each times its factor; the given coefficients have the same factors.
 
-    None where they must be recorded: where a coefficient given is differentiated, or where the output does not depend on an input.
+    None if they must be recorded as a graph: if a given coefficient requires a gradient, or the output does not depend on an input.
     """
     if not factors or not ev.between.issuperset(ev.nodes) or y._node not in ev.between or any([c._node is not None for path in paths for c in path]):
         return None
@@ -137,7 +137,7 @@ def curve(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], factors:
 
 
 def _trimmed(path: Sequence[Tensor]) -> list[Any]:
-    """The values of coefficients without zeros at the end, but for the first."""
+    """The values of coefficients without trailing zeros, except the first."""
     values = [c._value for c in path]
     while len(values) > 1 and not values[-1].any():
         values.pop()

@@ -1,13 +1,13 @@
-"""Gradients that remember where they come from: to differentiate one again costs a pass over the function it is the gradient of.
+"""Gradients as single nodes that refer to the function's graph, so that differentiating them again is one pass over that graph.
 
-A gradient that somebody outside differentiates by need not be recorded as a graph of its own. Its value is computed with numbers, at one node that
-keeps the graph of the function, y. What a pullback of that node asks for is again of this kind, for derivatives commute:
+A gradient that is differentiated outside its transform need not be recorded as a graph. Its value is computed with numbers, at one node that
+refers to the graph of the function, y. The pullback of that node is again such a node, since derivatives commute:
 
     ∂/∂x ⟨v, Dᵏ∇y(x)[v, ..., v]⟩ = Dᵏ⁺¹∇y(x)[v, ..., v],
 
-the (k + 1)-th coefficient of the gradient along x + t v. One pushforward of series and one pullback with cotangents that are series give all of them,
-so that the k-th nested gradient costs k² in place of 3ᵏ; the first alone comes from dual values. A cotangent that is another vector, or is itself
-differentiated by, is pulled back through the gradient as a recorded graph.
+the (k + 1)-th coefficient of the gradient along x + t v. One pushforward of series and one pullback with cotangents that are series compute all of
+them, so that the k-th nested gradient costs k² in place of 3ᵏ. The first derivative alone is computed with dual values. If a cotangent is another
+vector, or requires a gradient itself, the gradient is recorded as a graph and the cotangent is pulled back through it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Direction = Sequence[Any]  # a vector for each end, None for zero
 
 
 class Program(Walk):
-    """A recorded scalar, whose gradient is differentiated `depth` times more."""
+    """A recorded scalar whose gradient is to be differentiated `depth` more times."""
 
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int, depth: int):
         super().__init__(root, path, ends, count)
@@ -56,7 +56,7 @@ class Program(Walk):
         return [None if (g := found.pop(end, None)) is None else own(g) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
-        """The derivative of an order of the gradient, by some of the ends, along a vector; None where it is not known how."""
+        """The derivative of the gradient of an order, by some of the ends, along a vector; None if an op does not support it."""
         steps, count = self._steps, self.count
         if steps is not None and order < len(steps.program.stages) and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
@@ -67,7 +67,7 @@ class Program(Walk):
         return self._once(direction, needs) if order == 1 else None
 
     def _stepped(self, order: int) -> list[Any]:
-        """The derivative of an order, by the steps that lead there from those that were taken."""
+        """The derivative of an order, by the recorded steps that have not run yet."""
         steps, values = self._steps, self._values
         if not values:
             values += steps.begun(self)
@@ -76,9 +76,9 @@ class Program(Walk):
                 read(node)
         while self._reached < order:
             self._reached += 1
-            steps.program.take(values, self._reached)
-        found = steps.program.given(values, order)
-        factor = math.factorial(order)  # what a step gave is kept for those that follow, and what the caller gets is not
+            steps.program.run_stage(values, self._reached)
+        found = steps.program.outputs(values, order)
+        factor = math.factorial(order)  # a copy, since later steps read the values on the tape
         return [None if t is None else t.copy() if factor == 1 else t * float(factor) for t in found]
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
@@ -96,20 +96,20 @@ class Program(Walk):
 
 
 def _same(a: Direction, b: Direction) -> bool:
-    """Whether two vectors are equal, as far as that is quickly known."""
+    """Whether two vectors are equal, by a cheap comparison that may say no for equal ones."""
     return all([x is y or x is not None and y is not None and Batched not in (type(x), type(y)) and x.shape == y.shape and bool(np.all(x == y))
                 for x, y in zip(a, b)])
 
 
 class Derivative(Rule):
-    """The derivative of an order of the gradient of a program along a vector: Dᵏ∇y(x)[v, ..., v], by the ends whose numbers are `by`."""
+    """The derivative of order k of a program's gradient along a vector: Dᵏ∇y(x)[v, ..., v], by the ends with the numbers `by`."""
 
     def __init__(self, program: Program, by: Sequence[int], direction: Direction, order: int):
         self.program, self.by, self.direction, self.order = program, by, direction, order
         self.values = tuple([end.value for end in program.ends])
 
     def _recorded(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
-        """The outputs as a graph of its own, from arguments at places of their own."""
+        """The outputs as a recorded graph, from fresh input nodes; and these inputs."""
         places = [gate(t) for t in tensors]
         with recording(True):
             y = self.program.replayed(places)
@@ -125,7 +125,7 @@ class Derivative(Rule):
         return outputs if thread.modes.grad else [wrap(t._value) for t in outputs]
 
     def _next(self, moving: Some) -> Direction | None:
-        """The vector for one derivative more; None where that is no matter of numbers, or another one than before."""
+        """The vector for one more derivative; None if it requires a gradient or differs from the former vector."""
         direction: list[Any] = [None] * len(self.values)
         for i, t in enumerate(moving):
             if t is not None:
@@ -135,7 +135,7 @@ class Derivative(Rule):
         return direction if not self.order or _same(direction, self.direction) else None
 
     def _differentiated(self, tensors: Tensors, moving: Some, by: Sequence[int]) -> Some | None:
-        """One derivative more, by some of the ends: values, or a node of the same kind; None where it takes a recorded graph."""
+        """One more derivative, by some of the ends: values, or a node of the same kind; None if the gradient must be recorded as a graph."""
         direction = self._next(moving)
         if direction is None:
             return None
@@ -171,7 +171,7 @@ class Derivative(Rule):
 
 
 def _at(parts: Some, places: Sequence[int], count: int) -> Some:
-    """The parts at their places among so many."""
+    """A list of `count` entries with the parts at the given positions."""
     out: list[Tensor | None] = [None] * count
     for i, part in zip(places, parts):
         out[i] = part
@@ -179,7 +179,7 @@ def _at(parts: Some, places: Sequence[int], count: int) -> Some:
 
 
 def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-    """The pullback of numbers without the questions that a rule is asked with."""
+    """The pullback with the short path for plain arrays."""
     rule = args[-1]
     if xp is numeric and type(g) in (np.float64, np.ndarray) and len(rule.by) == 1 and not rule.entered:
         direction: list[Any] = [None] * len(needs)
@@ -198,7 +198,7 @@ _op = replace(_rule, vjp=_vjp)
 
 
 def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
-    """The gradient of a scalar by the inputs of an evaluation whose result is differentiated, None for zero; or None where it must be recorded."""
+    """The gradient of a scalar by the inputs of a tracked evaluation, None for zero; or None if it must be recorded as a graph."""
     found = walked(ev, y)
     if found is None:
         return None
@@ -210,7 +210,7 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
 
 
 def _depth(nodes: Sequence[Node]) -> int:
-    """How many evaluations that are still going on are around the one that has these inputs."""
+    """The number of unfinished evaluations around the one with these inputs."""
     deepest = 0
     for node in nodes:
         count = 0

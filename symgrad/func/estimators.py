@@ -1,4 +1,4 @@
-"""What can be known of a Hessian without writing it down: its diagonal, its trace, its extreme eigenvalues, and its products with vectors."""
+"""Quantities of a Hessian without the matrix: its diagonal, its trace, its extreme eigenvalues, and its products with vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOM = 2**22  # elements that a batch of tangents of the largest node may have, 
 
 
 class Estimate(NamedTuple):
-    """A number or a diagonal, the standard error of its estimate (0 where it is exact), and how many products with the Hessian it took."""
+    """A number or a diagonal, its standard error (0 for an exact value), and the number of products with the Hessian."""
 
     value: Any
     standard_error: Any

@@ -1,7 +1,7 @@
-"""Hessians in factors: what a function computes from its arguments by linear steps, and how the rest of it is curved.
+"""Hessians in factored form, from the affine part of a function and the second derivatives of the rest.
 
 The recorded graph is cut where its affine part ends. With z = Jx + c the values there and g the rest of the function, f(x) = g(z), the Hessian is
-JᵀSJ with S = ∂²g/∂z², exactly, and S is sparse where the rest is a sum of small pieces. So a generalised linear model has XᵀDX, a matrix
+exactly JᵀSJ with S = ∂²g/∂z². S is sparse if the rest is a sum of functions of few values. So a generalised linear model has XᵀDX, a matrix
 factorisation A ⊗ I or I ⊗ A, and a separable function plus one of few linear combinations a diagonal plus a matrix of low rank.
 """
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 __all__ = ["factored", "hessian_factors"]
 
-SMALL = 64  # values at the cut that may be curved in any way
-LARGE = 2**24  # entries of a matrix that is written down; a larger one stays a product
+SMALL = 64  # the most values at the cut for which S may be dense
+LARGE = 2**24  # the most entries of an explicit matrix; a larger one stays a product
 TURNING = {"permute", "t", "transpose"}  # the ops that may transpose a matrix
-# Ops whose elements are each one element of their argument, beside views: the cut moves through them.
+# Ops whose elements are copies of elements of their argument, like views: the cut moves upstream of them.
 PICKING = {"clone", "flip", "roll", "select_item", "slice_item", "to_copy", "index", "index_select", "gather", "take", "diag_embed", "tril",
            "triu", "repeat"}
 
 
 def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """The function that gives the Hessian of a scalar function in the factors that its graph shows, as a `scipy.sparse.linalg.LinearOperator`.
+    """The function that computes the Hessian of a scalar function as factors derived from its graph, a `scipy.sparse.linalg.LinearOperator`.
 
     Rows and columns are all elements of the arguments at `argnums`, one after the other. The result has products with vectors and matrices at the
-    cost of the factors, `todense()`, `factors` (a dict of arrays and sparse matrices) and a `report`, whose `form` says what was found:
+    cost of the factors, `todense()`, `factors` (a dict of arrays and sparse matrices) and a `report` with the `form` of the factors:
 
     - "X' D X": `X`, and the vector `D` of a diagonal, as in generalised linear models;
-    - "I kron A", "A kron I": `A` alone, and how often it stands there, as in matrix factorisation; "blocks" where the blocks differ;
+    - "I kron A", "A kron I": `A` alone, and the number of its copies, as in matrix factorisation; "blocks" if the blocks differ;
     - "diagonal plus low rank": `diagonal`, `W` and `K`, with H = diag(diagonal) + W K Wᵀ;
     - "sparse": `S`, the Hessian itself;
     - "J' S J": `J`, the linear part of the function, and `S`, the curvature of the rest;
-    - "zero", and "products", where nothing is found: Hessian-vector products, and no factors.
+    - "zero"; and "products" if there is no such form: Hessian-vector products without factors.
 
-    Raises RuntimeError for a function that is no real scalar.
+    Raises RuntimeError for a function that does not return a real scalar.
 
     >>> import symgrad
     >>> from symgrad.func.factors import hessian_factors
@@ -72,9 +72,9 @@ def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[...,
 
 
 def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> SymmetricOperator:
-    """The Hessian of a scalar output by the inputs of an evaluation, in factors where there are any.
+    """The Hessian of a scalar output by the inputs of an evaluation, in factors if possible.
 
-    `plans` keeps what was found out about the rest of the graph for others of the same form.
+    `plans` caches the analysis of the rest of the graph by its signature.
     """
     from symgrad.func.linear import FactoredHessian, HessianOperator
 
@@ -89,7 +89,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
     kept, curvature = found
     maps = [_linear_part(ev, node) for node in kept]
     if len(kept) == 1 and type(curvature) is np.ndarray and curvature.ndim == 2 and type(maps[0]).__name__ == "Picked" and len(curvature) == n:
-        return HessianOperator(ev, y)  # dense by the arguments themselves
+        return HessianOperator(ev, y)  # dense in the arguments
     return FactoredHessian(n, y._value.dtype, maps, curvature)
 
 
@@ -97,7 +97,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
 
 
 def _cut(ev: Evaluation, y: Tensor) -> list[Node]:
-    """The nodes that are affine in the inputs and that something uses which is not, oldest first; none where the output is affine."""
+    """The nodes that are affine in the inputs and have a consumer that is not, oldest first; none if the output is affine."""
     if y._node not in ev.between:
         return []
     affine, between = set(ev.nodes), ev.between
@@ -119,7 +119,7 @@ def _cut(ev: Evaluation, y: Tensor) -> list[Node]:
 
 
 def _before(node: Node, between: set[Node]) -> Node:
-    """The node whose elements the elements of this one are, each times a number and plus another; the node itself where elements are mixed."""
+    """The upstream node of which this one is an elementwise affine function; the node itself if it mixes elements."""
     live = [p for p in node.parents if p in between]
     if type(node) is Input or len(live) != 1:
         return node
@@ -129,13 +129,13 @@ def _before(node: Node, between: set[Node]) -> Node:
     return node
 
 
-# How the rest is curved
+# The second derivatives of the rest
 
 
 def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> tuple[list[Node], Any] | None:
-    """The second derivatives of the rest of the function by the values at the cut, as far as they matter: a diagonal, a sparse matrix or a small one.
+    """The nonzero second derivatives of the rest of the function by the values at the cut: a diagonal, a sparse matrix or a small dense one.
 
-    None where it is neither.
+    None if it is none of these.
     """
     root = y._node
     between, path, _ = between_nodes([root], cut)
@@ -155,18 +155,18 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
         return None
     ends = np.cumsum([0, *sizes])
     rows = curvature if type(curvature) is np.ndarray else np.diff(curvature.indptr)
-    active = [bool(rows[a:b].any()) for a, b in zip(ends, ends[1:])]  # a linear term has no curvature
+    active = [bool(rows[a:b].any()) for a, b in zip(ends, ends[1:])]  # the curvature of a linear term is zero
     if not all(active):
         keep = np.concatenate([np.arange(a, b) for a, b, used in zip(ends, ends[1:], active) if used] or [np.arange(0)])
         curvature = curvature[keep] if curvature.ndim == 1 else curvature[keep][:, keep]
     return [node for node, used in zip(cut, active) if used], curvature
 
 
-# What the affine part is
+# The affine part
 
 
 def _linear_part(ev: Evaluation, node: Node) -> Any:
-    """∂z/∂x of a node at the cut, a linear map of all elements of the inputs."""
+    """∂z/∂x of a node at the cut, as a linear map of all elements of the inputs."""
     from symgrad.func.linear import Kronecker, Matrix, Passes, Picked
 
     starts, at = {}, 0
@@ -191,7 +191,7 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
 
 
 def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, np.ndarray, bool, bool] | None:
-    """The input of which a node is the product with a constant matrix, A x, x B, A xᵀ or xᵀ B: the map of each of its columns or rows, and which."""
+    """For a node that is the product of an input and a constant matrix, A x, x B, A xᵀ or xᵀ B: the input, and the map of its columns or rows."""
     if node.op.name not in ("mm", "mv", "vm", "dot"):
         return None
     first, second = node.parents

@@ -34,17 +34,17 @@ def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: Any) -> list[Ten
 
 
 class Hessian:
-    """The Hessian of a function as a function of the same arguments; `report` says what the last call found and did."""
+    """The Hessian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
         functools.update_wrapper(self, func)
-        self._asked = func, argnums, has_aux, structure, chunk_size
+        self._settings = func, argnums, has_aux, structure, chunk_size
         self._plans = Plans()
         self._found: Any = None
 
     @property
     def report(self) -> Any:
-        """What the last call found and did; None where it was no single matrix."""
+        """The report on the last call; None if its result was not a single matrix."""
         found = self._found
         if type(found) is int:
             from symgrad.func.sparsity import Plan
@@ -53,7 +53,7 @@ class Hessian:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        func, argnums, has_aux, structure, chunk_size = self._asked
+        func, argnums, has_aux, structure, chunk_size = self._settings
         self._found = None
         ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
         if structure is not None:
@@ -67,11 +67,11 @@ class Hessian:
         return (found, ev.free(ev.aux)) if has_aux else found
 
     def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
-        """The Hessian as a sparse matrix of all elements by all elements; None where it is dense."""
+        """The Hessian as a sparse matrix of all elements by all elements; None if it is dense."""
         y = scalar(ev, func, "hessian")
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
-        if overseen(ev):  # a hook may make of a cotangent what it will
+        if overseen(ev):  # a hook may change the pattern of a cotangent
             return None
         if structure == "factors":
             from symgrad.func.factors import factored
@@ -94,7 +94,7 @@ class Hessian:
         return plan.recover(known.products(ev, y, lambda: plan.seeds))
 
     def _whole(self, ev: Evaluation) -> Any:
-        """The Hessian with its zeros, from as many products as it needs; None where all rows are to be computed one by one."""
+        """The Hessian as a dense array, from one product per colour; None if all rows are to be computed separately."""
         (y,) = ev.outputs
         count, known = sum([x._value.size for x in ev.inputs]), self._plans.of(ev, y)
         if count < PLANNED:
@@ -107,7 +107,7 @@ class Hessian:
         return _blocks(ev, plan.filled(known.products(ev, y, lambda: plan.seeds)))
 
 
-PLANNED = 32  # inputs from which a look for zeros costs less than it may save
+PLANNED = 32  # the number of inputs from which the search for a sparsity pattern pays off
 
 
 def _from_complex(ev: Evaluation) -> bool:
@@ -116,7 +116,7 @@ def _from_complex(ev: Evaluation) -> bool:
 
 
 def _plain(ev: Evaluation) -> bool:
-    """Whether all that is asked for are the numbers of one real scalar's Hessian."""
+    """Whether the result is the numeric Hessian of a single real scalar."""
     if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or overseen(ev):
         return False
     value = ev.outputs[0]._value
@@ -147,7 +147,7 @@ def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, structure: str | None = None,
             chunk_size: int | None = None) -> Hessian:
-    """The function that gives the Hessian of a scalar function: ∂²f/∂xᵢ∂xⱼ, of shape (*xᵢ.shape, *xⱼ.shape).
+    """The function that computes the Hessian of a scalar function: ∂²f/∂xᵢ∂xⱼ, of shape (*xᵢ.shape, *xⱼ.shape).
 
     The function runs once; all rows are computed together, `chunk_size` of them at a time. For trees of arguments the result is a tree of trees; a
     function of several outputs has the Hessian of each along leading axes. With `structure="auto"` the pattern of zeros is found from the recorded

@@ -1,4 +1,4 @@
-"""`jacobian`: the first derivatives of a function of any size, in the cheaper of two modes, or from its pattern of zeros."""
+"""`jacobian`: the Jacobian of a function, by the cheaper of the two modes, or from its sparsity pattern."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["jacobian"]
 
 
 class Jacobian:
-    """The Jacobian of a function as a function of the same arguments; `report` says what the last call found and did."""
+    """The Jacobian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: str | None, chunk_size: int | None):
         functools.update_wrapper(self, func)
-        self._asked = func, argnums, has_aux, structure, chunk_size
+        self._settings = func, argnums, has_aux, structure, chunk_size
         self.report: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        func, argnums, has_aux, structure, chunk_size = self._asked
+        func, argnums, has_aux, structure, chunk_size = self._settings
         ev = evaluate(func, args, kwargs, argnums, "jacobian", has_aux)
         found = None if structure is None else self._sparse(ev, func, structure, chunk_size)
         if found is None:
@@ -35,7 +35,7 @@ class Jacobian:
         return (found, ev.free(ev.aux)) if has_aux else found
 
     def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
-        """The matrix of all elements of the output by all elements of the inputs; None where it is dense."""
+        """The matrix of all elements of the output by all elements of the inputs; None if it is dense."""
         from symgrad.func.sparsity import plan_jacobian
 
         if len(ev.outputs) != 1:
@@ -66,11 +66,11 @@ def _products(ev: Evaluation, seeds: Any, chunk_size: int | None) -> Any:
 
 def jacobian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, structure: str | None = None,
              chunk_size: int | None = None) -> Jacobian:
-    """The function that gives the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), forward or reverse, whichever has less to do.
+    """The function that computes the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), in forward or reverse mode, whichever takes fewer products.
 
-    With `structure="auto"` the pattern of zeros is found from the recorded graph, and a sparse Jacobian comes back as a `scipy.sparse.csr_array` of
-    all elements of the output by all elements of the arguments, from as many products as its columns need colours; a dense one as without. "local"
-    uses the pattern at the values of the arguments. `report` of the result then says what was found.
+    With `structure="auto"` the sparsity pattern is derived from the recorded graph, and a sparse Jacobian is returned as a `scipy.sparse.csr_array`
+    of all elements of the output by all elements of the arguments, from one product per colour of its columns; a dense one as without `structure`.
+    "local" uses the pattern at the values of the arguments. `report` of the result then describes the pattern.
 
     Raises RuntimeError for arguments that cannot be differentiated, with a structure for several outputs, ValueError for another structure.
 

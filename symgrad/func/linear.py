@@ -25,7 +25,7 @@ __all__ = ["Factors", "FactoredHessian", "HessianOperator", "Kronecker", "Matrix
 
 @dataclasses.dataclass(frozen=True)
 class Factors:
-    """What was found: the form, the shape of the Hessian, how many values stand at the cut, and how many numbers the factors are."""
+    """The report on a factored Hessian: its form and shape, the number of values at the cut, and the number of entries of the factors."""
 
     form: str
     shape: tuple[int, int]
@@ -34,7 +34,7 @@ class Factors:
 
 
 class SymmetricOperator(LinearOperator):
-    """A real symmetric operator: its own transpose. `factors` and `report` say what it is made of."""
+    """A real symmetric operator, with its `factors` and a `report` on them."""
 
     report: Factors
     factors: dict[str, Any]

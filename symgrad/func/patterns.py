@@ -1,4 +1,4 @@
-"""Patterns: where the entries of a sparse matrix are, and how they are put together from pairs of inputs that meet."""
+"""Sparsity patterns: the positions of the entries of a sparse matrix, from pairs of inputs that interact."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from symgrad.carriers.sets import Dense, Inputs
 __all__ = ["Grid", "Pattern", "entries", "grids", "name_of"]
 
 Array = np.ndarray
-TINY = 16  # inputs up to which only the number of colours decides whether a matrix is dense
-ROOM = 1 << 16  # places that may always be looked through for entries
-LARGEST = 1 << 26  # pairs that are ever written down
+TINY = 16  # the most inputs for which only the number of colours decides whether a matrix is dense
+ROOM = 1 << 16  # the size of a mask of positions that may always be scanned for entries
+LARGEST = 1 << 26  # the most pairs that are stored explicitly
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where a sparse matrix may be different from zero: the rows and columns of its entries, row by row."""
+    """The positions where a sparse matrix may be nonzero: the rows and columns of its entries, in row order."""
 
     rows: Array
     columns: Array
@@ -43,14 +43,14 @@ class Pattern:
 
     @cached_property
     def starts(self) -> Array:
-        """Where the rows begin, and where the last one ends."""
+        """The number of the first entry of each row, and the number of entries."""
         out = np.zeros(self.shape[0] + 1, np.int32 if self.nonzeros < 1 << 31 else np.int64)
         np.cumsum(self.counts, out=out[1:])
         return out
 
     @cached_property
     def bandwidth(self) -> int:
-        """How far the entries are from the diagonal at most."""
+        """The largest distance of an entry from the diagonal."""
         if not self.nonzeros:
             return 0
         off = self.columns - self.rows
@@ -63,7 +63,7 @@ class Pattern:
 
 
 def name_of(pattern: Pattern, hubs: bool = False) -> str:
-    """What a square pattern is called: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
+    """The kind of a square pattern: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
     columns, (m, n) = pattern.columns, pattern.shape
     if m == n and not pattern.bandwidth:
         return "diagonal"
@@ -81,12 +81,12 @@ def name_of(pattern: Pattern, hubs: bool = False) -> str:
 
 # From pairs to entries
 
-Axes = tuple[tuple[int, int, int], ...]  # for each: how long, and what one step adds to the row and to the column
-Grid = tuple[int, int, Axes]  # the row and the column of the first of a set of entries, and the axes along which the others stand
+Axes = tuple[tuple[int, int, int], ...]  # for each axis its length, and its steps in rows and columns
+Grid = tuple[int, int, Axes]  # the row and the column of the first entry of a set, and its axes
 
 
 def grids(inputs: Inputs, symmetric: bool) -> frozenset[Grid]:
-    """The pairs whose blocks are views of the numbers, as sets of entries with constant steps."""
+    """The pairs of blocks with constant strides, as sets of entries with constant steps."""
     out = set()
     for row, column, shape, steps, other_shape, other_steps, nd in inputs.affine:
         lead, other = len(shape) - nd, len(other_shape) - nd
@@ -114,7 +114,7 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 
 def entries(grids: frozenset[Grid], keys: Sequence[np.ndarray], rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """The rows and columns of all entries, in order, and how far apart two of one row are at most, plus one. Raises Dense if there are too many."""
+    """The rows and columns of all entries, in order, and the largest distance of two in one row, plus one. Raises Dense if there are too many."""
     weight, low, high = 0, columns, -rows
     for row, column, axes in grids:
         size, least = 1, column - row
@@ -151,7 +151,7 @@ def entries(grids: frozenset[Grid], keys: Sequence[np.ndarray], rows: int, colum
     (places,) = band.nonzero()
     if width == 1:
         return places, places + low, 1
-    if band.size < 1 << 31:  # small and in place: that large arrays are made costs more than what is done with them
+    if band.size < 1 << 31:  # int32 and in place, since the allocation of large arrays dominates the cost
         places = places.astype(np.int32)
     at = places // places.dtype.type(width)
     off = at * at.dtype.type(width - 1)

@@ -1,4 +1,4 @@
-"""What was found out about a recorded graph, kept for the next one of the same form: where its Hessian has zeros, and how to compute the rest."""
+"""A cache by signature of the analysis of recorded graphs: the sparsity pattern of the Hessian, and the steps that compute its products."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import HessianProgram, products
 from symgrad.program.cache import Cache
-from symgrad.program.signature import form_of, has_form
+from symgrad.program.signature import has_signature, signature_of
 
-__all__ = ["Known", "Plans"]
+__all__ = ["Entry", "Plans"]
 
-SECOND = 2  # the meeting from which it pays to write down the steps
-KEPT = 8  # forms of graphs that are remembered for one function: one with control flow has several
+SECOND = 2  # the use of a signature at which recording the steps pays off
+KEPT = 8  # the signatures kept for one function; a function with control flow has several
 
 
-class Known:
-    """What is known of the graphs of one form: a plan once it was asked for, how often one was met, and a program once that pays."""
+class Entry:
+    """The entry of one signature: the plan if it was needed, the number of uses, and the recorded program after the second use."""
 
     def __init__(self) -> None:
         self.plan: Any = None
-        self.met = 0
+        self.uses = 0
         self.program: Any = None
 
     def planned(self, ev: Evaluation, y: Tensor) -> Any:
@@ -34,33 +34,33 @@ class Known:
         return self.plan
 
     def products(self, ev: Evaluation, y: Tensor, seeds: Callable[[], Any]) -> Any:
-        """The products with vectors that are the same for every graph of this form: from the second one on by a program, where it is small."""
+        """The products with vectors that are fixed for this signature: from the second use on by a recorded program, if that is small."""
         if self.plan is not None and not self.plan.general:
             return products(ev, y, seeds(), None)
-        self.met += 1
-        if self.program is None and self.met == SECOND:
+        self.uses += 1
+        if self.program is None and self.uses == SECOND:
             found = seeds()
             self.program = HessianProgram(ev, y, found) if HessianProgram.fits(ev, y, len(found)) else False
         return self.program.run(ev) if self.program else products(ev, y, seeds(), None)
 
 
 class Plans:
-    """What is known of the graphs of one function, by their forms: neither the pattern of zeros nor the steps depend on the numbers in a graph."""
+    """The entries of one function's graphs by signature: neither the sparsity pattern nor the steps depend on the numbers in a graph."""
 
     def __init__(self) -> None:
-        self._known = Cache(KEPT)
-        self._newest: tuple[Any, Known] | None = None  # which most calls ask for again
+        self._entries = Cache(KEPT)
+        self._newest: tuple[Any, Entry] | None = None  # the entry that most calls use
 
-    def of(self, ev: Evaluation, y: Tensor) -> Known:
-        """What is known of a graph of this form."""
+    def of(self, ev: Evaluation, y: Tensor) -> Entry:
+        """The entry for the signature of a graph."""
         newest = self._newest
-        if newest is not None and has_form(newest[0], ev.nodes, ev.path, y._node):
+        if newest is not None and has_signature(newest[0], ev.nodes, ev.path, y._node):
             return newest[1]
-        form = form_of(ev.nodes, ev.path, y._node)
+        form = signature_of(ev.nodes, ev.path, y._node)
         if form is None:
-            return Known()
-        known = self._known.get(form)
-        if known is None:
-            known = self._known.put(form, Known())
-        self._newest = form, known
-        return known
+            return Entry()
+        entry = self._entries.get(form)
+        if entry is None:
+            entry = self._entries.put(form, Entry())
+        self._newest = form, entry
+        return entry

@@ -151,7 +151,7 @@ class PathProgram:
 
         def enter(value: Any, i: int, k: int) -> Any:
             sources.append((i, k))
-            return tape.enter(value)
+            return tape.add_input(value)
 
         for i, node in enumerate(path):
             given: tuple = node.args[:len(node.parents)]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Walks and their steps: a recorded function in order, and what series computed along it written down once for every other function of its form."""
+"""Walks, which are recorded functions in order, and their steps: a series pass along a walk, recorded once for every walk with its signature."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from symgrad.graph.modes import DEFAULT, special, thread
 from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import shared
-from symgrad.program.signature import form_of
+from symgrad.program.signature import signature_of
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
 __all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unobserved", "walked"]
 
 float64, ndarray = np.float64, np.ndarray
-ROOM = 2_000_000  # elements that the values of a walk may have to be carried along on a tape
-LONG = 400  # nodes of a walk whose steps are written down
+ROOM = 2_000_000  # the most elements in the values of a walk that are recorded on a tape
+LONG = 400  # the most nodes of a walk whose steps are recorded
 _taping = TapingCarrier()
 
 
 def unobserved(nodes: Iterable[Node]) -> bool:
-    """Whether nobody looks at cotangents on their way through these nodes, or at what is recorded."""
+    """Whether these nodes have no hooks, and no observer or anomaly mode is active."""
     if all_threads.anomaly is not None or special and (thread.modes.recorder is not DEFAULT or thread.modes.observers):
         return False
     return not all_threads.hooked or not any([node.flags & HOOKED for node in nodes])
@@ -48,16 +48,16 @@ def _constant(x: Any) -> Any:
 
 
 class Walk:
-    """What a function computed: its output's node, the nodes on the way, oldest first, and those it was computed from, the ends.
+    """A recorded function: the node of its output, the nodes of the path, oldest first, and the ends, from which the path starts.
 
-    The first `count` ends are the inputs of the function, the others were captured.
+    The first `count` ends are the inputs of the function, the others are captured tensors.
     """
 
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int):
         self.root, self.path, self.ends, self.count = root, path, ends, count
 
     def between(self, needs: Sequence[int]) -> set[Node]:
-        """The nodes on the way to some of the ends."""
+        """The nodes of the path that depend on some of the ends."""
         out = {self.ends[i] for i in needs}
         for node in self.path:
             if not out.isdisjoint(node.parents):
@@ -65,11 +65,11 @@ class Walk:
         return out
 
     def pulled(self, xp: Any, seed: Any, needs: Sequence[int], read: Any = None) -> dict[Node, Any]:
-        """The cotangents of some ends for one of the output."""
+        """The cotangents of some ends for a cotangent of the output."""
         return pullback(xp, [(self.root, seed)], read, self.between(needs), ends=frozenset(self.ends))
 
     def replayed(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
-        """The output, recorded again from other tensors at the ends; `call` does that for one node."""
+        """The output, recorded again with other tensors as ends; `call` records one node."""
         known: dict[Node, Any] = dict(zip(self.ends, tensors))
         for node in self.path:
             known[node] = (call or call_rule)(traced, node, arguments(node, known, _constant), node.args or ())
@@ -77,7 +77,7 @@ class Walk:
 
 
 def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int] | None:
-    """The walk from the inputs of an evaluation to an output; None where hooks, anomaly mode, names or tangents look on, or an op is not plain."""
+    """The walk from the inputs of an evaluation to an output; None with hooks, anomaly mode, names or tangents, or an op that is not plain."""
     root, since = y._node, ev.nodes[0].sequence_nr
     assert root is not None
     path, ends = list[Node](), [x for x in ev.nodes if x in ev.between]
@@ -103,7 +103,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
 
 
 def _plain(node: Node) -> bool:
-    """Whether a node's op is one of the tables', with both rules, that looks at no sign or order of its arguments."""
+    """Whether a node's op is a registered one with both rules that does not depend on signs or on the order of values."""
     op = getattr(type(node), "op", None)
     return isinstance(op, Op) and not node.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
@@ -112,25 +112,25 @@ def _plain(node: Node) -> bool:
 
 
 class Steps:
-    """What series computed along walks of one form, as a program whose rows of outputs are the stages."""
+    """A series pass along walks with one signature, recorded as a program whose rows of outputs are its stages."""
 
     def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], vectors: Sequence[Any]):
         self.tape = tape = Tape()
         self.carrier, self.walk, self.order = SeriesCarrier(_taping, order), walk, order
-        self.vectors = [tape.enter(v) for v in vectors]
-        entered: dict[Any, Any] = {end: tape.enter(end.value) for end in walk.ends}
+        self.vectors = [tape.add_input(v) for v in vectors]
+        entered: dict[Any, Any] = {end: tape.add_input(end.value) for end in walk.ends}
         self.constants, self.kept = constants, kept
-        self._fixed = {place: tape.enter(walk.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
-        entered |= {node: tape.enter(node.value) for node in walk.path}
-        residuals = [tape.enter(walk.path[i].residual) for i in kept]  # type: ignore[attr-defined]
-        for i, residual in zip(kept, residuals):  # what keeps a residual has its derivative from that
+        self._fixed = {place: tape.add_input(walk.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
+        entered |= {node: tape.add_input(node.value) for node in walk.path}
+        residuals = [tape.add_input(walk.path[i].residual) for i in kept]  # type: ignore[attr-defined]
+        for i, residual in zip(kept, residuals):  # the residual of an op determines its derivative
             slope = numeric.WITH_RESIDUAL[walk.path[i].op.name][1]
-            tape.note(numeric.sech_square, (entered[walk.path[i].parents[0]],), tape.call(slope, (residual,)))
+            tape.define(numeric.sech_square, (entered[walk.path[i].parents[0]],), tape.call(slope, (residual,)))
         self._entered, self._places = entered, {node: i for i, node in enumerate(walk.path)}
         self.known: dict[Any, Any] = {}
 
     def _tensors(self, node: Node) -> tuple:
-        """The arguments of a node, as series where they move."""
+        """The arguments of a node, as series if they are not constant."""
         i, known, entered = self._places[node], self.known, self._entered
         given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
         return tuple([self._fixed.get((i, k), a) if p is None or p.value is not a else known.get(p, entered[p]) for k, (p, a) in given])
@@ -139,23 +139,23 @@ class Steps:
         return self.known.get(node, self._entered[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
 
     def push(self, paths: Sequence[Sequence[Any]]) -> None:
-        """Carry the coefficients of the inputs, but for the first, to the output."""
+        """Propagate the coefficients of the inputs, except the first, to the output."""
         known, carrier, walk = self.known, self.carrier, self.walk
         known.update({end: carrier.polynomial([self._entered[end], *path]) for end, path in zip(walk.ends, paths)})
         for node in walk.path:
             if not known.keys().isdisjoint(node.parents):
                 given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in self._tensors(node)]
                 known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self._entered[node])  # type: ignore[index]
-                known[node].terms[0] = self._entered[node]  # arithmetic computes it again
+                known[node].terms[0] = self._entered[node]  # avoids a recomputation by the series arithmetic
 
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
-        """The cotangents of some ends for one of the output."""
+        """The cotangents of some ends for a cotangent of the output."""
         walk = self.walk
         found = walk.pulled(self.carrier, seed, needs, self._read)
         return [found.get(walk.ends[i]) for i in needs]
 
     def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:
-        """Let all series grow, and keep the steps that lead to the outputs, which are read then."""
+        """Extend all series by one order at a time, and record the steps of the outputs."""
         grow = self.carrier.schedule()
         for k in range(1, self.order + 1):
             grow(k)
@@ -165,14 +165,14 @@ class Steps:
         del self.tape, self.carrier, self.walk, self.known, self.vectors, self._entered, self._places, self._fixed
 
     def begun(self, walk: Walk) -> list[Any]:
-        """The values on the tape for another walk, those of the vectors and of the steps still to come."""
+        """The values on the tape for another walk, with empty slots for the vectors and the steps."""
         path = [read(node) for node in walk.path]
         return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
                 *[walk.path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]  # type: ignore[attr-defined]
 
 
 class GradientSteps(Steps):
-    """The gradient of a scalar by its inputs along a vector: each stage gives one more Taylor coefficient."""
+    """The gradient of a scalar by its inputs along a vector: each stage computes one more Taylor coefficient."""
 
     def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int]):
         inputs = walk.ends[:walk.count]
@@ -183,10 +183,10 @@ class GradientSteps(Steps):
 
 
 class CurveSteps(Steps):
-    """The coefficients 1 to K of an output where the inputs move along curves, each times a factor fₖ, and then the derivative of Σ ⟨cₖ, fₖ yₖ⟩ by
-    what was captured.
+    """The coefficients 1 to K of an output along curves of the inputs, each times a factor fₖ, and the derivative of Σ ⟨cₖ, fₖ yₖ⟩ by
+    captured tensors.
 
-    That is the K-th coefficient of the cotangents that belong to Σ fₖ cₖ t^(K - k) at the output.
+    The derivative is the K-th coefficient of the cotangents for the cotangent Σ fₖ cₖ t^(K - k) of the output.
     """
 
     def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], lengths: Sequence[int],
@@ -207,17 +207,17 @@ class CurveSteps(Steps):
 
 
 def coefficient(x: Any, k: int) -> Any:
-    """A coefficient of what may be a series, None for zero."""
+    """A coefficient of a series or a constant, None for zero."""
     return (x.terms[k] if k < len(x.terms) else None) if type(x) is Series else x if k == 0 else None
 
 
 def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
-    """The steps of a kind for walks of this form, of which none looks at numbers; None where they cannot be written down, or hold too much."""
+    """The cached steps of a kind for walks with this signature; None if they branch on values or need too much memory."""
     path = walk.path
     if len(path) > LONG or sum([node.value.size for node in path]) > ROOM or not all([
             type(x.value) is float64 or type(x.value) is ndarray and x.value.dtype.kind == "f" for x in (*walk.ends, *path)]):
         return None
-    form = form_of(walk.ends, path, walk.root)
+    form = signature_of(walk.ends, path, walk.root)
     if form is None:
         return None
     constants = tuple([(i, k) for i, node in enumerate(path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""`vmap`: a function of one member as a function of a batch, by reading every rule with one more leading axis."""
+"""`vmap`: a function of one member as a function of a batch, by computing every op with one more leading axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _is_int(dim: Any) -> bool:
 
 
 def _spread(given: Any, form: Spec) -> list[Any] | None:
-    """What is given for each leaf, by a tree that may be cut short: what stands for a branch holds for all of it. None where it does not fit."""
+    """One entry for each leaf of `form` from a tree prefix, in which one entry may apply to a whole branch. None if the prefix does not match."""
     if not isinstance(given, (tuple, list, dict)):
         return [given] * form.count
     if isinstance(given, dict) != (isinstance(form.kind, type) and issubclass(form.kind, dict)) or form.kind is None or len(given) != len(form.parts):
@@ -40,14 +40,14 @@ def _spread(given: Any, form: Spec) -> list[Any] | None:
 
 
 def _leaves(given: Any) -> list[Any]:
-    """The leaves of a tree of dimensions, None among them."""
+    """The leaves of a tree of dimensions, including None."""
     if isinstance(given, (tuple, list, dict)):
         return [leaf for part in (given.values() if isinstance(given, dict) else given) for leaf in _leaves(part)]
     return [given]
 
 
 def _lacks(given: Any, form: Spec) -> bool:
-    """Whether there is nothing where a dimension is given."""
+    """Whether a dimension is given for a branch without leaves."""
     if form.kind is NOTHING:
         return given is not None
     parts = given.values() if isinstance(given, dict) else given if isinstance(given, (tuple, list)) else [given] * len(form.parts)
@@ -58,14 +58,14 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
          **words: Any) -> Callable[..., Any]:
     """The function applied to every member of a batch at once: f(x)[i] = func(x[i]).
 
-    `in_dims` says along which dimension of each positional argument the members lie, None for what they share; `out_dims` where they are to lie in
-    the results, None for a result that is the same for all. Both may be trees like the arguments and the results. Keyword arguments are shared.
-    `randomness` says what random numbers inside are: refused ("error"), the "same" for all members, or "different". `chunk_size` bounds how many
-    members are computed at a time. `in_axes` and `out_axes` are accepted for `in_dims` and `out_dims`. A vmap may stand inside another one, and
+    `in_dims` is the batch dimension of each positional argument, None for an unbatched one; `out_dims` is the batch dimension of the
+    results, None for a result that is equal for all members. Both may be trees like the arguments and the results. Keyword arguments are unbatched.
+    `randomness` is the treatment of random numbers inside: refused ("error"), the "same" for all members, or "different". `chunk_size` bounds how
+    many members are computed at a time. `in_axes` and `out_axes` are accepted for `in_dims` and `out_dims`. A vmap may be nested in another one, and
     inside and around derivatives.
 
-    Raises ValueError for dimensions that do not fit and for arguments of different sizes, IndexError for `out_dims` out of range, RuntimeError where
-    the function asks for the data of a member, as `if x > 0` and `x.item()` do, or writes in place.
+    Raises ValueError for dimensions that do not match and for arguments of different sizes, IndexError for `out_dims` out of range, RuntimeError if
+    the function reads the data of a member, as `if x > 0` and `x.item()` do, or writes in place.
 
     >>> import symgrad
     >>> symgrad.func.vmap(symgrad.dot)(symgrad.ones(2, 3), symgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -98,7 +98,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
 
 def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Dims, int]:
-    """The leaves of the arguments, those that are batched as tensors, with their form and dimensions, and how many members there are."""
+    """The leaves of the arguments, the batched ones as tensors, with their form and dimensions, and the batch size."""
     call = f"vmap({asking}, in_dims={in_dims}, ...)(<inputs>)"
     if not args:
         raise ValueError(f"vmap({asking})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
@@ -143,7 +143,7 @@ def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Di
 
 def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict[str, Any], start: int, count: int, size: int, out_dims: Any,
          randomness: str, asking: str) -> tuple[list[Any], Spec, Dims]:
-    """The function on some members: its results, their form and their dimensions."""
+    """The function applied to a chunk of members: its results, their form and their dimensions."""
     level = new_level()
     given = [x if d is None else traced.batch(x if count == size else traced.narrow(x, d, start, count), d, level) for x, d in zip(tensors, dims)]
     with in_mode(batches=(*thread.modes.batches, (level, count, randomness))):
@@ -174,7 +174,7 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
                              f"{names(output, 'the output')[i]}")
         where[i] = d % n
         found.append(traced.unbatch(y, where[i], level, count))
-    if not thread.modes.batches:  # a result of its own, which does not show the memory of an argument or of a constant
+    if not thread.modes.batches:  # a result must not share memory with an argument or a constant
         memory = [x._value for x in (*tensors, *leaves) if isinstance(x, Tensor) and type(x._value) is np.ndarray]
         given = output = leaves = y = None  # type: ignore[assignment]
         for i, d in enumerate(where):

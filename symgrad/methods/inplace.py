@@ -80,7 +80,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
 
 
 def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
-    """Write a result into a tensor, which takes over its place in the graph."""
+    """Write a result into a tensor, which gets the node of the result."""
     x, node, old = self._array(), result._node, self._node
     refuse_inference(old)
     if node is INFERENCE:
@@ -107,7 +107,7 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
 
 
 def _binary(op: Op, name: str) -> Callable[..., Tensor]:
-    """The hot path of two operands of one shape and dtype; everything else goes the general way."""
+    """The hot path for two operands of one shape and dtype; other calls take the general path."""
     ufunc: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
     call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # these want the third argument named
     general = in_place(name, FUNCTIONS[op.name])
@@ -203,7 +203,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
 
 
 def _truth(op: Op) -> Callable[..., Any]:
-    """The truth values of an op as numbers of the tensor they are written into: constants to a derivative, which the graph must know."""
+    """The truth values of an op converted to the dtype of the written tensor; they are constants for derivatives, and recorded as such."""
     zeros = (0,) * (op.arity or 1)
 
     def forward(xp: Any, input: Any, *other: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What else a Tensor can be asked and told: device and dtype conversions, layout and memory, with torch's names."""
+"""Tensor methods for conversions of device and dtype, layout and memory, with torch's names."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
 
 
 def _as(cls: type, t: Tensor) -> Any:
-    """A tensor as one of a subclass: its value, its memory and its place in the graph."""
+    """A tensor as an instance of a subclass, with the same value, memory and node."""
     out = bare(cls)
     out._value, out._node, out._view = t._value, t._node, None
     return out
@@ -123,7 +123,7 @@ _BY_NAME = {f"{t.__module__}.{name}": t for table in (TYPES, CUDA_TYPES) for nam
 
 
 def _named(asked: Any) -> DType:
-    """The dtype that a type, its name, or a dtype stands for."""
+    """The dtype of a type, the name of a type, or a dtype."""
     if isinstance(asked, str):
         if asked == "torch.Tensor":
             return get_default_dtype()

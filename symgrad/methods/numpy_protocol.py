@@ -1,4 +1,4 @@
-"""NumPy's functions when they meet a Tensor: those that symgrad knows stay in the graph, with NumPy's arguments and defaults."""
+"""NumPy's functions on Tensors: those with a symgrad op are recorded, with NumPy's arguments and defaults."""
 
 from __future__ import annotations
 

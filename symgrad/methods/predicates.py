@@ -1,4 +1,4 @@
-"""What torch asks of tensors by functions: whether they are equal or close, what they are, and the dtype in which they meet."""
+"""Torch's predicate functions on tensors: equality, closeness, type tests, and the common dtype."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def text(t: Tensor, name: str | None = None) -> str:
             notes.append(f"grad_fn=<{type(node).__name__}>")
         elif t.requires_grad:
             notes.append("requires_grad=True")
-    except RuntimeError:  # a view that has no place in the graph any more
+    except RuntimeError:  # a view whose node is no longer defined
         notes.append("grad_fn=<Invalid>")
     out = head + _contents(value, len(head))
     for note in notes:

@@ -71,7 +71,7 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
 
 @functools.cache
 def _outgrown_op(node_name: str) -> Op:
-    """What stands between a node and a tensor that was given another shape where nothing is recorded: no cotangent fits."""
+    """The node of a tensor that was resized without recording: it refuses cotangents, since none has the former shape."""
     def refuse(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
         raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
                            f"{list(args[0].shape)}: the tensor was given another shape where nothing is recorded")

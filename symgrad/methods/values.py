@@ -1,4 +1,4 @@
-"""The value of a tensor: as a tensor of its own, as Python numbers and as a NumPy array; its shape and its memory."""
+"""The value of a tensor: as a detached tensor, as Python numbers and as a NumPy array; its shape and its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeating, joining, cutting and turning: what is made of the ops in `shape` and `selection`, and the few that have a node of their own."""
+"""Repeating, joining, splitting and rotating: functions composed of the ops in `shape` and `selection`, and a few separate ops."""
 
 import warnings
 
@@ -19,7 +19,7 @@ def _repeats(xp, input, *repeats):
 
 
 def _interleaved(shape, times):
-    """The shape with its dimensions and those of the repetitions in turn, and the places of the latter."""
+    """The shape in which dimensions and numbers of repetitions alternate, and the positions of the latter."""
     whole = (1,) * (len(times) - len(shape)) + tuple(shape)
     return tuple(n for pair in zip(times, whole) for n in pair), tuple(range(0, 2 * len(times), 2)), whole
 

@@ -4,7 +4,7 @@ from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis
 from symgrad.types.indices import diagonal, plain, windows
 
-# What an index of integers, slices and None gives is a view, named after the last of them as torch names it.
+# An index of integers, slices and None gives a view, whose node has the name of the last of them as in torch.
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",
                      "alias_item": "Alias"}.items():
     linear(_name, lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), public=False,
@@ -66,7 +66,7 @@ def narrow(xp, input, dim, start, length):
 
 
 def _last(dims, ndim):
-    """The order of dimensions in which the given ones come last."""
+    """The permutation of dimensions that moves the given ones to the end."""
     return (*(i for i in range(ndim) if i not in dims), *dims)
 
 

@@ -101,7 +101,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _explicit(equation, ranks):
-    """The operands' and the output's letters, with blanks gone, an ellipsis spelled out and the output worked out."""
+    """The letters of the operands and of the output, without blanks, with letters for an ellipsis and with an explicit output."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
@@ -142,8 +142,8 @@ def _einsum_arguments(xp, equation, *operands):
 def _einsum_back(xp, g, xs, i, equation):
     """The cotangent of one operand: the equation with that operand and the output exchanged.
 
-    A letter that only this operand has was summed, so the cotangent is stretched along it; a letter it repeats reads a diagonal,
-    so the cotangent is placed on one.
+    A letter in this operand alone is summed, so the cotangent is broadcast along it; a repeated letter reads a diagonal,
+    so the cotangent is written to a diagonal.
     """
     left, _, right = equation.partition("->")
     terms = left.split(",")

@@ -1,4 +1,4 @@
-"""Arithmetic of three tensors, what is left of divisions, running products, and products of matrices that are added to something."""
+"""Arithmetic of three tensors, remainders, running products, and matrix products added to another tensor."""
 
 import math
 import warnings
@@ -52,7 +52,7 @@ def float_power(xp, input, exponent):
 
 
 def _whole_quotient(xp, y, a, b):
-    """How often b was taken away from a: a whole number."""
+    """The integer quotient of a and b for which y is the remainder."""
     return -xp.round((a - y) / b)
 
 
@@ -154,7 +154,7 @@ def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
 
 
 def _shifted(xp, x, dim, step, reverse):
-    """The elements moved along `dim` by a number of steps, zeros in their places: up, or down."""
+    """The elements shifted along `dim` by a number of steps, up or down, and filled with zeros."""
     n = x.shape[dim]
     before = (slice(None),) * dim
     gap = xp.zeros_like(x, tuple(min(step, n) if i == dim else m for i, m in enumerate(x.shape)))
@@ -163,7 +163,7 @@ def _shifted(xp, x, dim, step, reverse):
 
 
 def _recurrence(xp, a, b, dim, reverse):
-    """s with s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]), by doubling: no division, so that zeros do no harm."""
+    """s with s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]), by doubling, without a division, which would fail at zeros."""
     step = 1
     while step < a.shape[dim]:
         b = b + a * _shifted(xp, b, dim, step, reverse)
@@ -250,7 +250,7 @@ def _baddbmm_arguments(xp, input, batch1, batch2, *, beta=1, alpha=1):
 
 
 def _adding(name, product, by_first, by_second, **rest):
-    """beta * input + alpha * product(a, b): the product is linear in a and in b, and the other two rules carry a cotangent back to them."""
+    """beta * input + alpha * product(a, b): the product is linear in a and in b, and the other two rules are the transposes."""
     def vjp(xp, g, y, input, a, b, beta, alpha):
         scaled = _times(alpha, g)
         return _times(beta, g), by_first(xp, scaled, b), by_second(xp, scaled, a)

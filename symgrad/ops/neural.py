@@ -39,14 +39,14 @@ primitive("reference", lambda xp, input, weights, dim: xp.reference(input, weigh
 
 
 def _softmax_product(xp, t, y, dim):
-    """y (t - Σ y t): without cancellation where one y is almost 1, by what differs from the t that stands there."""
+    """y (t - Σ y t): computed with differences from the t of the largest y, to avoid cancellation where that y is almost 1."""
     t = t - xp.reference(t, y, dim)
     return y * (t - xp.sum(t * y, dim, True))
 
 
 def _sum_of_others(xp, g, y, dim):
-    """Σ g - g, where the g that stands at the largest y is added up apart: beside it what all others come to would be rounded away."""
-    if is_complex(y):  # of which none is the largest
+    """Σ g - g, where the g of the largest y is added separately, since the sum of the others would be lost by rounding beside it."""
+    if is_complex(y):  # complex numbers have no order
         return xp.sum(g, dim, True) - g
     top = g * xp.indicator(xp.eq(y, xp.amax(y, dim, True)), y)
     rest = g - top
@@ -54,7 +54,7 @@ def _sum_of_others(xp, g, y, dim):
 
 
 def _log_softmax_vjp(xp, g, y, x, dim):
-    """g - softmax(x) Σ g, where what an element takes from itself is 1 - exp(y), and softmax(x) = softmax(y)."""
+    """g - softmax(x) Σ g, where the factor of an element's own g is 1 - exp(y), and softmax(x) = softmax(y)."""
     return -xp.expm1(y) * g - xp.softmax(y, dim) * _sum_of_others(xp, g, y, dim)
 
 
@@ -162,7 +162,7 @@ def _placed(xp, values, index, shape):
 
 
 def _gathered(xp, each, total, at):
-    """-Σ each / total; without a total each of them, `at` its place among zeros (an index, and the shape)."""
+    """-Σ each / total; without a total the separate losses, written to zeros at `at` (an index, and the shape)."""
     return xp.sum(-each, (0,), False) / total if at is None else _placed(xp, -each, *at)
 
 

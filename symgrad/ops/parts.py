@@ -1,4 +1,4 @@
-"""The parts of complex numbers. Over the real numbers these ops are linear: the transpose of taking parts apart is putting them together."""
+"""The parts of complex numbers. Over the real numbers these ops are linear: the transpose of reading the parts is joining them."""
 
 from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.types.domains import COMPLEX, NONZERO

@@ -1,29 +1,29 @@
-"""Copies with elements replaced, or added to: linear in the input and in what is put in, whose cotangent is read where it was put."""
+"""Copies with elements replaced or added: linear in the input and in the source, whose cotangent is read at the written positions."""
 
 from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis
 from symgrad.types.indices import along, diagonal_positions, inside, integers, masked, plain, slices
 
-EVERY = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of 3 by 2 places that names none of 3 by 4 twice
+EVERY = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of shape 3 by 2 into 3 by 4 elements, without repetitions
 TWICE = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
 
 
 def _replacing(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
-    """An op that replaces the elements at an index; public where it has a `prepare` that finds the index."""
+    """An op that replaces the elements at an index; public if it has a `prepare` that computes the index."""
     linear(name, lambda xp, input, src, index: xp.put(input, src, index, False), lambda xp, g, shape, index: xp.put(g, 0, index, False),
            lambda xp, g, shape, index: xp.getitem(g, index), prepare=prepare, public=prepare is not None, usage=usage, node_name=node_name,
            shapes=((3, 4), (3, 2)), examples=(EVERY,), layout=layout, doc=doc)
 
 
 def _adding(name, prepare, usage="", doc=""):
-    """An op that adds to the elements at an index, which may name one twice."""
+    """An op that adds to the elements at an index, which may repeat elements."""
     linear(name, lambda xp, input, src, index, alpha: xp.put(input, src if alpha == 1 else src * alpha, index, True),
            lambda xp, g, shape, index, alpha: g, lambda xp, g, shape, index, alpha: xp.getitem(g, index) * alpha, prepare=prepare, usage=usage,
            saved=("", "index"),
            shapes=((3, 4), (3, 2)), examples=((*TWICE, 1), (*TWICE, -2)), layout="rows", doc=doc)
 
 
-# At the places an index names along a dimension
+# At an index along a dimension
 
 
 def _along(name, input, dim, index, src):
@@ -45,7 +45,7 @@ def _along(name, input, dim, index, src):
 
 
 def _part(xp, src, index):
-    """The elements of `src` that stand where an index does."""
+    """The elements of `src` at the positions of the index's own elements."""
     shape = tuple(plain(index).shape)
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
@@ -76,7 +76,7 @@ _adding("scatter_add", _scattered, "symgrad.scatter_add(a, 1, symgrad.tensor([[0
 
 
 def _vector(name, xp, input, dim, index, source=None):
-    """The dimension and the places of slices, and a source that has one for each."""
+    """The dimension and the index of slices, and a source with one slice for each."""
     dim, index = axis(dim, input.ndim), integers(index, f"{name}(): Expected dtype int32/int64 for index")
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {index.ndim})")

@@ -1,4 +1,4 @@
-"""Picking elements, by places and by their order. What is picked is linear in the input: the transpose adds it where it came from."""
+"""Selecting elements by index and by order. The selection is linear in the input: its transpose adds to the selected positions."""
 
 import math
 
@@ -170,7 +170,7 @@ def _middle(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
 
 
 def _median_places(value, dim, missing):
-    """Where the median stands: the middle of those that are not NaN, or the first NaN, which comes right behind them."""
+    """The position of the median in sorted order: the middle of the elements that are not NaN, or the first NaN after them."""
     by = order(value, dim)
     if not by.ndim:
         return by

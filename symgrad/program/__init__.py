@@ -1,1 +1,1 @@
-"""Recorded computations as lists of steps."""
+"""Programs: recorded computations as lists of steps, with their signatures and caches."""

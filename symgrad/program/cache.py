@@ -1,4 +1,4 @@
-"""Caches of what was found out about computations of one form: bounded in entries, and those that outlive their function bounded in bytes, too."""
+"""Caches of results by signature: bounded in entries, and for caches that outlive their function also in bytes."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from typing import Any
 
 __all__ = ["Cache", "shared"]
 
-BUDGET = 16_000_000  # bytes of what is kept for functions that may be forgotten
+BUDGET = 16_000_000  # bytes in the cache that outlives its functions
 
 
 class Cache:
-    """The values of the keys that were used last: at most `room` of them, and at most `budget` bytes where one is given.
+    """A least-recently-used cache with at most `room` values, and with at most `budget` bytes if a budget is given.
 
-    A value larger than a quarter of the budget is not kept. Threads may share a cache: at worst one finds out what another one knew.
+    A value larger than a quarter of the budget is not stored. Threads may share a cache: at worst a value is computed twice.
     """
 
     def __init__(self, room: int, budget: int | None = None):
-        self._known: dict[Any, list[Any]] = {}  # for each key the value, its bytes and when it was used last
+        self._entries: dict[Any, list[Any]] = {}  # for each key [value, bytes, time of last use]
         self._room, self._budget, self._now = room, budget, itertools.count().__next__
 
     def get(self, key: Any) -> Any:
-        """The value of a key; None where it is not known."""
-        entry = self._known.get(key)  # the one look-up: the hash of a long key costs more than all else here
+        """The value of a key; None if there is none."""
+        entry = self._entries.get(key)  # a single lookup, since the hash of a long key dominates the cost
         if entry is None:
             return None
         entry[2] = self._now()
         return entry[0]
 
     def put(self, key: Any, value: Any, nbytes: int = 0) -> Any:
-        """Keep a value, and return it."""
-        known, budget = self._known, self._budget
+        """Store a value, and return it."""
+        entries, budget = self._entries, self._budget
         if budget is None or nbytes <= budget // 4:
-            known[key] = [value, nbytes, self._now()]
-            while len(known) > self._room or budget is not None and self.nbytes > budget:
-                oldest, _ = min(list(known.items()), key=_used, default=(key, None))
-                known.pop(oldest, None)
+            entries[key] = [value, nbytes, self._now()]
+            while len(entries) > self._room or budget is not None and self.nbytes > budget:
+                oldest, _ = min(list(entries.items()), key=_used, default=(key, None))
+                entries.pop(oldest, None)
         return value
 
     @property
     def nbytes(self) -> int:
-        """The memory of all that is kept."""
-        return sum([nbytes for _, nbytes, _ in list(self._known.values())])
+        """The memory of all stored values."""
+        return sum([nbytes for _, nbytes, _ in list(self._entries.values())])
 
     def values(self) -> list[Any]:
-        """What is kept, the newest last."""
-        return [entry[0] for _, entry in sorted(list(self._known.items()), key=_used)]
+        """The stored values, the most recently used last."""
+        return [entry[0] for _, entry in sorted(list(self._entries.items()), key=_used)]
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._known.clear()
+        """Remove all values."""
+        self._entries.clear()
 
 
 def _used(item: tuple[Any, list[Any]]) -> int:

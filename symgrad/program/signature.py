@@ -1,4 +1,4 @@
-"""Forms: what a recorded graph is without its numbers. What was found out about one graph holds for every other of the same form."""
+"""Signatures: cache keys of recorded graphs, without their numbers. A program recorded for one graph is right for every graph with its signature."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ import numpy as np
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 
-__all__ = ["form_of", "has_form"]
+__all__ = ["has_signature", "signature_of"]
 
-SMALL = 4096  # bytes of an index that is compared by its elements
+SMALL = 4096  # the most bytes of an index array that is compared by its elements
 PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
-def form_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> Any:
-    """The ops, their parameters, what is wired to what, and all shapes and dtypes; None where a parameter cannot be compared."""
+def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> Any:
+    """The signature of a graph: its ops, their parameters, the edges, and all shapes and dtypes; None if a parameter cannot be compared."""
     at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(inputs)}
     at.update(zip(path, range(len(path))))
     out: list[Any] = [_shapes(inputs)]
-    note, get = out.append, at.get  # the shapes and dtypes of values follow from these
+    append, get = out.append, at.get  # those of the inputs and ops determine the shapes and dtypes of all values
     try:
         for node in path:
             args: Any = node.args
             cls: Any = type(node)
-            if type(cls.op) is not Op:  # that of one call of a Function
+            if type(cls.op) is not Op:  # a FunctionNode, whose op belongs to one call
                 return None
-            note(cls)  # which tells the op, and whether passes are guarded
+            append(cls)  # the class determines the op, and whether passes are guarded
             i = 0
             for p in node.parents:
                 k = get(p)
-                note(_constant(args[i]) if k is None else k)
+                append(_constant(args[i]) if k is None else k)
                 i += 1
             for a in args[i:]:
                 if (kind := type(a)) in PLAIN:
-                    note(kind)
-                    note(a)
+                    append(kind)
+                    append(a)
                 else:
-                    note(_key(a))
-        note(get(root))
-        form = tuple(out)
-        hash(form)
+                    append(_key(a))
+        append(get(root))
+        signature = tuple(out)
+        hash(signature)
     except (TypeError, AttributeError):
         return None
-    return form
+    return signature
 
 
-def has_form(form: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> bool:
-    """Whether `form_of` would say so of a graph, which is read without writing that down; where in doubt, not."""
-    if form[0] != _shapes(inputs):
+def has_signature(signature: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> bool:
+    """Whether a graph has a signature, without computing its own; False if that is uncertain."""
+    if signature[0] != _shapes(inputs):
         return False
     at, j = [*path, *reversed(inputs)], 1
     try:
         for node in path:
             args: Any = node.args
-            if form[j] is not type(node):
+            if signature[j] is not type(node):
                 return False
             j += 1
             i = 0
             for p in node.parents:
-                k = form[j]
+                k = signature[j]
                 if type(k) is int:
                     if at[k] is not p:
                         return False
@@ -71,14 +71,14 @@ def has_form(form: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node
                 j += 1
             for a in args[i:]:
                 if (kind := type(a)) in PLAIN:
-                    if form[j] is not kind or form[j + 1] != a:
+                    if signature[j] is not kind or signature[j + 1] != a:
                         return False
                     j += 2
-                elif form[j] == _key(a):
+                elif signature[j] == _key(a):
                     j += 1
                 else:
                     return False
-        return j + 1 == len(form) and form[j] is not None and at[form[j]] is root
+        return j + 1 == len(signature) and signature[j] is not None and at[signature[j]] is root
     except (TypeError, AttributeError, IndexError):
         return False
 
@@ -88,12 +88,12 @@ def _shapes(inputs: Sequence[Node]) -> tuple:
 
 
 def _constant(x: Any) -> Any:
-    """What the form says of a constant: the shape and dtype of an array, and a number itself."""
+    """The entry of a constant in a signature: the shape and dtype of an array, and the value of a number."""
     return (x.shape, x.dtype) if hasattr(x, "shape") else (type(x), x)
 
 
 def _key(x: Any) -> Any:
-    """A parameter as something that can be compared and hashed."""
+    """A hashable key of a parameter."""
     kind = type(x)
     if kind is slice:
         return slice, x.start, x.stop, x.step

@@ -14,7 +14,7 @@ _NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
 
 class device:
-    """The name of a place for tensors: a type such as "cpu" or "cuda", and perhaps an index.
+    """A device of tensors: a type such as "cpu" or "cuda", and an optional index.
 
     Any device can be named, compared and printed; a tensor can be made only on the CPU. As a context manager it is the default device inside.
 

@@ -1,4 +1,4 @@
-"""Where an op is defined: sets of real numbers that need no SymPy until somebody asks for it.
+"""The domains of ops: sets of real numbers, which load SymPy only on demand.
 
 A `Domain` is a finite union of intervals minus finitely many points. It gives the assumptions of the symbols a rule
 is proved with, the points that checks draw, and (`Domain.sympy`) the set as SymPy knows it.

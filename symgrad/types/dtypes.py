@@ -103,7 +103,7 @@ def dtype_of(value: Any) -> DType:
 
 
 def numpy_dtype(value: Any) -> np.dtype:
-    """The NumPy dtype of what `dtype_of` takes; None stands for the default."""
+    """The NumPy dtype for an argument of `dtype_of`; None is the default dtype."""
     return (_default if value is None else dtype_of(value)).numpy
 
 
@@ -115,7 +115,7 @@ def _category(dtype: np.dtype) -> int:
 
 
 def promoted(x: Any, z: Any) -> np.dtype:
-    """The dtype in which two arrays meet: the higher category wins; inside one, an array wins over a zero-dimensional value."""
+    """The common dtype of two arrays: the higher category wins; within a category, an array wins over a 0-d value."""
     a, b = x.dtype, z.dtype
     if a == b:
         return a

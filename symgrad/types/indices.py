@@ -1,4 +1,4 @@
-"""Arrays of places: what index tensors stand for, in NumPy's terms, and in which order elements stand. Every check has torch's words."""
+"""Index arrays: index tensors converted to NumPy indices, and sorting orders. Every check raises torch's error text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plain(x: Any) -> Any:
 
 
 def integers(index: Any, message: str, error: type[Exception] = RuntimeError) -> Any:
-    """An index of integers, as an array of its own: what is written into the index later changes no derivative.
+    """An integer index as a copy, so that a later write to the index tensor does not change a derivative.
 
     Raises the error where it is of another kind.
     """
@@ -36,7 +36,7 @@ def integers(index: Any, message: str, error: type[Exception] = RuntimeError) ->
 
 
 def masked(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
-    """The shape to which a mask and `shape` broadcast, and the places there where the mask is true.
+    """The shape to which a mask and `shape` broadcast, and the indices at which the mask is true.
 
     Raises RuntimeError for a mask that is not of booleans, and for shapes that do not broadcast.
     """
@@ -77,7 +77,7 @@ def inside(index: Any, size: int, dim: int) -> Any:
 
 
 def along(index: Any, dim: int, keepdim: bool = True) -> Places:
-    """The places that an index with all dimensions names: its own numbers along `dim`, everywhere else where it stands.
+    """The index arrays of `gather`: the index along `dim`, and the element's own position along all other dimensions.
 
     Without `keepdim` the places have that dimension, which must be of size 1, no more.
     """
@@ -89,22 +89,22 @@ def along(index: Any, dim: int, keepdim: bool = True) -> Places:
 
 
 def single(places: Places) -> Places:
-    """The place of one element, as numbers where it is the same for all members of a batch."""
+    """The index of one element, as integers if it is equal for all members of a batch."""
     return tuple(place.reshape(()) if _is_batched(place) else place.item() for place in places)
 
 
 def slices(index: Any, dim: int) -> Places:
-    """The places of slices along a dimension."""
+    """The index of slices along a dimension."""
     return (*(slice(None),) * dim, index)
 
 
 def positions(flat: Any, shape: tuple[int, ...]) -> Places:
-    """The places of elements that are named by their position in the flattened array."""
+    """The index arrays of elements given by their positions in the flattened array."""
     return tuple(map(_array, np.unravel_index(flat, shape))) if shape else (np.zeros_like(flat),)
 
 
 def _array(place: Any) -> Any:
-    """A place as an array, which picks a copy of an element, where a number picks a view."""
+    """A position as a 0-d array, which selects a copy of an element, while an integer selects a view."""
     return place if _is_batched(place) else np.asarray(place)
 
 
@@ -129,7 +129,7 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
 
 
 def running(value: Any, dim: int, largest: bool) -> np.ndarray:
-    """Where the extreme of the elements so far stands along a dimension, for each element: the last of several; NaN is the extreme."""
+    """For each element the position of the extreme of the elements so far along a dimension: the last of several; NaN is the extreme."""
     array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
@@ -140,7 +140,7 @@ def running(value: Any, dim: int, largest: bool) -> np.ndarray:
 
 
 def most_frequent(value: Any, dim: int) -> np.ndarray:
-    """Where the last of the most frequent element (of the smallest, if there are several) stands along a dimension."""
+    """The last position of the most frequent element along a dimension, or of the smallest of several most frequent ones."""
     array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
@@ -153,7 +153,7 @@ def most_frequent(value: Any, dim: int) -> np.ndarray:
 
 
 def diagonal(shape: tuple[int, ...], offset: int) -> Places:
-    """The places on a diagonal of the last two dimensions of a shape."""
+    """The index arrays of a diagonal of the last two dimensions of a shape."""
     rows, columns = shape[-2:]
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     return ..., np.arange(count) + max(-offset, 0), np.arange(count) + max(offset, 0)
@@ -165,7 +165,7 @@ def windows(length: int, size: int, step: int) -> np.ndarray:
 
 
 def diagonal_positions(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Places:
-    """The places on a diagonal of two dimensions of a shape, laid out as `diagonal` does."""
+    """The index arrays of a diagonal of two dimensions of a shape, in the layout of `diagonal`."""
     return np.unravel_index(np.arange(int(np.prod(shape))).reshape(shape).diagonal(offset, dim1, dim2), shape)
 
 

@@ -19,7 +19,7 @@ def rows(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
 
 
 def laid_out(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
-    """A new result in the memory order that torch gives one of these operands: itself, where it lies so."""
+    """A new result in torch's memory order for these operands; the result itself if it has that order already."""
     first = operands[0] if operands else None
     if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # it alone says how
         out = np.empty_like(first, array.dtype)
@@ -34,7 +34,7 @@ def laid_out(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
 
 
 def written_out(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
-    """The array with its axes in an order, outermost first, and without gaps: itself, where it lies so."""
+    """The array as a dense one with its axes in a given order, outermost first; the array itself if it has that layout already."""
     turned = array.transpose(order)
     return array if turned.flags.c_contiguous else turned.copy().transpose(np.argsort(order))
 
@@ -75,7 +75,7 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
 
 
 def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
-    """The axes of a new result, outermost first, by torch's rule: two axes stand as in the first operand that tells them apart.
+    """The axes of a new result, outermost first, by torch's rule: two axes have the order of the first operand that distinguishes them.
 
     A stride of 0 tells nothing. The comparison is not transitive, so that the insertion sort is a part of the rule.
     """

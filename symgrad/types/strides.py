@@ -1,4 +1,4 @@
-"""Where the elements of one array stand among those of another whose memory it shares."""
+"""Strides: the positions of the elements of a view in its base."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["Geometry", "address", "dense", "overlaps"]
 
 
 def address(array: np.ndarray) -> int:
-    """Where the first element stands in memory."""
+    """The address of the first element."""
     return array.__array_interface__["data"][0]
 
 
 def overlaps(array: np.ndarray) -> bool:
-    """Whether two elements of the array may stand at one place, as after a broadcast."""
+    """Whether two elements of the array may share memory, as after a broadcast."""
     if not array.size or array.flags.c_contiguous:
         return False
     extents = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape) if n > 1)
@@ -46,7 +46,7 @@ def _spread(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.
 
 
 class Geometry:
-    """A view of an array of `size` elements: the shape, and which element stands where.
+    """A view of an array of `size` elements: its shape, and the position in the array of each element.
 
     Where the array is contiguous, `strides` and `offset` say that in elements; in general `positions` does, an array of flat indices.
     """
@@ -58,7 +58,7 @@ class Geometry:
 
     @classmethod
     def of(cls, view: np.ndarray, base: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
-        """Where a view stands in its base, and the values of the elements that are none of the base's (None if there are none).
+        """The position of a view in its base, and the values of elements outside the base (None if there are none).
 
         Those count as if they followed the base's elements.
         """
@@ -70,7 +70,7 @@ class Geometry:
             if not view.size or not rest and offset + sum([r for r in reach if r < 0]) >= 0 and offset + sum([r for r in reach if r > 0]) < base.size:
                 return cls(view.shape, base.size, strides, offset), None
         wanted, known = (_spread(a.shape, a.strides, address(a)).reshape(-1) for a in (view, base))
-        known = np.append(known, -1)  # the address of nothing, so that a search finds something also below all others
+        known = np.append(known, -1)  # a sentinel below all addresses
         order = known.argsort(kind="stable")
         positions = order[np.searchsorted(known, wanted, side="right", sorter=order) - 1]
         beyond = known[positions] != wanted
@@ -104,7 +104,7 @@ class Geometry:
         return np.ndarray(self.shape, x.dtype, x, self.offset * item, tuple(s * item for s in self.strides))
 
     def write(self, x: np.ndarray, piece: Any) -> np.ndarray:
-        """A copy of an array of numbers with a piece written where the view stands."""
+        """A copy of an array with values written to the elements of the view."""
         out = np.array(x, order="C")
         if self.strides is None:
             out.reshape(-1)[self.positions] = piece

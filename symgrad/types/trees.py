@@ -13,7 +13,7 @@ __all__ = ["LEAF", "Spec", "flatten", "names", "transpose", "tree_map"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spec:
-    """The form of a tree without its leaves: what kind each branch is, under what keys its parts stand, and their forms."""
+    """The structure of a tree without its leaves: the type of each branch, the keys of its children, and their structures."""
 
     kind: Any  # a type, or None for a leaf
     keys: tuple[Any, ...] = ()
@@ -62,7 +62,7 @@ class Spec:
 
 NOTHING = type(None)
 LEAF = Spec(None)
-LEAVES: set[type] = {bool, int, float, complex}  # types known to be no branch; those of tensors and arrays are added where they are known
+LEAVES: set[type] = {bool, int, float, complex}  # types of leaves; the modules of tensors and arrays add theirs
 
 
 @functools.lru_cache(256)
@@ -139,7 +139,7 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def names(tree: Any, name: str) -> list[str]:
-    """What a person would write for each leaf of a tree: `x[0].weight` and the like."""
+    """The expression for each leaf of a tree in Python syntax, such as `x[0].weight`."""
     found = _branches(tree)
     if found is None:
         return [name]
