@@ -6,7 +6,7 @@ The operations are counted on the recorded graphs, for orders 1 to 8, beside the
 import symgrad
 from symgrad import func
 from symgrad.graph.modes import Recorder, in_mode
-from symgrad.graph.node import upstream
+from symgrad.graph.order import upstream
 
 POINT = 0.5
 # Equations of jax.make_jaxpr for jax.grad, nested, and for jax.experimental.jet with the series [1, 0, 0, ...]; JAX 0.10.2.

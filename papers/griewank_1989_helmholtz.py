@@ -6,7 +6,7 @@ Operations are counted on the recorded graph, for n = 1 to 50 components; value 
 import numpy as np
 
 import symgrad
-from symgrad.graph.node import upstream
+from symgrad.graph.order import upstream
 
 BOUND = 5.0  # the paper: a gradient at no more than five times the cost of the function
 SHOWN = (1, 2, 5, 10, 20, 50)

@@ -7,7 +7,7 @@ import numpy as np
 
 import symgrad
 from symgrad import func
-from symgrad.graph.node import upstream
+from symgrad.graph.order import upstream
 
 DIFFERENCES = {1e-4: "4e-05", 1e-6: "4e-07", 1e-8: "2e-08", 1e-10: "2e-06", 1e-12: "2e-04"}  # errors of [∇(w + hv) - ∇(w)] / h
 BOUND = 2.5  # times the operations of a gradient

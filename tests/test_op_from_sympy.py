@@ -159,7 +159,9 @@ def test_the_gradient_shares_what_it_has_in_common(made):
     assert "exp" not in bell._formula.gradient.source and "result" in bell._formula.gradient.source
     t = symgrad.tensor([0.5, -2.0], requires_grad=True)
     bell(t).sum().backward()
-    assert t.grad.tolist() == bell.derivative(1)(t).tolist() == [-v * math.exp(-v**2 / 2) for v in (0.5, -2.0)]
+    truth = [-v * math.exp(-v**2 / 2) for v in (0.5, -2.0)]
+    for found in (t.grad.numpy(), bell.derivative(1)(t).detach().numpy()):  # exp differs in the last place from one CPU to another
+        np.testing.assert_array_max_ulp(found, np.array(truth), 1)
     heat = made("heat_op", y * exp(-x / q), (x, y, q))
     source = heat._formula.gradient.source
     assert source.count("exp(") == 1

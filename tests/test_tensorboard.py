@@ -428,7 +428,9 @@ def test_histograms_are_those_of_torch(name, tmp_path):
         for step, (bins, max_bins) in enumerate(BINS):
             writer.add_histogram("x", symgrad.tensor(VALUES[name]), step, bins=bins, max_bins=max_bins)
     for event, entry in zip([e for e in events(tmp_path) if e.summary.value], expected, strict=True):
-        assert read(event.summary.value[0].histo) == entry
+        (*moments, squares), *buckets = read(event.summary.value[0].histo)
+        assert [moments, *buckets] == [entry[0][:-1], *entry[1:]]
+        np.testing.assert_array_max_ulp(squares, entry[0][-1], 2)  # the order of a sum differs from one CPU to another
 
 
 def read(h):
