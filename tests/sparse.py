@@ -53,7 +53,7 @@ def mask(monkeypatch, make, *args, **kwargs):
         m.setattr(sparsity, "TINY", 10**9)
         m.setattr(patterns, "TINY", 10**9)
         m.setattr(Inputs, "most", 0)
-        m.setattr(sparsity, "_remembered", lambda found, shape, symmetric: sparsity._plan(found, (), shape, symmetric))
+        m.setattr(sparsity, "_cached_plan", lambda found, shape, symmetric: sparsity._plan(found, (), shape, symmetric))
         found = {}
         for name in ("colour_symmetric", "colour_columns"):
             m.setattr(sparsity, name, seen(getattr(sparsity, name), found))

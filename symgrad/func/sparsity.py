@@ -257,7 +257,7 @@ def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> An
 
 
 def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
-    """The nodes between those in `known` and the root, oldest first."""
+    """The nodes between those in `sets` and the root, oldest first."""
     stack, seen, out = [root], set(sets), []
     while stack:
         node = stack.pop()
