@@ -29,7 +29,7 @@ class Branch(NamedTuple):
 
 
 def branched(node: Node, truth: bool) -> None:
-    """A truth value was asked of the tensor at a node: the observers of this thread are told, and named leaves upstream keep it."""
+    """Pass a truth value of the tensor at a node to the observers of this thread, and record it on the named leaves upstream."""
     for observer in thread.modes.observers:
         observer.branch(node, truth)
     if node.flags & NAMED:
@@ -37,7 +37,7 @@ def branched(node: Node, truth: bool) -> None:
 
 
 def _keep(node: Node, truth: bool) -> None:
-    """Note on every named leaf upstream which way a branch went, unless the last answer to the same question was the same."""
+    """Record on every named leaf upstream which way a branch went, unless the last value of the same condition was the same."""
     copies: dict[Node, Node] = {}
     places: dict[Node | None, int] = {}
     outline, leaves = [], []

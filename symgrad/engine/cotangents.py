@@ -71,7 +71,7 @@ def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
 
 
 def bare(x: Any) -> Any:
-    """The value behind Tensors and dual values, which knows its batches."""
+    """The value behind Tensors and dual values, with its batch levels."""
     x = x.value if type(x) is Dual else x
     return x._value if isinstance(x, Tensor) else x
 

@@ -31,7 +31,7 @@ Hook = Callable[..., Any]
 
 
 class _Placeholder:
-    """Stands for a cotangent that has no array: what is added to it takes its place, in memory of its own."""
+    """A cotangent without an array: the sum of it and another cotangent is a copy of the other."""
 
     __slots__ = ()
     __array_ufunc__ = None  # so that arrays leave the addition to this class
@@ -185,7 +185,7 @@ def unhooked(node: Node) -> Node:
 
 
 def move_hooks(old: Node, new: Node) -> None:
-    """Let a node take the hooks of another whose place it takes."""
+    """Move the hooks of a node to the one that replaces it."""
     hooks = hooks_of(old)
     if hooks is not None:
         new.hooks, old.hooks = hooks, None
@@ -283,7 +283,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def move_retained(tensor: Tensor, old: Node | None, new: Node | None) -> None:
-    """A tensor that keeps its gradient got another node by an in-place operation: it keeps the gradient of the new value."""
+    """Move `retain_grad` of a tensor to the node that an in-place operation gave it."""
     hooks = None if old is None else hooks_of(old)
     if hooks is not None and new is not None and hooks.retained is not None and hooks.retained() is tensor:
         attach(new).retained, hooks.retained = hooks.retained, None
@@ -309,8 +309,8 @@ _adding = False
 def accumulate(t: Tensor, g: Any) -> None:
     """Add a cotangent to the `.grad` of a tensor: a NumPy value, which is added in place, or a Tensor, which is added in a new one.
 
-    The first one becomes `.grad`, so its memory must be nobody else's. Threads take turns. A signal handler or a finalizer that runs a backward
-    while its own thread is in here leaves its cotangent to that, so that no sum is lost and nobody waits for himself.
+    The first one becomes `.grad`, so nothing else may refer to its memory. Threads take turns. A signal handler or a finalizer that runs a backward
+    while its own thread is in here leaves its cotangent to that, so that no sum is lost and no thread waits for itself.
     """
     with _accumulating: _add_in_turn(t, g)  # noqa: E701  on one line: as in `attach`
 

@@ -61,6 +61,6 @@ def made_in_inference(tensor: Tensor) -> Tensor:
 
 
 def is_inference(self: Tensor) -> bool:
-    """Whether the tensor was made in inference mode (integers and booleans are never told apart)."""
+    """Whether the tensor was made in inference mode (integers and booleans are never marked)."""
     node = self._node_slot
     return node is INFERENCE or isinstance(node, Leaf) and node in _leaves

@@ -38,7 +38,7 @@ from symgrad.graph.order import upstream
 
 __all__ = ["pullback"]
 
-UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes about which the clean loop must ask more
+UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes that the clean loop must examine
 float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 _chooses = operator.attrgetter("chooses")
 
@@ -72,13 +72,13 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
           ends: Container[Node], release: bool, hooked: bool) -> bool:
-    """The pullback where nobody looks on. `pending` are the cotangents of the nodes it has come to, of which those that go on are in the heap.
+    """The pullback without hooks. `pending` are the cotangents of the nodes it has come to, of which those that go on are in the heap.
 
     It stops, with the rest in the heap, at a node with hooks, if there can be any (`hooked`), and at an undefined gradient. Returns whether an op
     that chooses was passed.
     """
     following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
-    owned: set[Node] = set()  # whose cotangent is a sum made here, which nobody else refers to
+    owned: set[Node] = set()  # nodes whose cotangent is a sum made here, to which nothing else refers
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
     guarded = wanted is not None and any(map(_chooses, wanted))
     parents: Sequence[Node | None]

@@ -73,7 +73,7 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
 
 
 def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
-    """The values that the pullback into these parents reads, by name and by place: an argument's, or -1 for the result."""
+    """The values that the pullback into these parents reads, by name and by position: an argument's, or -1 for the result."""
     op, count = node.op, len(node.parents)
     saved = saved_by(op)
     names = op.argument_names if op.arity is not None else ("tensors",) * count
@@ -120,7 +120,7 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
 
 def _current(value: Any, source: Node | None) -> Node | None:
     """The node that the tensor of a saved argument has now, if it lives: that is what torch names."""
-    with in_mode(grad=True):  # so that a view which has no place in the graph any more says so
+    with in_mode(grad=True):  # so that a view without a current node raises
         found = [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
         if source is not None or all(t._node is not None for t in found):  # else a constant, whose memory a tensor in a graph shares
             for t in found:
@@ -151,7 +151,7 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
             return
     result_needed = False
     if len(parents) > 1:
-        parents = [None if p is None or p.origin is None else p for p in parents]  # nobody hears of the cotangent of some views
+        parents = [None if p is None or p.origin is None else p for p in parents]  # the cotangent of an unrecorded view is dropped
     for _, place in _needed(node, parents):
         value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
         result_needed |= place < 0

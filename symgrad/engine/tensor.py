@@ -1,4 +1,4 @@
-"""`Tensor`: a value, perhaps a place in a graph, and torch's words for asking about both."""
+"""`Tensor`: a NumPy value, its node if it has one, and its gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symgrad.types.dtypes import DType, dtype_of
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 
-# Overflow to inf is an answer here, as in torch; only warnings raised in this package's own frames are meant.
+# Overflow to inf is a valid result, as in torch; the filter covers warnings from this package's own frames only.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"symgrad\.")
 
 new = object.__new__
@@ -41,8 +41,8 @@ class Size(tuple):
 class Tensor:
     """A NumPy value that remembers how it was computed.
 
-    Make one with `symgrad.tensor`. `x.backward()` computes the gradient of a scalar with respect to every leaf that asks
-    for one; where a leaf has a symbol, `expr` is the formula.
+    Make one with `symgrad.tensor`. `x.backward()` computes the gradient of a scalar with respect to every leaf that requires
+    one; where a leaf has a symbol, `expr` is the formula.
     """
 
     __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")

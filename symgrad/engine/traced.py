@@ -118,7 +118,7 @@ def _front(op: Op, core: Lifted) -> Lifted:
                 prepared = args if len(args) == len(names) and not kwargs else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             raise _named(op, signature, error, args, kwargs) from None
-        return prepared if isinstance(prepared, Tensor) else core(*prepared)  # another op gave the answer
+        return prepared if isinstance(prepared, Tensor) else core(*prepared)  # `prepare` returned the result of another op
 
     return function
 

@@ -1,4 +1,4 @@
-"""What is left in a node of values that a pullback has used up."""
+"""What a node holds for values that a pullback has released."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["FREED", "Released", "freed", "released"]
 
 
 class _Freed:
-    """In place of the value of a node that a pullback has used up."""
+    """The value of a node that a pullback has released."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ _shapes: dict[tuple, Released] = {}
 
 
 def released(value: Any) -> Released:
-    """The one object that stands for all forgotten values of this shape and dtype."""
+    """The one object for all released values of this shape and dtype."""
     key = value.shape, value.dtype
     found = _shapes.get(key)
     if found is None:

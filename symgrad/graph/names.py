@@ -60,6 +60,6 @@ class NamedAsInTorch:
 
     @property
     def seen(self) -> Any:
-        """What a person should see in place of this node."""
+        """The node as users see it: the one that this node is a part of."""
         origin = self.origin
         return self.titled() if origin is self else None if origin is None else origin.seen

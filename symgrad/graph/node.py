@@ -1,4 +1,4 @@
-"""The graph: nodes with a value, edges and a place in time.
+"""The graph: nodes with a value, edges and a sequence number.
 
 A node holds what its rule was called with and its value; it never holds a Tensor, so a graph that nobody looks at
 is freed at once, by reference counts alone. Creation order is a topological order: `sequence_nr` is the only schedule.
@@ -28,7 +28,7 @@ next_sequence = itertools.count(1).__next__
 class _AllThreads:
     """What all threads share."""
 
-    written = 0  # the place in time of the newest write into the memory of a tensor
+    written = 0  # the sequence number of the newest write into the memory of a tensor
     hooked = False  # whether a hook was ever attached to a node
     anomaly: Any = None  # anomaly mode, while it is on: a recorder, as whose observer each thread has it
 

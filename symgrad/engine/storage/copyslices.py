@@ -31,7 +31,7 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
 
 
 class _Interrupted(Node):
-    """In place of the node of a tensor whose write was interrupted before it was recorded."""
+    """The node of a tensor whose write was interrupted before it was recorded."""
 
     __slots__ = ()
     flags = BARRED
@@ -65,7 +65,7 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     meta, base, piece = t._view, t, node
     if type(meta) is View:
         base = meta.base
-        if old is not None and hooks_of(old) is not None:  # the hooks of a view stay with its old value, which nobody asks for now
+        if old is not None and hooks_of(old) is not None:  # the hooks of a view stay with its old value, which is no longer reachable
             node.parents = (unhooked(old), *node.parents[1:])
         node = _copy_slices(meta, node, t, before)
     former, recorder = base._node_slot, thread.modes.recorder
@@ -76,7 +76,7 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     if isinstance(base._view, Base):
         base._view.outdate()
     if base is not t and isinstance(t._node_slot, Stale) and not recorder.hides:
-        t._node_slot.last = piece  # so that the view is no leaf, though nobody has asked for its node
+        t._node_slot.last = piece  # so that the view is no leaf before its node is made
         if hasattr(t, "_retained"):
             move_retained(t, old, t._node)
 

@@ -1,7 +1,7 @@
 """Version counters: which write changed an array's memory, when, and on whose line.
 
-Nothing is counted where a value is saved for a pullback. A write stamps the counter of the memory with its place in time, and a
-pullback asks only about nodes that are older than the newest write of all, so that a program without writes pays nothing.
+Nothing is counted where a value is saved for a pullback. A write stamps the counter of the memory with its sequence number, and a
+pullback verifies only nodes that are older than the newest write of all, so that a program without writes pays nothing.
 
 A node saves arrays, not tensors, so the counter must be found from an array. A NumPy array holds no attributes and has no hash, so the counters
 stand in a table by the identity of the array that owns the memory. The table holds nothing alive: an entry leaves with its array, by a weak
@@ -30,11 +30,11 @@ __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write
            "version", "written_since"]
 
 PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with the separator at its end
-REMEMBERED = 64  # writes of one array whose place in time is kept; older ones are only counted
+REMEMBERED = 64  # writes of one array whose sequence number is kept; older ones are only counted
 
 
 class Write(NamedTuple):
-    """One write: its place in time, the operation, and where in the user's code it stands."""
+    """One write: its sequence number, the operation, and its line in the user's code."""
 
     sequence_nr: int
     operation: str
@@ -55,7 +55,7 @@ class Counter:
     __slots__ = ("count", "last", "writes", "owners", "bases")
 
     def __init__(self) -> None:
-        self.count = self.last = 0  # the last write's place in time
+        self.count = self.last = 0  # the sequence number of the last write
         self.writes = deque[tuple[int, str, CodeType, int]](maxlen=REMEMBERED)
         self.owners: list[weakref.ref] = []  # the arrays that own the memory; more than one where a tensor was given other memory
         self.bases: list[weakref.ref] = []  # the metadata of tensors with views on this memory, whose nodes a write makes stale
@@ -84,7 +84,7 @@ class Alias:
 
         Where the memory is one block, the new owner has all of it, so that views of it reach as far as before.
         """
-        if isinstance(array, Batched):  # which nobody writes to
+        if isinstance(array, Batched):  # never written in place
             return array
         root = owner(array)
         block = root.flags.c_contiguous or root.flags.f_contiguous
@@ -119,9 +119,9 @@ def counter_of(array: np.ndarray) -> Counter:
 
 
 def promote(scalar: Any) -> np.ndarray:
-    """A NumPy scalar as an array of no dimensions; who saved the scalar before is told of writes into the array.
+    """A NumPy scalar as an array of no dimensions; a write into the array counts for nodes that saved the scalar.
 
-    Of booleans nobody is told: NumPy has one object for each of the two, which all tensors share.
+    Booleans are left out: NumPy has one object for each of the two, which all tensors share.
     """
     global _limit
     array = np.array(scalar)
@@ -129,7 +129,7 @@ def promote(scalar: Any) -> np.ndarray:
         return array
     if len(_scalars) > _limit:
         for key in list(_scalars):  # the keys alone: nothing is made meanwhile, so that no other thread has its turn
-            if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nobody else has it
+            if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nothing else refers to it
                 _scalars.pop(key, None)
         _limit = max(1024, 2 * len(_scalars))
     _scalars[id(scalar)] = scalar, counter_of(array)
@@ -176,7 +176,7 @@ def _known(value: Any) -> Counter | None:
 
 
 def carry_over(old: np.ndarray, array: np.ndarray) -> None:
-    """Let an array that takes the place of another share its version: writes into either count for both."""
+    """Share the version of an array with the one that replaces it: writes into either count for both."""
     root, counter = owner(array), counter_of(old)
     counter.own(root)
     _counters[id(root)] = counter
@@ -189,7 +189,7 @@ def version(value: Any) -> int:
 
 
 def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | None:
-    """The first write after a place in time with the versions now and then; None if there was none."""
+    """The first write after a sequence number, with the version now and the one at that time; None if there was none."""
     counter = _known(value)
     if counter is None or counter.last <= sequence_nr:
         return None
@@ -198,8 +198,8 @@ def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | 
 
 
 def written_since(value: Any, sequence_nr: int) -> bool:
-    """Whether the memory was written after a place in time."""
-    if type(value) is np.ndarray:  # a pullback asks this most, so it is written flat
+    """Whether the memory was written after a sequence number."""
+    if type(value) is np.ndarray:  # the most frequent check of a pullback, so it is written flat
         counter = _counters.get(id(value if value.base is None else owner(value)))
     elif _scalars or type(value) is Batched:
         counter = _known(value)

@@ -35,11 +35,11 @@ _lock = threading.RLock()  # held while a tensor gets its first view
 
 
 class RefusedView(RuntimeError):
-    """A view has no place in the graph any more, or cannot be written."""
+    """A view has no current node and can get none, or cannot be written."""
 
 
 class Base:
-    """What a tensor that has views knows of them.
+    """The metadata of a tensor that has views.
 
     The references to views have no callbacks, which would run at any time and swallow an interrupt: those of dead views are removed as the
     set grows. A view is in the set whenever its node is current, so that an interrupt at any point leaves no view that a write would miss.
@@ -84,7 +84,7 @@ class Base:
 
 
 class View:
-    """What a view knows: its base, how it was made (if not by an op that gives one recorded view), and the newest write when its node was current."""
+    """The metadata of a view: base, how it was made (if not by an op that gives one recorded view), newest write when its node was current."""
 
     __slots__ = ("base", "made", "since", "_known_geometry")
 
@@ -111,7 +111,7 @@ class View:
 
 
 class Stale(Node):
-    """In place of the node of a view whose base was written, with the node that it had."""
+    """The node slot of a view whose base was written holds this, with the node that the view had."""
 
     __slots__ = ("tensor", "last")
     flags = BARRED
@@ -154,7 +154,7 @@ class Stale(Node):
 
 
 class UnrecordedLeaf(Leaf):
-    """The node of a view that no graph knows while its base requires grad: it requires grad too, and accumulates none."""
+    """The node of a view that was not recorded while its base requires grad: it requires grad too, and accumulates none."""
 
     __slots__ = ()
 
@@ -179,7 +179,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
     meta, node = source._view, view._node_slot
     if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
-        return view  # nobody can write through either, as in an argument of a transform
+        return view  # read-only memory, as in an argument of a transform
     if special and not thread.modes.grad:
         made = INFERRED if thread.modes.inference else NO_GRAD
     base = source
@@ -297,7 +297,7 @@ def leaf_so_far(self: Tensor) -> bool:
 def detach_(self: Tensor) -> Tensor:
     """Leave the graph, in place: the tensor becomes a leaf that does not require grad.
 
-    Raises RuntimeError for a view, whose place in the graph is its base's affair.
+    Raises RuntimeError for a view: its node follows from its base.
     """
     if base_of(self) is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
