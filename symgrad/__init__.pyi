@@ -223,10 +223,10 @@ def tile(input: TensorLike, *dims: Integers) -> Tensor:
     """The input laid out several times along its last dimensions, and along new leading ones."""
 @overload
 def repeat_interleave(input: TensorLike, repeats: Integers | Tensor | None = None, dim: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
 @overload
 def repeat_interleave(input: TensorLike, repeats: Integers | Tensor | None = None, axis: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
 @overload
 def unflatten(input: TensorLike, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
     """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
@@ -416,7 +416,7 @@ def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
 def fmod(input: TensorLike, other: TensorLike) -> Tensor:
     """input - trunc(input / other) * other: it has the sign of the input."""
 def frac(input: TensorLike) -> Tensor:
-    """input - trunc(input): what stands after the point."""
+    """input - trunc(input): the fractional part."""
 def floor_divide(input: TensorLike, other: TensorLike) -> Tensor:
     """The quotient rounded down; its derivative is zero. Integers raise RuntimeError where `other` is 0."""
 def rsub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
@@ -433,10 +433,10 @@ def nan_to_num(input: TensorLike, nan: builtins.float | None = None, posinf: bui
     """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
 @overload
 def diff(input: TensorLike, n: builtins.int = 1, dim: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+    """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
 @overload
 def diff(input: TensorLike, n: builtins.int = 1, axis: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+    """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
 @overload
 def cumprod(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
     """The running product along `dim`; zeros do no harm to its derivatives."""
@@ -515,16 +515,16 @@ def sgn(input: TensorLike) -> Tensor:
     """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
 @overload
 def scatter(input: TensorLike, dim: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None) -> Tensor:
-    """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+    """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
 @overload
 def scatter(input: TensorLike, axis: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None) -> Tensor:
-    """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+    """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
 @overload
 def scatter_add(input: TensorLike, dim: builtins.int, index: TensorLike, src: TensorLike) -> Tensor:
-    """A copy of the input with the elements of `src` added at the places that an index names along `dim`."""
+    """A copy of the input with the elements of `src` added at the positions of an index along `dim`."""
 @overload
 def scatter_add(input: TensorLike, axis: builtins.int, index: TensorLike, src: TensorLike) -> Tensor:
-    """A copy of the input with the elements of `src` added at the places that an index names along `dim`."""
+    """A copy of the input with the elements of `src` added at the positions of an index along `dim`."""
 @overload
 def index_add(input: TensorLike, dim: builtins.int, index: TensorLike, source: Integers, *, alpha: Number = 1) -> Tensor:
     """A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names."""
@@ -701,10 +701,10 @@ def cumsum(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None 
     """The running sum along `dim`."""
 @overload
 def gather(input: TensorLike, dim: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
-    """The elements that an index names along `dim`; its other dimensions say where it stands."""
+    """The elements that an index names along `dim`; the other positions are those of the index."""
 @overload
 def gather(input: TensorLike, axis: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
-    """The elements that an index names along `dim`; its other dimensions say where it stands."""
+    """The elements that an index names along `dim`; the other positions are those of the index."""
 def take(input: TensorLike, index: TensorLike) -> Tensor:
     """The elements at positions in the flattened input, in the shape of the index."""
 @overload
@@ -755,28 +755,28 @@ def median(input: TensorLike, axis: Integers | None = None, keepdims: builtins.b
     """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
 @overload
 def nanmedian(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+    """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
 @overload
 def nanmedian(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+    """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
 @overload
 def mode(input: TensorLike, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Extreme:
-    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last position."""
 @overload
 def mode(input: TensorLike, axis: builtins.int = -1, keepdims: builtins.bool = False) -> Extreme:
-    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last position."""
 @overload
 def cummax(input: TensorLike, dim: builtins.int) -> Extreme:
-    """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+    """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
 @overload
 def cummax(input: TensorLike, axis: builtins.int) -> Extreme:
-    """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+    """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
 @overload
 def cummin(input: TensorLike, dim: builtins.int) -> Extreme:
-    """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+    """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
 @overload
 def cummin(input: TensorLike, axis: builtins.int) -> Extreme:
-    """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+    """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
 def reshape(input: TensorLike, *shape: Integers) -> Tensor:
     """The same elements in another shape; one size may be -1."""
 def view(input: TensorLike, *shape: Integers) -> Tensor:
@@ -812,9 +812,9 @@ def swapdims(input: TensorLike, dim0: builtins.int, dim1: builtins.int) -> Tenso
 def t(input: TensorLike) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are."""
 def movedim(input: TensorLike, source: Integers, destination: Integers) -> Tensor:
-    """Axes moved to other places, the others in their old order."""
+    """Axes moved to other positions; the others keep their order."""
 def moveaxis(input: TensorLike, source: Integers, destination: Integers) -> Tensor:
-    """Axes moved to other places, the others in their old order."""
+    """Axes moved to other positions; the others keep their order."""
 def expand(input: TensorLike, *size: Integers) -> Tensor:
     """The input stretched along axes of size 1 and along new leading axes, without a copy."""
 def broadcast_to(input: TensorLike, *size: Integers) -> Tensor:

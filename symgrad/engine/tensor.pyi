@@ -147,10 +147,10 @@ class Tensor:
         """The input laid out several times along its last dimensions, and along new leading ones."""
     @overload
     def repeat_interleave(self, repeats: Integers | Tensor | None = None, dim: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-        """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+        """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
     @overload
     def repeat_interleave(self, repeats: Integers | Tensor | None = None, axis: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-        """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+        """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
     @overload
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
@@ -314,7 +314,7 @@ class Tensor:
     def fmod(self, other: TensorLike) -> Tensor:
         """input - trunc(input / other) * other: it has the sign of the input."""
     def frac(self) -> Tensor:
-        """input - trunc(input): what stands after the point."""
+        """input - trunc(input): the fractional part."""
     def floor_divide(self, other: TensorLike) -> Tensor:
         """The quotient rounded down; its derivative is zero. Integers raise RuntimeError where `other` is 0."""
     def rsub(self, other: TensorLike, *, alpha: Number = 1) -> Tensor:
@@ -331,10 +331,10 @@ class Tensor:
         """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
     @overload
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-        """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+        """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
     @overload
     def diff(self, n: builtins.int = 1, axis: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-        """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+        """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
     @overload
     def cumprod(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The running product along `dim`; zeros do no harm to its derivatives."""
@@ -399,16 +399,16 @@ class Tensor:
         """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
     @overload
     def scatter(self, dim: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None) -> Tensor:
-        """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+        """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
     @overload
     def scatter(self, axis: builtins.int, index: TensorLike, src: TensorLike | None = None, *, value: TensorLike | None = None) -> Tensor:
-        """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+        """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
     @overload
     def scatter_add(self, dim: builtins.int, index: TensorLike, src: TensorLike) -> Tensor:
-        """A copy of the input with the elements of `src` added at the places that an index names along `dim`."""
+        """A copy of the input with the elements of `src` added at the positions of an index along `dim`."""
     @overload
     def scatter_add(self, axis: builtins.int, index: TensorLike, src: TensorLike) -> Tensor:
-        """A copy of the input with the elements of `src` added at the places that an index names along `dim`."""
+        """A copy of the input with the elements of `src` added at the positions of an index along `dim`."""
     @overload
     def index_add(self, dim: builtins.int, index: TensorLike, source: Integers, *, alpha: Number = 1) -> Tensor:
         """A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names."""
@@ -585,10 +585,10 @@ class Tensor:
         """The running sum along `dim`."""
     @overload
     def gather(self, dim: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
-        """The elements that an index names along `dim`; its other dimensions say where it stands."""
+        """The elements that an index names along `dim`; the other positions are those of the index."""
     @overload
     def gather(self, axis: builtins.int, index: TensorLike, *, sparse_grad: builtins.bool = False) -> Tensor:
-        """The elements that an index names along `dim`; its other dimensions say where it stands."""
+        """The elements that an index names along `dim`; the other positions are those of the index."""
     def take(self, index: TensorLike) -> Tensor:
         """The elements at positions in the flattened input, in the shape of the index."""
     @overload
@@ -639,28 +639,28 @@ class Tensor:
         """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
     @overload
     def nanmedian(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+        """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
     @overload
     def nanmedian(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+        """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
     @overload
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Extreme:
-        """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+        """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last position."""
     @overload
     def mode(self, axis: builtins.int = -1, keepdims: builtins.bool = False) -> Extreme:
-        """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+        """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last position."""
     @overload
     def cummax(self, dim: builtins.int) -> Extreme:
-        """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+        """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
     @overload
     def cummax(self, axis: builtins.int) -> Extreme:
-        """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+        """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
     @overload
     def cummin(self, dim: builtins.int) -> Extreme:
-        """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+        """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
     @overload
     def cummin(self, axis: builtins.int) -> Extreme:
-        """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+        """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
     def reshape(self, *shape: Integers) -> Tensor:
         """The same elements in another shape; one size may be -1."""
     def view(self, *shape: Integers) -> Tensor:
@@ -696,9 +696,9 @@ class Tensor:
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
     def movedim(self, source: Integers, destination: Integers) -> Tensor:
-        """Axes moved to other places, the others in their old order."""
+        """Axes moved to other positions; the others keep their order."""
     def moveaxis(self, source: Integers, destination: Integers) -> Tensor:
-        """Axes moved to other places, the others in their old order."""
+        """Axes moved to other positions; the others keep their order."""
     def expand(self, *size: Integers) -> Tensor:
         """The input stretched along axes of size 1 and along new leading axes, without a copy."""
     def broadcast_to(self, *size: Integers) -> Tensor:

@@ -48,7 +48,7 @@ def tile(xp, input, *dims):
 
 @composite("repeat_interleave", usage="symgrad.repeat_interleave(x, 2)")
 def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
-    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the places of such slices."""
+    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
     if repeats is None:
         return input.new_tensor(repeated(plain(input)), dtype=int)
     if dim is None:

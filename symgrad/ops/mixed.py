@@ -74,7 +74,7 @@ def _not_whole(xp, input):
     return (input,)
 
 
-elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_not_whole, doc="input - trunc(input): what stands after the point.")
+elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_not_whole, doc="input - trunc(input): the fractional part.")
 
 
 elementwise("floor_divide", None, 0, 0, domain=(REAL, NONZERO), integers=True, usage="symgrad.floor_divide(x, 0.5)",
@@ -134,7 +134,7 @@ def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
 
 @composite("diff", usage="symgrad.diff(a)")
 def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
-    """The differences of neighbours along `dim`, taken `n` times, with what is prepended and appended first."""
+    """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
     dim = axis(dim, input.ndim)
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")

@@ -35,7 +35,7 @@ def _along(xp, input, dim=None, dtype=None):
 
 
 primitive("reference", lambda xp, input, weights, dim: xp.reference(input, weights, dim), arity=2, public=False, examples=(((1,),), ((0, 1),)),
-          doc="The element of the input that stands where `weights` is largest along `dim`, taken as a constant.")
+          doc="The element of the input where `weights` is largest along `dim`; the weights are constants.")
 
 
 def _softmax_product(xp, t, y, dim):

@@ -56,7 +56,7 @@ _replacing("scatter_number", node_name="ScatterBackward1", doc="A copy of the in
 
 @composite("scatter", usage="symgrad.scatter(a, 1, symgrad.tensor([[0], [2]]), 9.0)")
 def scatter(xp, input, dim, index, src=None, *, value=None):
-    """A copy of the input with elements of `src`, or a number, at the places that an index names along `dim`."""
+    """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
     given = value if src is None else src
     if hasattr(given, "shape"):
         return xp.scatter_tensor(input, _part(xp, given, index), _along("scatter", input, dim, index, given))
@@ -69,7 +69,7 @@ def _scattered(xp, input, dim, index, src):
 
 
 _adding("scatter_add", _scattered, "symgrad.scatter_add(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2))",
-        "A copy of the input with the elements of `src` added at the places that an index names along `dim`.")
+        "A copy of the input with the elements of `src` added at the positions of an index along `dim`.")
 
 
 # Whole slices

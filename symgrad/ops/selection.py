@@ -33,7 +33,7 @@ def _gathered(xp, input, dim, index, *, sparse_grad=False):
 
 
 def _elements(xp, input, dim, index, keepdim=True):
-    """The input and the places of the elements that an index with its dimensions names; a scalar is a vector of one element."""
+    """The input and the positions of the elements of an index with its dimensions; a scalar is a vector of one element."""
     return (input, along(index, dim, keepdim)) if input.ndim else (xp.reshape(input, (1,)), (index,))
 
 
@@ -65,7 +65,7 @@ def _masked(xp, input, mask):
 
 
 _picking("gather", _gathered, "symgrad.gather(a, 1, symgrad.tensor([[0, 0], [2, 1]]))",
-         "The elements that an index names along `dim`; its other dimensions say where it stands.")
+         "The elements that an index names along `dim`; the other positions are those of the index.")
 _picking("take", _taken, "symgrad.take(a, symgrad.tensor([0, 5]))", "The elements at positions in the flattened input, in the shape of the index.")
 _picking("index_select", _selected, "symgrad.index_select(a, 1, symgrad.tensor([0, 2]))", "The slices of the input along `dim` that a vector of "
                                                                                           "integers names.")
@@ -188,13 +188,13 @@ def median(xp, input, dim=None, keepdim=False):
 
 @composite("nanmedian", usage="symgrad.nanmedian(a)")
 def nanmedian(xp, input, dim=None, keepdim=False):
-    """The lower median of what is not NaN; with `dim`, the pair (values, indices)."""
+    """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
     return _middle(xp, input, dim, keepdim, return_types.nanmedian, xp.nanmedian_elements, xp.nanmedian_of_all, True)
 
 
 @composite("mode", usage="symgrad.mode(a, dim=1)")
 def mode(xp, input, dim=-1, keepdim=False):
-    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last place."""
+    """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last position."""
     dim = axis(dim, input.ndim)
     at = most_frequent(xp.numbers(input), dim)
     at = at.reshape((*at.shape[:dim], 1, *at.shape[dim:])) if input.ndim else at
@@ -203,13 +203,13 @@ def mode(xp, input, dim=-1, keepdim=False):
 
 @composite("cummax", usage="symgrad.cummax(a, dim=1).values")
 def cummax(xp, input, dim):
-    """The pair (values, indices) of the largest element so far along `dim`, at its last place."""
+    """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
     dim = axis(dim, input.ndim)
     return _pair(xp, return_types.cummax, xp.cummax_elements, input, dim, running(xp.numbers(input), dim, True))
 
 
 @composite("cummin", usage="symgrad.cummin(a, dim=1).values")
 def cummin(xp, input, dim):
-    """The pair (values, indices) of the smallest element so far along `dim`, at its last place."""
+    """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
     dim = axis(dim, input.ndim)
     return _pair(xp, return_types.cummin, xp.cummin_elements, input, dim, running(xp.numbers(input), dim, False))

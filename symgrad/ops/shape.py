@@ -146,7 +146,7 @@ for _name, _prepare, _usage, _doc in (
     ("permute", _order, "a.permute(1, 0)", "The axes in another order."),
     ("transpose", _swapped, "symgrad.transpose(a, 0, 1)", "Two axes exchanged."),
     ("t", _matrix_transpose, "symgrad.t(a)", "The transpose of a matrix; vectors and scalars as they are."),
-    ("movedim", _moved, "symgrad.movedim(a, 0, -1)", "Axes moved to other places, the others in their old order."),
+    ("movedim", _moved, "symgrad.movedim(a, 0, -1)", "Axes moved to other positions; the others keep their order."),
 ):
     linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_back, prepare=_prepare, view=True, examples=(((1, 0),),),
            usage=_usage, doc=_doc, node_name="Permute" if _name == "movedim" else None,

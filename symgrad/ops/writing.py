@@ -1,4 +1,4 @@
-"""What writing in place does to a graph: an old value with a piece of it replaced, and the piece read again."""
+"""Ops of in-place writes: an old value with a piece of it replaced, and the piece read again."""
 
 from symgrad.graph.op import linear
 from symgrad.types.strides import Geometry
