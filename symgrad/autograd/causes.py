@@ -99,7 +99,7 @@ class Local:
 
     def formula(self) -> str:
         """The formula of the op as text; the name of the op if it has none."""
-        from symgrad.carriers import symbolic
+        from symgrad.carriers import symbolic  # imports SymPy
 
         try:
             return str(self.op.forward(symbolic, *self._cells(), *self.parameters).item())
@@ -108,7 +108,7 @@ class Local:
 
     def derivative(self, i: int, index: Index, g: Any) -> str | None:
         """The partial derivative by argument i as text; for an op with several elements, one element of the gradient."""
-        from symgrad.carriers import symbolic
+        from symgrad.carriers import symbolic  # imports SymPy
 
         try:
             cells = self._cells()
@@ -135,7 +135,7 @@ class Local:
 
     def _cells(self) -> list[Any]:
         """The arguments as expressions."""
-        from symgrad.carriers import symbolic
+        from symgrad.carriers import symbolic  # imports SymPy
 
         return [symbolic.lift_value(value) if names is None else _named(names, value) for names, value in zip(self.names, self.given)]
 
@@ -144,7 +144,7 @@ def _named(names: Any, value: Any) -> Any:
     """An array of symbols, one for each element of a value."""
     import sympy
 
-    from symgrad.carriers.symbolic import Expressions
+    from symgrad.carriers.symbolic import Expressions  # imports SymPy
 
     names = _elements(names, value) if isinstance(names, str) else names
     real = {} if np.asarray(value).dtype.kind == "c" else {"real": True}

@@ -79,7 +79,7 @@ class _Reading:
     """How the ends of a graph read: leaves as symbols, everything else as constants, which are rationals if `exact`."""
 
     def __init__(self, exact: bool, values: Any):
-        from symgrad.carriers import symbolic
+        from symgrad.carriers import symbolic  # imports SymPy
 
         self.xp, self.exact, self.values = symbolic, exact, values
 
@@ -218,7 +218,7 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     roots: list[Any] = [node] if named else derivative.roots
     if not roots:
         return []
-    from symgrad.formulas.letform import LetForm, undisturbed
+    from symgrad.formulas.letform import LetForm, undisturbed  # imports SymPy
 
     form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
     reading = _Reading(False, form)

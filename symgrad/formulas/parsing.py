@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["Formula", "ParseError", "parse", "parse_values"]
@@ -113,8 +114,6 @@ def applied(step: Step, operands: list[Any], function: Callable[[str], Callable[
 
 def _functions() -> dict[str, Callable[..., Any]]:
     """The functions a formula may call: those of the registry that act on each element, and `where`."""
-    from symgrad.engine.traced import FUNCTIONS, lift
-
     out = {}
     for op in REGISTRY.values():
         elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)

@@ -17,6 +17,7 @@ from symgrad.func.collapsed import collapsed
 from symgrad.func.evaluation import Evaluation, evaluate, scalar
 from symgrad.func.second import products as compressed
 from symgrad.func.second import second
+from symgrad.func.sparsity import plan_hessian
 from symgrad.func.transforms import finished, spread
 from symgrad.graph.modes import in_mode
 
@@ -141,8 +142,6 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
     """The diagonal, and how many products it took."""
     n = _size(ev)
     if not ev.tracked:
-        from symgrad.func.sparsity import plan_hessian
-
         plan = plan_hessian(y._node, ev.nodes)
         if not plan.dense:
             found = plan.recover(compressed(ev, y, plan.seeds, _step(ev, plan.colours, chunk_size))).diagonal()
@@ -223,8 +222,6 @@ def _quadratic(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | No
 def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Tensor, int]:
     n = _size(ev)
     if not ev.tracked and any(x.numel() > 1 for x in ev.inputs):
-        from symgrad.func.sparsity import plan_hessian
-
         if not plan_hessian(y._node, ev.nodes).dense:
             found, products = _exact_diag(ev, y, chunk_size)
             return wrap(np.sum([t._value.sum() for t in found], dtype=y._value.dtype)), products
@@ -276,7 +273,7 @@ def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None
     """
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        from symgrad.func.linear import HessianOperator
+        from symgrad.func.linear import HessianOperator  # imports SciPy's sparse matrices
 
         ev = evaluate(func, args, kwargs, argnums, "hessian_operator")
         return HessianOperator(ev, scalar(ev, func, "hessian_operator"), chunk_size)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.collapsed import is_linear
 from symgrad.func.evaluation import Evaluation, Input, between_nodes, evaluate, scalar
@@ -24,7 +25,7 @@ from symgrad.func.transforms import jacobian_blocks, pushed
 from symgrad.graph.node import Node
 
 if TYPE_CHECKING:
-    from symgrad.func.linear import SymmetricOperator
+    from symgrad.func.linear import SymmetricOperator  # imports SciPy's sparse matrices
 
 __all__ = ["factored", "hessian_factors"]
 
@@ -76,7 +77,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
 
     `plans` caches the analysis of the rest of the graph by its signature.
     """
-    from symgrad.func.linear import FactoredHessian, HessianOperator
+    from symgrad.func.linear import FactoredHessian, HessianOperator  # imports SciPy's sparse matrices
 
     ev = dataclasses.replace(ev, tracked=False)
     n = sum(x.numel() for x in ev.inputs)
@@ -167,7 +168,7 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
 
 def _linear_part(ev: Evaluation, node: Node) -> Any:
     """∂z/∂x of a node at the cut, as a linear map of all elements of the inputs."""
-    from symgrad.func.linear import Kronecker, Matrix, Passes, Picked
+    from symgrad.func.linear import Kronecker, Matrix, Passes, Picked  # imports SciPy's sparse matrices
 
     starts, at = {}, 0
     for x, place in zip(ev.inputs, ev.nodes):
@@ -207,8 +208,6 @@ def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, np.ndarray, boo
 
 def _columns(alone: Evaluation, seeds: np.ndarray) -> np.ndarray:
     """The products of a linear map with vectors over all elements of the inputs, which are the rows of `seeds`."""
-    from symgrad.carriers.batched import Batched, new_level
-
     level, at, tangents = new_level(), 0, []
     for x in alone.inputs:
         size = x.numel()

@@ -11,9 +11,11 @@ import numpy as np
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
+from symgrad.func.factors import factored
 from symgrad.func.plans import Plans
 from symgrad.func.second import HessianProgram, overseen, products, second
-from symgrad.func.transforms import _tangents, joined, shaped, spread, unit_chunks
+from symgrad.func.sparsity import Plan, plan_hessian
+from symgrad.func.transforms import _tangents, jacfwd, jacrev, joined, shaped, spread, unit_chunks
 from symgrad.types.trees import transpose
 
 __all__ = ["hessian", "hvp", "vhp"]
@@ -47,8 +49,6 @@ class Hessian:
         """The report on the last call; None if its result was not a single matrix."""
         found = self._found
         if type(found) is int:
-            from symgrad.func.sparsity import Plan
-
             return Plan((found, found)).report
         return found
 
@@ -74,14 +74,10 @@ class Hessian:
         if overseen(ev):  # a hook may change the pattern of a cotangent
             return None
         if structure == "factors":
-            from symgrad.func.factors import factored
-
             found = factored(ev, y, self._plans)
             self._found = found.report
             return found
         if structure == "local":
-            from symgrad.func.sparsity import plan_hessian
-
             plan = plan_hessian(y._node, ev.nodes, local=True)
         else:
             known = self._plans.of(ev, y)
@@ -139,8 +135,6 @@ def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, 
         if y._value.dtype.kind not in "fV":
             scalar(ev, func, "hessian")
         return transpose(ev.form, ev.form, owned(ev, [block for row in hessian_blocks(ev, y, chunk_size) for block in row]))
-    from symgrad.func.transforms import jacfwd, jacrev
-
     plain = (lambda *a, **k: func(*a, **k)[0]) if has_aux else func
     return jacfwd(jacrev(plain, argnums), argnums, chunk_size=chunk_size)(*args, **kwargs)
 

@@ -26,6 +26,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import cut
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, closed, gate, inside, recording, rule_op, standing, transposed, unwritten
+from symgrad.func.transforms import grad as gradient
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
 from symgrad.types.trees import flatten, tree_map
@@ -364,8 +365,6 @@ def implicit_argmin(objective: Callable[..., Any], solver: Callable[..., Any], *
     >>> grad(argmin)(0.0)
     tensor(1.)
     """
-    from symgrad.func.transforms import grad as gradient
-
     if not callable(objective):
         raise TypeError("implicit_argmin: the first argument must be a function")
     return _Solution("implicit_argmin", gradient(objective), solver, solve, tolerance)

@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
 from symgrad.engine.tensor import wrap
 from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transforms import jacobians, pushed
 from symgrad.types.trees import transpose
 
@@ -36,8 +37,6 @@ class Jacobian:
 
     def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
         """The matrix of all elements of the output by all elements of the inputs; None if it is dense."""
-        from symgrad.func.sparsity import plan_jacobian
-
         if len(ev.outputs) != 1:
             raise RuntimeError(f"jacobian: with a structure the function must return a single Tensor; {named(func)} returned {len(ev.outputs)}")
         (y,) = ev.outputs

@@ -8,6 +8,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import HessianProgram, products
+from symgrad.func.sparsity import plan_hessian
 from symgrad.program.cache import Cache
 from symgrad.program.signature import has_signature, signature_of
 
@@ -28,8 +29,6 @@ class Entry:
     def planned(self, ev: Evaluation, y: Tensor) -> Any:
         """The plan for the Hessian."""
         if self.plan is None or not self.plan.general:
-            from symgrad.func.sparsity import plan_hessian
-
             self.plan = plan_hessian(y._node, ev.nodes)
         return self.plan
 

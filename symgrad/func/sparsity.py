@@ -19,9 +19,13 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dependence import DIRECT, dependence, mixed, reduced
 from symgrad.carriers.sets import Dense, Dependence, Inputs, flat, smooth, stretched, union
+from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
+from symgrad.func.checkpointing import _Block
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
+from symgrad.func.derivative import Derivative
 from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
+from symgrad.func.rules import closed, gate, inside, recording, standing
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.node import Node
@@ -240,10 +244,6 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
 
 def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> Any:
     """The dependence sets of the value or values of a call with a rule that is differentiated as its recorded content; None for other calls."""
-    from symgrad.func.checkpointing import _Block
-    from symgrad.func.derivative import Derivative
-    from symgrad.func.rules import closed, gate, inside, recording, standing
-
     if not isinstance(rule, (_Block, Derivative)):
         return None
     starts = [gate(wrap(value)) for value in rule.values]
@@ -382,8 +382,6 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
 
 def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
     """The derivative of the root by the value of every node."""
-    from symgrad.engine.passes import pullback
-
     between = frozenset(_upstream(root, dict.fromkeys(nodes))) | {*nodes}
     found = pullback(numeric, [(root, np.ones(root.value.shape))], keep=between)
     return {node: 0.0 if g is None else g for node, g in found.items()}

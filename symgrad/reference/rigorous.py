@@ -50,7 +50,7 @@ def carrier() -> Any:
     try:
         import flint  # noqa: F401
 
-        from symgrad.carriers import ball
+        from symgrad.carriers import ball  # needs python-flint, which is optional
     except ImportError as error:
         raise ImportError("rigorous enclosures are computed by python-flint, which is not installed; pip install 'symgrad[rigorous]'") from error
     return ball

@@ -172,7 +172,7 @@ class _Reader:
             return self.tensors[x]
         cls: Any = Tensor
         if "class" in x:
-            from symgrad import nn
+            from symgrad import nn  # only files with modules need it
 
             cls = {name: getattr(nn, name) for name in SUBCLASSES}[x["class"]]
         array = self.array(x)
