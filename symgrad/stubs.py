@@ -69,8 +69,8 @@ import numpy as np
 TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '''from symgrad.types.devices import device as Device
 from symgrad.types.dtypes import DType
 from symgrad.graph.node import Leaf, Node
-from symgrad.engine.hooks import Hook, RemovableHandle
-from symgrad.methods.layout import UntypedStorage
+from symgrad.types.handles import Hook, RemovableHandle
+from symgrad.types.storage import UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
 Integers = int | Sequence[int]

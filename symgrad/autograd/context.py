@@ -16,7 +16,7 @@ from symgrad.autograd.saving import Packed, packed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.cotangents import fitted
-from symgrad.engine.hooks import RemovableHandle, attach
+from symgrad.engine.hooks import attach
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after
@@ -26,6 +26,7 @@ from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.op import Op
+from symgrad.types.handles import RemovableHandle
 
 __all__ = ["FunctionCtx", "FunctionNode", "Saved"]
 

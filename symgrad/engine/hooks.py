@@ -7,7 +7,6 @@ nodes it visits. The garbage collector sees them: a hook may refer to its own te
 from __future__ import annotations
 
 import copy
-import itertools
 import threading
 import weakref
 from collections import OrderedDict, deque
@@ -21,13 +20,11 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
 from symgrad.graph.order import upstream
+from symgrad.types.handles import Hook, RemovableHandle
 
-__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "RemovableHandle", "accumulate", "attach", "hooks_of", "move_hooks",
-           "move_retained", "unhooked"]
+__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "unhooked"]
 
 METHODS = MethodTable()
-
-Hook = Callable[..., Any]
 
 
 class _Placeholder:
@@ -152,7 +149,6 @@ class Pullback:
         return nodes if self.wanted is None else nodes & self.wanted
 
 
-_keys = itertools.count()
 _attaching = threading.RLock()  # a signal handler may attach hooks, too
 
 
@@ -190,29 +186,6 @@ def move_hooks(old: Node, new: Node) -> None:
     if hooks is not None:
         new.hooks, old.hooks = hooks, None
         new.flags |= HOOKED
-
-
-class RemovableHandle:
-    """Takes a hook away again with `remove()`, or at the end of a `with` block. It does not keep the hook alive."""
-
-    def __init__(self, hooks: OrderedDict[int, Any], hook: Hook, first: bool = False):
-        self.id = next(_keys)
-        self._hooks = weakref.ref(hooks)
-        hooks[self.id] = hook
-        if first:
-            hooks.move_to_end(self.id, last=False)
-
-    def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.remove()
 
 
 def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:

@@ -10,8 +10,8 @@ import numpy as np
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
-from symgrad.methods.layout import UntypedStorage
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, promoted
+from symgrad.types.storage import UntypedStorage
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
            "is_same_size", "is_storage", "is_tensor", "numel", "result_type", "typename"]

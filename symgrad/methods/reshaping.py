@@ -24,9 +24,9 @@ from symgrad.engine.traced import lift
 from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.layout import UntypedStorage
 from symgrad.ops.rules import sizes
 from symgrad.types.dtypes import DType
+from symgrad.types.storage import UntypedStorage
 from symgrad.types.strides import address
 
 __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]

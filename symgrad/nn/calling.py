@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from symgrad.engine.hooks import RemovableHandle
 from symgrad.nn.watching import Watch
+from symgrad.types.handles import RemovableHandle
 
 __all__ = ["Called"]
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
-from symgrad.engine.hooks import RemovableHandle
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
+from symgrad.types.handles import RemovableHandle
 
 __all__ = ["Group", "Optimizer", "ways"]
 
