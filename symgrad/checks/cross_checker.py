@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.checks.cross_hints import Features, hint
 from symgrad.checks.measuring import Measure, first_line, worse
 from symgrad.frameworks.adapter import Adapter, Levels
 from symgrad.frameworks.adapters import JaxAdapter
@@ -21,7 +22,6 @@ from symgrad.reports.cross import Agreement, CrossReport, Finding, at, pair, siz
 from symgrad.reports.verdicts import NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.sampling.drawing import NORMAL, drawn, loci, special
 from symgrad.sampling.points import as_point
-from symgrad.sampling.regions import Features, hint
 from symgrad.sampling.shrink import shrunk, weight
 from symgrad.types.domains import Domain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,16 @@ def simplicity(x: Any, first: Sequence[float] = FROM_ZERO) -> tuple[float, ...]:
     [0.0, 1.0, -1.0, 2.0, 0.25, 0.3]
     """
     if x.imag:
-        return tuple(map(sum, zip(simplicity(x.real, first), simplicity(x.imag, first), (1, 0, 0, 0))))
+        return tuple(map(sum, zip(simplicity(x.real), simplicity(x.imag), (1, 0, 0, 0))))
     x = float(x.real) if isinstance(x.real, float) else x.real
     if x in first:
         return 0, first.index(x), 0, 0
-    return 1, len(str(x)), max(abs(x), 1 / abs(x)) if math.isfinite(x) else math.inf, x
+    return 1, len(str(x).removesuffix(".0")), max(abs(x), 1 / abs(x)) if math.isfinite(x) else math.inf, x
 
 
-def weight(values: Sequence[Any], first: Sequence[float] = FROM_ZERO) -> tuple[float, ...]:
+def weight(values: Iterable[Any]) -> tuple[float, ...]:
     """The simplicity of several numbers together."""
-    return tuple(map(sum, zip(*(simplicity(x, first) for x in values))))
+    return tuple(map(sum, zip(*map(simplicity, values))))
 
 
 def simpler(x: Any, first: Sequence[float] = FROM_ZERO, digits: int = 3) -> Iterator[Any]:
