@@ -15,9 +15,10 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import Escapes, Recorded, departure
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf
 
 __all__ = ["Input", "NotCheckable", "Problem", "Run", "silence"]
@@ -134,10 +135,16 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        with in_mode(complete=True):
+        escapes = Escapes()
+        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
-                return Run(leaves, *_scalar(result, self.name))
+                return Run(leaves, *_scalar(result, self.name), escapes)
+
+    def departure(self, run: Run) -> str | None:
+        """How the graph of a named run differs from the function around its point; None where they are the same."""
+        with silence():
+            return departure(run.recorded, lambda point: self.run(point, named=True).recorded)
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind
@@ -188,10 +195,11 @@ def _scalar(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
 
 
 class Run:
-    """One recorded run: its leaves, its (weighted) result, and the derivatives the library gives for it."""
+    """One recorded run: its leaves, its (weighted) result, the numbers that left its graph, and the derivatives the library gives for it."""
 
-    def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None):
+    def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None, escapes: Escapes | None = None):
         self.leaves, self.result, self.shape = leaves, result, shape
+        self.escapes = escapes or Escapes()
 
     @property
     def root(self) -> Any:
@@ -202,6 +210,11 @@ class Run:
     def nodes(self) -> list[Leaf]:
         """The nodes of the leaves."""
         return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
+
+    @property
+    def recorded(self) -> Recorded:
+        """The graph of the run."""
+        return Recorded(self.root, self.nodes, self.escapes)
 
     def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
         """The gradient of a number by each leaf, as `symgrad.autograd.grad` has it; zeros where it does not depend on one."""
