@@ -13,13 +13,14 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.checks.suspect import suspect
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.escapes import difference
-from symgrad.frameworks.differences import differences
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse
+from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, Entry, Exact, agreement
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
+from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.reports.labels import label
 from symgrad.reports.report import Counterexample, Report
@@ -255,8 +256,8 @@ class Checker:
                 graph, function = float(claimed[index]), float(quotients[index])
                 report.verdict = REFUTED
                 report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, point)}, where, graph, function)
-                report.reason = (f"the recorded graph is not the function: {how}. The graph gives {where} = {graph:.12g}, difference quotients of the "
-                                 f"function give {function:.6g}")
+                report.reason = (f"the recorded graph is not the function: {how}. The graph gives {where} = {graph:.12g}, difference quotients "
+                                 f"of the function give {function:.6g}")
                 return
         raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
 

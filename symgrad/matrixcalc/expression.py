@@ -282,7 +282,7 @@ def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetr
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
-    return Problem([(y._node, None)], [*symmetric, *more], named)
+    return Problem([(recorded.root, None)], [*symmetric, *more], named)
 
 
 def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:

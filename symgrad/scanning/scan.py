@@ -90,7 +90,7 @@ def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndar
     else:
         return None
     try:
-        how = subject.departure(point, far=True)
+        how = subject.departure(list(point), far=True)
         if how is not None:
             report.notes.append(f"there is no one formula: {how}")
             return None
@@ -130,7 +130,7 @@ def _confirm(subject: Subject, domains: Sequence[Domain], floats: Floats) -> Non
     """Raise Unsuitable where the graph, whose rules are taken for the truth, is not the function."""
     for point in zip(*(ordinary(d, floats, 4, np.random.default_rng(0)) for d in domains)):
         try:
-            how = subject.departure(point)
+            how = subject.departure(list(point))
         except Exception:  # the scan shows what the function raises
             continue
         if how is not None:

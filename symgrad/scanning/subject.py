@@ -188,7 +188,10 @@ class Subject:
         return Recording(leaves, result, escapes)
 
     def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
-        """How the recorded graph differs from the function around a point, and with `far` elsewhere; None where they are the same. Raises what the function raises."""
+        """How the recorded graph differs from the function around a point, and with `far` elsewhere; None where they are the same.
+
+        Raises what the function raises.
+        """
         def recorded(values: Sequence[Any]) -> Recorded:
             found = self.call(values, named=True)
             return Recorded(found.result._node, [leaf._node for leaf in found.leaves], found.escapes)  # type: ignore[arg-type, misc]
