@@ -22,7 +22,7 @@ from symgrad.scanning.outside import Foreign, Values
 from symgrad.scanning.regions import domains_of, ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
-from symgrad.scanning.subject import Index, Subject, Unsuitable
+from symgrad.scanning.subject import Index, Subject
 from symgrad.scanning.truth import ByFormula, Exact
 from symgrad.types.domains import Domain
 from symgrad.types.dtypes import DType
@@ -44,8 +44,6 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
     domains = domains_of(domain, subject.names, subject.domains)
     source, words = _truth(subject, formula)
     notes = []
-    if source is subject:
-        _confirm(subject, domains, floats)
     if isinstance(subject, Foreign):
         notes += [f"derivatives were scanned up to order {subject.order}: the function gives no more of them"] * (subject.order < order)
         notes += [] if subject.subnormals else [f"no subnormal numbers were drawn: {subject.framework} takes them for zero"]
@@ -124,17 +122,6 @@ def _losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Sca
             found[str(key)] = replace(known, orders=tuple(sorted({*known.orders, *loss.orders})),
                                       regions=tuple(dict.fromkeys((*known.regions, *loss.regions))))
     return list(found.values())[:MOST]
-
-
-def _confirm(subject: Subject, domains: Sequence[Domain], floats: Floats) -> None:
-    """Raise Unsuitable where the graph, whose rules are taken for the truth, is not the function."""
-    for point in zip(*(ordinary(d, floats, 4, np.random.default_rng(0)) for d in domains)):
-        try:
-            how = subject.departure(list(point))
-        except Exception:  # the scan shows what the function raises
-            continue
-        if how is not None:
-            raise Unsuitable(f"accuracy: the recorded graph of {subject.name} is not the function: {how}. Compute with tensors, or give formula=")
 
 
 def _recorded(subject: Subject, domains: Sequence[Domain], floats: Floats) -> bool:
