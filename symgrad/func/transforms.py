@@ -38,7 +38,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if len(pairs) == 1 and ev.plain and unobserved(ev.path):
-        out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
+        out = pullback(numeric, pairs, wanted=ev.wanted)  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with inside(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
         out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
