@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
-from symgrad.engine.data import as_value
+from symgrad.engine.data import as_value, copied
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -115,7 +115,7 @@ class Evaluation:
 
     def returned(self) -> Any:
         """The outputs as results of the transform; an input that is returned unchanged is copied."""
-        found = [wrap(t._value.copy()) if t._node is None and not isinstance(t._value, Batched) else _left(t, self.tracked) for t in self.outputs]
+        found = [wrap(copied(t._value)) if t._node is None and not isinstance(t._value, Batched) else _left(t, self.tracked) for t in self.outputs]
         return self.shape.unflatten(found)
 
 
@@ -133,7 +133,7 @@ def _left(t: Tensor, tracked: bool) -> Tensor:
     if tracked:
         with recording(True):
             return traced.clone(t)
-    return wrap(value.copy())
+    return wrap(copied(value))
 
 
 def own(x: Any) -> Any:
@@ -145,7 +145,7 @@ def own(x: Any) -> Any:
         base = x.base
         alone = sys.getrefcount(x) <= 3 and (base is None or type(base) is np.ndarray and sys.getrefcount(base) <= 3 and _separate(x))
         return x if alone else x.copy()
-    return x.copy() if isinstance(x, np.generic) and sys.getrefcount(x) > 3 else x
+    return copied(x) if isinstance(x, np.generic) and sys.getrefcount(x) > 3 else x
 
 
 def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = ()) -> list[Tensor]:

@@ -15,7 +15,7 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_by, read_traced
+from symgrad.engine.saved import read, read_by, read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import UNCHANGED, Evaluation, Input
 from symgrad.func.transforms import finished, pulled, spread
@@ -169,9 +169,7 @@ class PathProgram:
     def run(self, path: Sequence[Node]) -> list[Any]:
         """The results of the pass for a path with this signature."""
         values: list[Any] = [None] * self._program.count
-        if path and path[0].sequence_nr < all_threads.written:
-            for node in path:
-                read(node)  # raises if a value was written since it was recorded
+        verify_all(path)
         for place, i, k in self._wanted:
             node = path[i]
             values[place] = node.value if k == VALUE else node.args[k] if k >= 0 else node.residual  # type: ignore[index, attr-defined]

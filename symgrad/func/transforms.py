@@ -278,11 +278,11 @@ def shaped(ev: Evaluation, t: Tensor, shape: tuple[int, ...]) -> Tensor:
     return traced.reshape(t, shape) if ev.tracked else wrap(numeric.reshape(t._value, shape))
 
 
-def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
+def _laid_out(ev: Evaluation, block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
     """A block of a Jacobian in the shape (*y.shape, *x.shape), from one whose first axis counts the elements of y, or of x."""
     if last:
-        block = traced.movedim(block, 0, -1)
-    return traced.reshape(block, (*y.shape, *x.shape)) if block.shape != (*y.shape, *x.shape) else block
+        block = traced.movedim(block, 0, -1) if ev.tracked or type(block._value) is Batched else wrap(np.moveaxis(block._value, 0, -1).copy())
+    return shaped(ev, block, (*y.shape, *x.shape))
 
 
 def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callable[..., list[Tensor]] = pushed,
@@ -291,8 +291,8 @@ def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callab
     of every output; each of shape (*y.shape, *x.shape)."""
     if forward:
         by_input = [columns(ev, j, chunk_size, push, unit) for j in range(len(ev.inputs))]
-        return [[_laid_out(by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
-    return [[_laid_out(block, y, x, False) for block, x in zip(rows(ev, i, chunk_size, unit), ev.inputs)] for i, y in enumerate(ev.outputs)]
+        return [[_laid_out(ev, by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
+    return [[_laid_out(ev, block, y, x, False) for block, x in zip(rows(ev, i, chunk_size, unit), ev.inputs)] for i, y in enumerate(ev.outputs)]
 
 
 def jacobians(ev: Evaluation, forward: bool, chunk_size: int | None, asking: str) -> list[Tensor]:
