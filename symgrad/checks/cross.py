@@ -16,7 +16,7 @@ from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.frameworks.adapters import adapter_for
 from symgrad.frameworks.calling import call_of, flat_names, parameters_of
 from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
-from symgrad.frameworks.problem import Problem, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
@@ -149,7 +149,7 @@ class _Problem:
             try:
                 problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
-                return RecordedTruth(problem), None
+                return RecordedTruth(silence()(problem.run)), None
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
@@ -157,7 +157,7 @@ class _Problem:
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {_name(self.formula)}"
             problem, shape = self._function(self.formula)
-            return RecordedTruth(problem), shape
+            return RecordedTruth(silence()(problem.run)), shape
         expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
         for e in expressions:
             if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):
@@ -211,7 +211,9 @@ class _Problem:
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
         problem = Problem(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
-            problem.run(problem.point)
+            how = problem.departure(problem.run(problem.point, named=True))
+        if how is not None:
+            raise NotCheckable(f"its recorded graph is not the function: {how}")
         return problem
 
 

@@ -18,12 +18,13 @@ from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, _scalar, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.reference.run import Run
 from symgrad.sampling.points import as_point, flat
 
 __all__ = ["of_function", "of_run", "of_tensor"]
@@ -82,6 +83,10 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
             run = problem.run(problem.point, named=True)
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
+    how = problem.departure(run)
+    if how is not None:
+        return KinkReport(name, UNDECIDED, f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument",
+                          distance)
     size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
     step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
 
