@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType
 from typing import Any
 
@@ -64,7 +64,8 @@ def _singular(e: Any) -> Iterator[sympy.Expr]:
 
 def _without_steps(u: sympy.Expr) -> list[sympy.Expr]:
     """Smooth expressions whose zeros are ends or inner points of the set where a stepped one is 0: of floor(x/100) - 3, x = 300, 350 and 400."""
-    done, left = [], [u]
+    done: list[sympy.Expr] = []
+    left = [u]
     while left and len(done) + len(left) <= VARIANTS:
         e = left.pop(0)
         f = next((f for f in sympy.preorder_traversal(e) if isinstance(f, STEPPED)), None)
@@ -129,7 +130,7 @@ def around(x: float, dtype: Any = "float64") -> list[float]:
     return list(dict.fromkeys(map(float, floats.nearest(found))))
 
 
-def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Sequence[Any], poles: bool = True) -> list[tuple[int, float]]:
+def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any], poles: bool = True) -> list[tuple[int, float]]:
     """Where the conditions and kinks of formulas lie, and their poles and ends, as pairs (coordinate, number), and a number between any two of them.
 
     Each place is sought in one coordinate with the others as in the base. The symbols may be given by name.
@@ -156,7 +157,7 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Sequence[An
     return list(out)
 
 
-def asked(expressions: Sequence[Any], symbols: Sequence[Any], base: Sequence[Any], each: int | None = None,
+def asked(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any], each: int | None = None,
           limit: int = 400) -> list[tuple[int, float]]:
     """The numbers that the conditions, kinks, poles and ends of formulas ask for: all `places`, then up to `each` of the numbers `around` them."""
     lists = [[(k, y) for y in around(x)[:each]] for k, x in places(expressions, symbols, base)]
