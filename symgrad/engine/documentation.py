@@ -1,7 +1,7 @@
-"""The documentation of a lifted op, made from what the op declares and from tables of sentences.
+"""Docstrings of ops, generated from their declarations and from tables of sentences.
 
-The texts of the public ops are kept in `documentation.txt`, which `python -m symgrad.stubs` writes: they show the outputs of examples and the dtypes
-of results, which are found by running the op. `import symgrad` reads the file and runs nothing.
+`python -m symgrad.stubs` runs the examples and writes the docstrings of the public ops, with outputs and dtypes, to `documentation.txt`;
+`import symgrad` only reads that file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symgrad.graph.op import Op
 __all__ = ["MARK", "STORE", "described", "documentation", "stored"]
 
 STORE = Path(__file__).with_name("documentation.txt")
-MARK = "\f"  # stands before the name of each op in that file
+MARK = "\f"  # precedes the name of each op in that file
 
 
 def _table(text: str) -> dict[str, str]:
@@ -24,7 +24,7 @@ def _table(text: str) -> dict[str, str]:
         names, _, sentence = line.partition(": ")
         for name in names.split(", "):
             if name in found:
-                raise ValueError(f"documentation: {name} stands twice in a table")
+                raise ValueError(f"documentation: {name} has two entries in a table; remove one")
             found[name] = sentence
     return found
 
@@ -290,7 +290,7 @@ complex, polar: both arguments have one dtype; float32 gives complex64, float64 
 
 
 def described(op: Op, name: str) -> str | None:
-    """The sentence for a parameter, None where there is none; the op's own one comes first."""
+    """The sentence for a parameter, None if there is none; an entry for the op takes precedence."""
     return PARAMETERS.get(f"{op.name}.{name}") or PARAMETERS.get(name)
 
 
@@ -308,7 +308,7 @@ def _shapes(op: Op, signature: Signature) -> str:
 
 
 def _dtypes(op: Op, measured: str) -> str:
-    """The op's own sentence, or what a run showed, or what an elementwise op declares."""
+    """The dtypes: from the table, else as measured, else as an elementwise op declares them."""
     if op.name in DTYPES:
         return DTYPES[op.name]
     if op.kind != "elementwise":
@@ -339,7 +339,7 @@ def _raises(op: Op, signature: Signature) -> str:
 
 
 def _declared(op: Op, name: str) -> str:
-    """What an op that is declared outside the tables says of a parameter."""
+    """The sentence for a parameter of an op that has no entries in the tables."""
     return "a tensor or a number." if name in op.argument_names else "a parameter of the rule, which is not differentiated."
 
 
@@ -349,9 +349,9 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def documentation(op: Op, signature: Signature, dtypes: str = "", example: str = "") -> str:
-    """The docstring of an op: what it computes, its parameters, shapes, dtypes, result, errors and kind, and an example with its output.
+    """The docstring of an op: value, parameters, shapes, dtypes, result, errors, kind, and an example with its output.
 
-    `dtypes` and `example` are found by running the op; without the first, an elementwise op says what it declares.
+    `dtypes` and `example` are measured by running the op; without `dtypes` the declaration of an elementwise op is used.
     """
     lines = [op.doc, ""]
     if signature.parameters:
@@ -366,6 +366,6 @@ def documentation(op: Op, signature: Signature, dtypes: str = "", example: str =
 
 
 def stored() -> dict[str, str]:
-    """The docstrings of the public ops, by name, as they were written last."""
+    """The docstrings of the public ops by name, from `documentation.txt`."""
     text = STORE.read_text(encoding="utf-8") if STORE.exists() else ""
     return dict(part.rstrip("\n").split("\n", 1) for part in text.split(MARK)[1:])

@@ -112,7 +112,7 @@ default_generator = Generator()
 default_generator.seed()
 
 
-class _Different:
+class _BatchedGenerator:
     """A generator of numbers for every member of the batches this thread is in."""
 
     def __init__(self, source: np.random.Generator, batches: list[tuple[int, int]]):
@@ -141,7 +141,7 @@ def numbers(generator: Any = None) -> Any:
             raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                                "flags on vmap or perform the randomness operation out of vmap")
         if "different" in kinds:
-            return _Different(_plain(generator), [(level, count) for level, count, kind in thread.modes.batches if kind == "different"])
+            return _BatchedGenerator(_plain(generator), [(level, count) for level, count, kind in thread.modes.batches if kind == "different"])
     return _plain(generator)
 
 
@@ -332,16 +332,16 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if np.any(raw(x) < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     source = numbers(generator)
-    if type(x) is Batched or isinstance(source, _Different):
-        value = _of_members(source, x)
+    if type(x) is Batched or isinstance(source, _BatchedGenerator):
+        value = _poisson_of_batch(source, x)
     else:
         value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
     return finished(value if value.ndim else value[()])
 
 
-def _of_members(source: Any, x: Any) -> Any:
+def _poisson_of_batch(source: Any, x: Any) -> Any:
     """Numbers from Poisson distributions for each member of the batches, whose rates may differ."""
-    if not isinstance(source, _Different):
+    if not isinstance(source, _BatchedGenerator):
         raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
     spread, levels = x + source.random(tuple(x.shape)) * 0, []
     out = source.plain.poisson(raw(spread).astype(np.float64)).astype(x.dtype)

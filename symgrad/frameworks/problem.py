@@ -134,7 +134,7 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        with in_mode(complete=True):
+        with in_mode(keep_values=True):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
                 return Run(leaves, *_scalar(result, self.name))

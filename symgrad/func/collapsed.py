@@ -119,7 +119,7 @@ class _Collapsed:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
-        if any([node.chooses for node in ev.path]):
+        if any([node.selects for node in ev.path]):
             self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
         for node in ev.path:
             parents = node.parents

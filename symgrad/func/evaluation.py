@@ -41,7 +41,7 @@ class Input(Node):
     op = Op("input", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
             "ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
-    broadcasts = saves = chooses = False
+    broadcasts = saves = selects = False
 
     def __init__(self, value: Any, source: Node | None):
         self.args, self.value, self.sequence_nr, self.open = (value,), value, next_sequence(), True
@@ -341,7 +341,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     for node in found:
         parents = node.parents
         if not parents:
-            foreign = foreign or type(node) is not Input or node.open or thread.modes.following
+            foreign = foreign or type(node) is not Input or node.open or thread.modes.replays_calls
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)

@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
 from symgrad.func.factors import factored
 from symgrad.func.plans import Plans
-from symgrad.func.second import HessianProgram, overseen, products, second
+from symgrad.func.second import HessianProgram, hooked_or_anomaly, products, second
 from symgrad.func.sparsity import Plan, plan_hessian
 from symgrad.func.transforms import _tangents, jacfwd, jacrev, joined, shaped, spread, unit_chunks
 from symgrad.types.trees import transpose
@@ -71,7 +71,7 @@ class Hessian:
         y = scalar(ev, func, "hessian")
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
-        if overseen(ev):  # a hook may change the pattern of a cotangent
+        if hooked_or_anomaly(ev):  # a hook may change the pattern of a cotangent
             return None
         if structure == "factors":
             found = factored(ev, y, self._plans)
@@ -113,7 +113,7 @@ def _from_complex(ev: Evaluation) -> bool:
 
 def _plain(ev: Evaluation) -> bool:
     """Whether the result is the numeric Hessian of a single real scalar."""
-    if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or overseen(ev):
+    if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or hooked_or_anomaly(ev):
         return False
     value = ev.outputs[0]._value
     return value.shape == () and value.dtype == np.float64 and not _from_complex(ev)

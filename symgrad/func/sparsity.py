@@ -215,8 +215,8 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
             raise RuntimeError(FREED)
         if node is root and not asked and op.kind == "linear":
             return None
-        if node.outlet is not None and type(found[0]) is tuple:
-            found = (found[0][node.outlet],)
+        if node.output_index is not None and type(found[0]) is tuple:
+            found = (found[0][node.output_index],)
             if found[0] is not None:
                 sets[node] = found[0]
             continue

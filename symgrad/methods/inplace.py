@@ -30,7 +30,7 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.operators import numbers_apart, plain_index
+from symgrad.methods.operators import plain_index, split_integer_indices
 from symgrad.types.dtypes import DTYPES
 
 __all__ = ["augmented", "in_place"]
@@ -309,7 +309,7 @@ def zero_(self: Tensor) -> Tensor:
     return _settle(self, _zero(wrap(x, self._node)), "zero_")
 
 
-def _names_all(t: Tensor, index: Any) -> bool:
+def _is_full_index(t: Tensor, index: Any) -> bool:
     """Whether an index is the tensor itself, of which torch makes no view to write it."""
     parts = index if isinstance(index, tuple) else (index,)
     if not all(p is Ellipsis or isinstance(p, slice) and p.step in (None, 1) for p in parts):
@@ -329,7 +329,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
     if is_basic(index):
         try:
-            whole = _names_all(self, index)
+            whole = _is_full_index(self, index)
             target = self if whole else self[index]  # type: ignore[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
@@ -337,7 +337,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
-    first, rest = numbers_apart(index)
+    first, rest = split_integer_indices(index)
     if first:
         self[first][rest] = value  # type: ignore[index]
         return

@@ -111,7 +111,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return (_alias if index == ALL else _slice)(self, index)
     index = plain_index(index)
     if not is_basic(index):
-        first, rest = numbers_apart(index) if type(index) is tuple else ((), index)
+        first, rest = split_integer_indices(index) if type(index) is tuple else ((), index)
         return traced.getitem(self[first] if first else self, rest)
     named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
     last = named[-1] if named else ALL
@@ -120,7 +120,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     return (_unsqueeze if last is None else _select)(self, index)
 
 
-def numbers_apart(index: Any) -> tuple[tuple, Any]:
+def split_integer_indices(index: Any) -> tuple[tuple, Any]:
     """The index of the numbers in an index that has arrays, empty without numbers, and the index of the rest: torch takes the numbers first."""
     parts = index if isinstance(index, tuple) else (index,)
     numbers = [isinstance(p, (int, np.integer)) and not isinstance(p, bool) or type(p) is Batched and not p.ndim and p.dtype.kind in "iu"

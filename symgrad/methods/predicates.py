@@ -105,7 +105,7 @@ def typename(obj: Any) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _standing(x: Any) -> Any:
+def _promotion_operand(x: Any) -> Any:
     """An operand of a promotion: an array, or a value of no dimensions that gives way to arrays of its category."""
     if isinstance(x, Tensor):
         return x._value
@@ -122,7 +122,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     >>> symgrad.result_type(symgrad.tensor([1], dtype=symgrad.uint8), 300)
     torch.uint8
     """
-    a, b = _standing(tensor1), _standing(tensor2)
+    a, b = _promotion_operand(tensor1), _promotion_operand(tensor2)
     if isinstance(tensor1, Tensor) != isinstance(tensor2, Tensor):  # a number gives way to a tensor of no dimensions too
         a, b = (np.empty((1,) * isinstance(x, Tensor), v.dtype) for x, v in ((tensor1, a), (tensor2, b)))
     return dtype_of(promoted(a, b))

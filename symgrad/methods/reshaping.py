@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, disown, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, refuse_in_place, unregister_view
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -43,7 +43,7 @@ def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
     return x, p
 
 
-def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Tensor:
+def _replace_value(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Tensor:
     """Let a tensor show this array from now on, at this node if there is one."""
     old = self._value
     if node is INFERENCE or isinstance(node, Leaf):
@@ -55,7 +55,7 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     self._node_slot = None if place is None and node is None else INTERRUPTED  # until value and node agree again
     self._value = value
     if moved and base is not None:
-        disown(self)
+        unregister_view(self)
         place = None if isinstance(place, Stale) else place
     elif base is not None and node is not None:
         self._view.renew(self)
@@ -64,13 +64,13 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     if isinstance(place, Leaf):
         place.value = value
     elif node is None and base is None and place is not None and place.flags is not BARRED:
-        node = _outgrown(place, old, value)
+        node = _resized_node(place, old, value)
     self._node_slot = place if node is None else node
     return self
 
 
 @functools.cache
-def _outgrown_op(node_name: str) -> Op:
+def _resized_op(node_name: str) -> Op:
     """The node of a tensor that was resized without recording: it refuses cotangents, since none has the former shape."""
     def refuse(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
         raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
@@ -79,14 +79,14 @@ def _outgrown_op(node_name: str) -> Op:
     return Op("outgrown", "linear", lambda xp, input, value: value, refuse, refuse, 1, ("input",), (), node_name, public=False, saves=False)
 
 
-def _outgrown(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
+def _resized_node(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
     """The node of a tensor in a graph after it was given another shape where nothing is recorded."""
     if place.op.name == "outgrown" and place.args is not None:
         (origin,), (old, _) = place.parents, place.args
         place = place if origin is None else origin
     if value.shape == old.shape:
         return place
-    return make_node(_outgrown_op(type(place.titled()).__name__), (old, value), (place,), value, place.flags)
+    return make_node(_resized_op(type(place.torch_named()).__name__), (old, value), (place,), value, place.flags)
 
 
 # Another shape of the same memory
@@ -104,7 +104,7 @@ def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         x, p = _begin(self)
         result = function(wrap(x, p), *args, **kwargs)
-        return _become(self, result._value, result._node, name)
+        return _replace_value(self, result._value, result._node, name)
 
     functools.update_wrapper(method, function)
     method.__doc__ = f"As `{name[:-1]}`, in place: the tensor itself gets the shape; its memory stays as it is."
@@ -134,7 +134,7 @@ def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
     node = result._node
     if node is not None and not isinstance(node, Leaf):
         node = make_node(_STRIDED, node.args, node.parents, node.value, node.flags)  # type: ignore[arg-type]
-    return _become(self, result._value, node, "as_strided_")
+    return _replace_value(self, result._value, node, "as_strided_")
 
 
 # Other memory
@@ -176,7 +176,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if count > kept.size:
         kept = np.concatenate([kept, np.zeros(count - kept.size, x.dtype)])
         carry_over(x, kept)
-    return _become(self, kept[:count].reshape(shape), None, "resize_")
+    return _replace_value(self, kept[:count].reshape(shape), None, "resize_")
 
 
 @METHODS.define
@@ -196,7 +196,7 @@ SPOKEN = {"float64": "double", "float32": "float", "float16": "c10::Half", "bflo
           "complex128": "c10::complex<double>"}
 
 
-def _spoken(dtype: DType) -> str:
+def _type_name(dtype: DType) -> str:
     return SPOKEN[dtype.name]
 
 
@@ -219,7 +219,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
                         f"UntypedStorage, which storage_offset, size and stride may follow")
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {_spoken(source.dtype)} to a tensor of type {_spoken(self.dtype)}")
+        raise RuntimeError(f"Could not set tensor of type {_type_name(source.dtype)} to a tensor of type {_type_name(self.dtype)}")
     x, p = _begin(self, source)
     q = None
     if source is None:
@@ -235,4 +235,4 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
     node = make_node(_SET, (x, value), (p, q), value, flags) if flags and thread.modes.grad else None
     carry_over(x, value)
-    return _become(self, value, node, "set_")
+    return _replace_value(self, value, node, "set_")

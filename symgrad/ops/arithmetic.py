@@ -84,11 +84,11 @@ elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), sa
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, chooses=True,
+                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
                       doc="The larger of two values; a tie shares the gradient equally.")
 elementwise("minimum", None, lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, chooses=True,
+                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
                       doc="The smaller of two values; a tie shares the gradient equally.")
 
 
@@ -102,7 +102,7 @@ def _strictly_between(xp, y, x, min=None, max=None):
     return above if max is None else above * xp.indicator(xp.lt(x, max), y)
 
 
-elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, chooses=True, integers=True,
+elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, selects=True, integers=True,
             examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 
@@ -156,7 +156,7 @@ def _where_vjp(xp, g, y, condition, a, b):
 
 
 primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, method=False,
-          domain=(BOOLEAN, REAL, REAL), integers=True, chooses=True, layout="operands", saved=("", "condition", "condition"),
+          domain=(BOOLEAN, REAL, REAL), integers=True, selects=True, layout="operands", saved=("", "condition", "condition"),
           jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
                   usage="symgrad.where(x > 0, x, 0.0)",
                   doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")

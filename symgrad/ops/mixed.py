@@ -102,10 +102,10 @@ elementwise("logical_xor", lambda xp, input, other: xp.logical_and(xp.logical_or
 
 
 elementwise("clamp_below", lambda xp, input, min: xp.maximum(input, min), lambda xp, y, x, min: xp.indicator(xp.gt(x, min), y), public=False,
-            node_name="ClampMin", chooses=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
+            node_name="ClampMin", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
                                                                                                             "larger.")
 elementwise("clamp_above", lambda xp, input, max: xp.minimum(input, max), lambda xp, y, x, max: xp.indicator(xp.lt(x, max), y), public=False,
-            node_name="ClampMax", chooses=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
+            node_name="ClampMax", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
                                                                                                             "smaller.")
 
 

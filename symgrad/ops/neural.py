@@ -6,7 +6,7 @@ from symgrad.graph.op import composite, elementwise, linear, multilinear, primit
 from symgrad.ops.rules import axes, is_complex
 from symgrad.types.domains import REAL, Domain, Interval
 
-elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, saved=("result",), inverse=lambda xp, y: y,
+elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, selects=True, saved=("result",), inverse=lambda xp, y: y,
             special=((0.0,), (-0.0,)),
             doc="max(input, 0); the derivative at 0 is 0.")
 @composite("sigmoid_slope", arity=2, public=False)

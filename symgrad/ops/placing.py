@@ -168,7 +168,7 @@ def _under_mask(xp, g, shape, mask):
 
 
 for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "MaskedFillBackward1"}.items():
-    linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, chooses=True,
+    linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, selects=True,
            saves=True, saved=("mask", "mask"), layout="rows",
            shapes=((2, 2), ()), examples=((plain([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
 

@@ -93,7 +93,7 @@ def _shares(xp, y, x, dim, keepdim):
 
 def _extremum(name, what, named=None, node_name=None):
     primitive(named or name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes_of_something, examples=CASES,
-              shapes=((2, 3),), layout="rows", chooses=True, public=named is None, node_name=node_name,
+              shapes=((2, 3),), layout="rows", selects=True, public=named is None, node_name=node_name,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
               usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")

@@ -106,7 +106,7 @@ for _name in ("median", "nanmedian"):
     primitive(f"{_name}_of_all", lambda xp, input, index: xp.copy(xp.getitem(input, index)), vjp=lambda xp, g, y, x, index: g * _share(xp, y, x),
               public=False, jvp=lambda xp, t, y, x, index: xp.sum(t * _share(xp, y, x), None, False), node_name=_name.capitalize(),
               examples=(((1, 2),),),
-              chooses=True, doc="The element that is the median of all; those equal to it share the gradient.")
+              selects=True, doc="The element that is the median of all; those equal to it share the gradient.")
 
 
 def _pair(xp, kind, pick, input, dim, index, keepdim=True):

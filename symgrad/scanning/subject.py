@@ -112,7 +112,7 @@ class Recording:
             flat = np.abs(np.ravel(value).astype(np.float64))
             with np.errstate(all="ignore"):
                 size = np.log10(flat)
-            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.chooses
+            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.selects
             size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
             size[~np.isfinite(flat)] = np.inf
             high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))
