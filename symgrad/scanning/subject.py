@@ -176,7 +176,7 @@ class Subject:
         """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
-        with in_mode(complete=True):
+        with in_mode(keep_values=True):
             with enable_grad(), silence():
                 result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
