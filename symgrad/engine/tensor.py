@@ -118,7 +118,7 @@ class Tensor:
             return self._grad
         except AttributeError:
             pass
-        if not self._leaf_so_far() and not hasattr(self, "_retained"):
+        if not self._is_leaf_unrefreshed() and not hasattr(self, "_retained"):
             warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
                           "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
                           ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
