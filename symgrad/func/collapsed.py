@@ -40,7 +40,7 @@ SLOPES = {"tanh": "sech_square"}  # the derivative of an op whose nodes keep a r
 
 
 def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
-    """Σ_d w_d · ∂²y/∂x²(t_d, t_d) for every output y, None where it is zero: values, or Tensors where the evaluation is tracked.
+    """Σ_d w_d · ∂²y/∂x²(t_d, t_d) for every output y, None where it is zero: NumPy values, or Tensors if the evaluation is tracked.
 
     The tangents of the inputs are batched at a level, with `count` members. They may have length 1 along axes where they are all alike.
     """

@@ -131,7 +131,7 @@ class Leaf(Node):
     def variable(self) -> Any:
         """The tensor, None if it was freed or its gradients no longer accumulate here.
 
-        Raises RuntimeError if the tensor was written in place and is no leaf any more.
+        Raises RuntimeError if the tensor was written in place and is not a leaf any more.
         """
         t = self.reference()
         if t is None or t._node is self:

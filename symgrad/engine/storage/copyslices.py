@@ -89,7 +89,7 @@ def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     units, source = recast(array if before is None else before, old, view.dtype, flags)
     place, beyond = meta.geometry(view)
     if beyond is not None:
-        raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
+        raise RuntimeError("a view whose base got other memory, by `.data` or set_, cannot be written in place in a graph; clone() the view first")
     node = CopySlices((units, piece.value, place), (source, piece), base._value, flags)
     if view.dtype == array.dtype:
         return node
