@@ -167,11 +167,17 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A tensor outside of the graph that shares memory with this one."""
-        return wrap(self._array(), thread.modes.recorder.detach(self) if special else None)
+        if not special:
+            return wrap(self._array())
+        for observer in thread.modes.observers:
+            observer.detach(self)
+        return wrap(self._array(), thread.modes.recorder.detach(self))
 
     def _escape(self, shared: bool = False) -> None:
-        """Notify the recorder that the value is converted to plain numbers, or its memory shared."""
-        thread.modes.recorder.escape(self, shared)
+        """Notify the recorder and the observers that the value is converted to plain numbers, or its memory shared."""
+        modes = thread.modes
+        for recorder in (modes.recorder, *modes.observers):
+            recorder.escape(self, shared)
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""

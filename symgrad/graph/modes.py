@@ -28,7 +28,7 @@ def turn_hot_path_off(owner: Any) -> None:
 class Recorder:
     """Creates the nodes of a thread. This class creates the same nodes as the hot path; subclasses override methods.
 
-    Observers have the same interface; only their `observe` and `write` are called.
+    Observers have the same interface; only their `observe`, `write`, `branch`, `escape` and `detach` are called.
     """
 
     flags = TRACKED  # the flags of the nodes whose results are recorded
