@@ -54,6 +54,7 @@ class Node(NamedAsInTorch):
     vjp: Any
     broadcasts: bool
     selects = False
+    calls_code = False  # whether its rule may call a user's code
     saves: bool
     output_index: int | None = None  # the output number, if this node is only one output of its only parent
     residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
@@ -198,7 +199,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
         words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
-                 "selects": op.selects, "__doc__": op.doc, "__module__": "symgrad"}
+                 "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": False, "release": _release_saved}
         if op.view == "many":
