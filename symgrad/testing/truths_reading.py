@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -23,25 +22,14 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
 from symgrad.reference.heads import Undefined, evaluator
+from symgrad.reference.quotients import Reader, working
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.formulas import is_function, plain_text
 
-__all__ = ["Reader", "reader_of", "working"]
+__all__ = ["reader_of"]
 
-Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]
 CONSTANTS = {"pi": lambda: +precise.context.pi, "e": lambda: +precise.context.e}
-
-
-@contextmanager
-def working(digits: int) -> Iterator[None]:
-    """A context with so many digits, in the precise carrier and in mpmath."""
-    before = precise.set_digits(digits)
-    try:
-        with mpmath.workdps(digits):
-            yield
-    finally:
-        precise.set_digits(before)
 
 
 def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
