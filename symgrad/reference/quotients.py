@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from mpmath.libmp import from_man_exp
 
 from symgrad.carriers import precise
 
-__all__ = ["DIGITS", "Quotients", "Reader", "number", "working"]
+__all__ = ["DIGITS", "Quotients", "Reader", "number"]
 
 Point = tuple[Any, ...]
 Index = tuple[int, ...]
@@ -40,17 +39,6 @@ FAR = 20_000  # bits
 FLAT = 20  # digits that rounding may leave in a difference that is 0
 make = precise.context.make_mpf
 mag = precise.context.mag
-
-
-@contextmanager
-def working(digits: int) -> Iterator[None]:
-    """A context with so many digits, in the precise carrier and in mpmath."""
-    before = precise.set_digits(digits)
-    try:
-        with mpmath.workdps(digits):
-            yield
-    finally:
-        precise.set_digits(before)
 
 
 class Quotients:
@@ -131,7 +119,7 @@ class Quotients:
             left = [p for p in points if p not in kept]
             for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
                 digits = RUNGS["coarse"].digits(p, 0)
-                with working(digits):
+                with precise.working(digits):
                     if mag(quotient(weighted, row)) <= max(map(mag, row)) - 3.32 * (digits - FLAT):
                         kept[p] = None
         return list(kept)
@@ -142,7 +130,7 @@ class Quotients:
         weighted = [terms(k, side) for side in directions]
         wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
         rows, count, out = self._rows(rung, wanted, points, sum(k)), len(weighted[0]), {}
-        with working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
+        with precise.working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
                 out[p] = decided(rung, k, estimates, row[0], certain)

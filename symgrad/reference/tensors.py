@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.reference.quotients import DIGITS, Quotients, Reader, number, working
+from symgrad.reference.quotients import DIGITS, Quotients, Reader, number
 
 __all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "differentiated"]
 
@@ -65,7 +65,7 @@ class Reference:
         Each input is changed by 10⁻¹⁰ of itself, so that a variance of 0 changes, too.
         """
         inputs = _lifted(xs, cotangent, tangents)
-        with working(self.digits):
+        with precise.working(self.digits):
             base, total = self.number(xs, at, wrt, *inputs), mpmath.mpf(0)
             for changed in self.moved(xs, inputs):
                 found = None if base is None else self.number(xs, at, wrt, *changed)
@@ -137,7 +137,7 @@ class ArrayReference(Reference):
         if key not in self._values:
             for digits in (DIGITS, MOST):
                 first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
-                with working(digits):
+                with precise.working(digits):
                     found = [_agreed(a, b) for a, b in zip(first.ravel().tolist(), second.ravel().tolist())]
                 self._values[key] = array_of(found, first.shape)
                 if None not in found:
@@ -197,7 +197,7 @@ class _Values:
         sizes = [self._size(move) for move in moves]
 
         def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> list[Any]:
-            with working(digits):
+            with precise.working(digits):
                 return [self._at(moves, [h - size for h, size in zip(row, sizes)], part, digits) for row in zip(*(c.tolist() for c in cells))]
 
         return Quotients(read).derivative((1,) * len(moves), [tuple(sizes)], certain)[0]
@@ -260,18 +260,18 @@ class RuleReference(Reference):
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
-        with working(RULES):
+        with precise.working(RULES):
             return _finite(self._forward(_lifted(xs, None, ())[0]))
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """The pullback."""
-        with working(RULES):
+        with precise.working(RULES):
             cells, g, _ = _lifted(xs, cotangent, ())
             return [_finite(c) if differentiated(x) else None for c, x in zip(self._pull(cells, g), xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward."""
-        with working(RULES):
+        with precise.working(RULES):
             cells, _, (direction,) = _lifted(xs, None, [ts])
             return _finite(self._push(cells, direction))
 
@@ -287,7 +287,7 @@ class RuleReference(Reference):
 
     def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
         """An element of the gradient, the tangent or the value."""
-        with working(self.digits):
+        with precise.working(self.digits):
             found = self._pull(cells, g)[wrt] if wrt is not None else self._push(cells, tangents[0]) if tangents else self._forward(cells)
             return _finite(found)[at]
 
