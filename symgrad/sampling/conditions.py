@@ -21,7 +21,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.sampling.floats import Floats
 
-__all__ = ["COMPARISONS", "around", "asked", "constants_of_code", "constants_of_graph", "constants_of", "places", "switching", "zeros"]
+__all__ = ["COMPARISONS", "around", "asked", "constants_of_code", "constants_of_graph", "constants_of", "places", "switching", "vectors", "zeros"]
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # ops
 STEPPED = sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.Abs, sympy.sign, sympy.Max, sympy.Min
@@ -29,6 +29,7 @@ NEAR = 2.0**-10, 2.0**-26, 3e-10, 1e-12, 1e-6  # relative distances inside bands
 ULPS = 1, 2, 16, 1024
 BEYOND = 0.1, 0.5, 1.0, 10.0, 1e3  # relative distances
 TURNS = 0, 1, -1, 3  # the multiples of a period, and the integers, that are tried
+TOGETHER = 4  # places of each coordinate that are combined
 PARTS, VARIANTS, ZEROS = 40, 24, 8  # of a formula, of a part with steps, and of a variant in one coordinate
 GRID = np.unique([s * x for x in (*np.geomspace(1e-8, 1e8, 161), *np.linspace(0, 50, 101)) for s in (1, -1)])
 
@@ -163,6 +164,27 @@ def asked(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any
     lists = [[(k, y) for y in around(x)[:each]] for k, x in places(expressions, symbols, base)]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*lists))
     return list(itertools.islice((pair for pair in turns if pair is not None), limit))
+
+
+def vectors(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[Sequence[float]], each: int | None = None,
+            limit: int = 200) -> list[tuple[float, ...]]:
+    """Points that the conditions of formulas ask for: each of the numbers with the others as in a base, and places of several coordinates together.
+
+    >>> x, y = sympy.symbols("x y", real=True)
+    >>> vectors([sympy.Piecewise((x, sympy.Eq(x, 2 * y)), (y, True))], [x, y], [(1.5, 2.0)], each=1)
+    [(4.0, 2.0), (1.5, 0.75), (4.0, 0.75)]
+    """
+    expressions = [e for e in expressions if e.has(Relational, sympy.Heaviside, *STEPPED)]
+    if not expressions:
+        return []
+    lists, together = [], []
+    for base in bases:
+        found = asked(expressions, symbols, base, each, limit)
+        lists.append([(*base[:k], x, *base[k + 1:]) for k, x in found])
+        at = [[x for i, x in found if i == k][:TOGETHER] or [base[k]] for k in range(len(symbols))]
+        together += list(itertools.islice(itertools.product(*at), TOGETHER**2)) if len(symbols) > 1 else []
+    turns = (v for turn in itertools.zip_longest(*lists, together) for v in turn if v is not None)
+    return list(itertools.islice(dict.fromkeys(turns), limit))
 
 
 def constants_of(e: Any) -> list[float]:

@@ -1,0 +1,139 @@
+"""The conditions of a rule's formula. An equality holds on a set without interior, where the formula is proved by itself, by inserting its solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sympy
+from sympy.core.relational import Relational
+
+from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.sampling.conditions import switching
+
+__all__ = ["KINKS", "borders", "generic", "is_border", "solutions"]
+
+KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise, sympy.Heaviside, sympy.frac)
+SOLVING = 1.0  # seconds for the solutions of one condition
+ERRORS = (NotImplementedError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError)
+Switch = tuple[Any, bool]
+
+
+def generic(e: Any) -> tuple[Any, list[Any]]:
+    """An expression as it is away from its equalities, and these equalities; those between steps become inequalities, which hold on intervals.
+
+    >>> x = sympy.Symbol("x", real=True)
+    >>> generic(sympy.Piecewise((2 * x, sympy.Eq(x, 3)), (x, True)))
+    (x, [Eq(x, 3)])
+    >>> generic(sympy.Piecewise((2 * x, sympy.Eq(sympy.floor(x / 100), 3)), (x, True)))[0].args[0][1]
+    (x >= 300) & (x < 400)
+    """
+    if not e.has(sympy.Piecewise):
+        return e, []
+    stepped = {c: _as_inequalities(c) for c in e.atoms(sympy.Eq, sympy.Ne)}
+    e = e.xreplace({c: plain for c, plain in stepped.items() if plain != c})
+    dropped = {c: sympy.Eq(c.lhs, c.rhs) for c in e.atoms(sympy.Eq, sympy.Ne) if not (c.lhs - c.rhs).has(*KINKS)}
+    out = e.xreplace({c: sympy.S.false if isinstance(c, sympy.Eq) else sympy.S.true for c in dropped})
+    return out, sorted(set(dropped.values()), key=str)
+
+
+def _as_inequalities(c: Relational) -> Any:
+    """a f(u) + b = 0 with a step, a sign or an absolute value f, in terms of u."""
+    terms = sympy.Poly(c.lhs - c.rhs, f).all_coeffs() if (f := _only(c)) is not None else []
+    if len(terms) != 2 or not all(t.is_Rational for t in terms):
+        return c
+    u, n = f.args[0], -terms[1] / terms[0]
+    if isinstance(f, sympy.Abs):
+        out = sympy.Or(sympy.Eq(u, n), sympy.Eq(u, -n)) if n >= 0 else sympy.S.false
+    elif isinstance(f, sympy.sign):
+        out = {0: sympy.Eq(u, 0), 1: u > 0, -1: u < 0}.get(n, sympy.S.false)
+    elif not n.is_Integer:
+        out = sympy.S.false
+    else:
+        out = sympy.And(u >= n, u < n + 1) if isinstance(f, sympy.floor) else sympy.And(u > n - 1, u <= n)
+    return out if isinstance(c, sympy.Eq) else sympy.Not(out)
+
+
+def _only(c: Relational) -> Any:
+    """The step, sign or absolute value of an equality that has one, not inside another."""
+    found = [f for f in (c.lhs - c.rhs).atoms(sympy.floor, sympy.ceiling, sympy.sign, sympy.Abs)]
+    outer = [f for f in found if not any(f is not g and g.has(f) for g in found)]
+    if len(outer) != 1 or (c.lhs - c.rhs).xreplace({outer[0]: sympy.S.Zero}).has(*KINKS) or not (c.lhs - c.rhs).is_polynomial(outer[0]):
+        return None
+    return outer[0]
+
+
+def solutions(condition: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
+    """Where an equality holds: expressions to insert for one or more symbols, whose ranges are `inside`; None if that is not known.
+
+    >>> x, y = sympy.symbols("x y", real=True)
+    >>> solutions(sympy.Eq(x**2, 4 * y**2), {}), solutions(sympy.Eq(x**2 + 1, 0), {}), solutions(sympy.Eq(x**3 + x, 3), {})
+    ([{x: 2*y}, {x: -2*y}], [], None)
+    """
+    u = condition.lhs - condition.rhs
+    if u.is_zero is False:
+        return []
+    try:
+        with limited(SOLVING):
+            u = sympy.together(u).as_numer_denom()[0]
+            factors = [f for f, _ in sympy.factor_list(u)[1]] if u.is_polynomial(*u.free_symbols) else [u]
+            found = [_of_factor(f, inside) for f in factors]
+    except (OutOfTime, *ERRORS):
+        return None
+    if None in found:
+        return None
+    return sorted((at for part in found for at in part if _possible(at, inside)), key=lambda at: str(at)[::-1])  # type: ignore[union-attr]
+
+
+def _of_factor(f: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
+    if f.is_zero is False:
+        return []
+    f = f.base if f.is_Pow and f.exp.is_positive else f
+    symbols = sorted(f.free_symbols, key=lambda s: (_bounded(s, inside), str(s)))
+    for s in symbols:
+        slope = sympy.diff(f, s)
+        if slope.is_number and slope.is_nonzero:
+            return [{s: sympy.expand(s - f / slope)}]
+    if len(symbols) == 1:
+        [s] = symbols
+        if f.is_polynomial(s):
+            roots = sympy.real_roots(sympy.Poly(f, s))
+            return None if any(r.has(sympy.CRootOf) for r in roots) else [{s: r} for r in dict.fromkeys(roots)]
+        found = sympy.solveset(f, s, sympy.S.Reals)
+        return [{s: r} for r in found] if isinstance(found, sympy.FiniteSet) or found is sympy.S.EmptySet else None
+    terms = sympy.Add.make_args(f)
+    if len(terms) > 1 and all(t.is_nonnegative for t in terms) or all((-t).is_nonnegative for t in terms):
+        parts = [solutions(sympy.Eq(t, 0), inside) for t in terms]  # a sum of squares is 0 where all are
+        if all(part is not None and len(part) == 1 for part in parts):
+            return [{s: x for part in parts for at in part for s, x in at.items()}]  # type: ignore[union-attr]
+    return None
+
+
+def _bounded(s: Any, inside: Mapping[Any, Any]) -> bool:
+    return s.is_extended_nonnegative or s.is_extended_nonpositive or s in inside
+
+
+def _possible(at: Mapping[Any, Any], inside: Mapping[Any, Any]) -> bool:
+    """Whether the numbers among the solutions lie in the ranges of their symbols."""
+    for s, x in at.items():
+        facts = (s.is_extended_positive, x.is_extended_nonpositive), (s.is_extended_negative, x.is_extended_nonnegative), (s.is_zero is False, x == 0)
+        if any(a and b for a, b in facts) or x.is_number and s in inside and float(x) not in inside[s]:
+            return False
+    return True
+
+
+def borders(forward: Iterable[Any]) -> list[Switch]:
+    """What is 0 (or, if the second is true, an integer) where a forward switches, so that its derivative is a convention."""
+    return list(dict.fromkeys(found for e in forward if e.has(*KINKS) for found in switching(e)))
+
+
+def is_border(switches: Sequence[Switch], at: Mapping[Any, Any]) -> bool:
+    """Whether a forward switches at a point, or everywhere on a set that expressions for some symbols describe."""
+    for u, lattice in switches:
+        v = sympy.expand(u.xreplace(dict(at)))
+        if v.is_number and not v.is_Rational:
+            v = v.evalf(60)
+            v = sympy.nsimplify(v.round(40)) if v.is_real and abs(v - v.round()) < sympy.Float(10) ** -40 else v
+        if v == 0 or lattice and v.is_Integer:
+            return True
+    return False
