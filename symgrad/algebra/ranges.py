@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.balls import Exact, Gaussian
+from symgrad.algebra.stochastic import Exact, Gaussian
 from symgrad.types.domains import Domain
 
 __all__ = ["Piece", "Range", "points_in", "ranges_of", "simpler", "weight"]
