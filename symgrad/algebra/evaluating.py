@@ -58,7 +58,7 @@ class Program:
                 stack.pop()
                 continue
             step, parts = self._step(top)
-            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table)
+            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -88,7 +88,7 @@ class Program:
         if name is not None:
             return (lambda a, *xs: a.function(_method(a, name), xs)), e.args
         if isinstance(e, sympy.Function):
-            simpler = expanded(e)
+            simpler = DEFINITIONS[kind](*e.args) if kind in DEFINITIONS else expanded(e)
             if simpler is not None:
                 return (lambda a, x: x), (simpler,)
             return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
@@ -175,7 +175,7 @@ def _method(a: Arithmetic, name: Any) -> Callable[..., Any]:
 # ---------------------------------------------------------------------- the steps of SymPy's functions
 
 
-def _elementary(name: str, at_zero: int | None = 0) -> Step:
+def _elementary(name: str, at_zero: int | None) -> Step:
     """A function of mpmath with its value at 0."""
     def step(a: Arithmetic, x: Number) -> Number:
         return Fraction(at_zero) if x == 0 and at_zero is not None else a.function(getattr(a.context, name), [x])
@@ -236,10 +236,6 @@ def _ceiling(a: Arithmetic, x: Number) -> Number:
     return _negative(a, _floor(a, _negative(a, x)))
 
 
-def _mod(a: Arithmetic, x: Number, y: Number) -> Number:
-    return a.sum([x, _negative(a, a.product([y, _floor(a, a.product([x, a.inverse(y)]))]))])
-
-
 def _conjugate(a: Arithmetic, x: Number) -> Number:
     real, imag = a.parts(x)
     return a.sum([real, a.product([Gaussian(Fraction(0), Fraction(-1)), imag])])
@@ -253,26 +249,6 @@ def _arg(a: Arithmetic, x: Number) -> Number:
 
 def _atan2(a: Arithmetic, y: Number, x: Number) -> Number:
     return _arg(a, a.sum([a.real(x), a.product([Gaussian(Fraction(0), Fraction(1)), a.real(y)])]))
-
-
-def _log(a: Arithmetic, x: Number, base: Number | None = None) -> Number:
-    return a.log(x) if base is None else a.product([a.log(x), a.inverse(a.log(base))])
-
-
-def _acot(a: Arithmetic, x: Number) -> Number:
-    return a.product([a.rounded(+a.context.pi), Fraction(1, 2)]) if x == 0 else a.function(a.context.atan, [a.inverse(x)])
-
-
-def _sinc(a: Arithmetic, x: Number) -> Number:
-    return Fraction(1) if x == 0 else a.product([_elementary("sin")(a, x), a.inverse(x)])
-
-
-def _reciprocal(step: Step) -> Step:
-    return lambda a, x: a.inverse(step(a, x))
-
-
-def _of_reciprocal(name: str) -> Step:
-    return lambda a, x: a.function(getattr(a.context, name), [a.inverse(x)])
 
 
 def _piecewise(a: Arithmetic, *parts: Any) -> Any:
@@ -305,19 +281,12 @@ def _equal(a: Arithmetic, x: Any, y: Any) -> bool:
 
 STEPS: dict[Any, Step] = {
     sympy.Add: lambda a, *xs: a.sum(xs), sympy.Mul: lambda a, *xs: a.product(xs), sympy.Pow: lambda a, x, y: a.power(x, y),
-    sympy.exp: lambda a, x: a.exp(x), sympy.log: _log, sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True), sympy.Min: _extreme(False),
-    sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor, sympy.ceiling: _ceiling, sympy.Mod: _mod,
-    sympy.frac: lambda a, x: a.sum([x, _negative(a, _floor(a, x))]),
+    sympy.exp: lambda a, x: a.exp(x), sympy.log: lambda a, x: a.log(x), sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True),
+    sympy.Min: _extreme(False), sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor, sympy.ceiling: _ceiling,
     sympy.re: lambda a, x: a.parts(x)[0], sympy.im: lambda a, x: a.parts(x)[1], sympy.conjugate: _conjugate, sympy.arg: _arg,
-    sympy.sin: _elementary("sin"), sympy.cos: _elementary("cos", 1), sympy.tan: _elementary("tan"),
-    sympy.cot: _reciprocal(_elementary("tan")), sympy.sec: _reciprocal(_elementary("cos", 1)), sympy.csc: _reciprocal(_elementary("sin")),
-    sympy.sinh: _elementary("sinh"), sympy.cosh: _elementary("cosh", 1), sympy.tanh: _elementary("tanh"),
-    sympy.coth: _reciprocal(_elementary("tanh")), sympy.sech: _reciprocal(_elementary("cosh", 1)), sympy.csch: _reciprocal(_elementary("sinh")),
-    sympy.asin: _elementary("asin"), sympy.acos: _elementary("acos", None), sympy.atan: _elementary("atan"), sympy.acot: _acot,
-    sympy.asinh: _elementary("asinh"), sympy.acosh: _elementary("acosh", None), sympy.atanh: _elementary("atanh"),
-    sympy.asec: _of_reciprocal("acos"), sympy.acsc: _of_reciprocal("asin"), sympy.asech: _of_reciprocal("acosh"),
-    sympy.acsch: _of_reciprocal("asinh"), sympy.acoth: _of_reciprocal("atanh"),
-    sympy.atan2: _atan2, sympy.sinc: _sinc, sympy.erf: _elementary("erf"), sympy.erfc: _elementary("erfc", 1),
+    **{getattr(sympy, name): _elementary(name, 0) for name in "sin tan sinh tanh asin atan asinh atanh erf".split()},
+    **{getattr(sympy, name): _elementary(name, 1) for name in "cos cosh erfc".split()},
+    **{getattr(sympy, name): _elementary(name, None) for name in "acos acosh".split()}, sympy.atan2: _atan2,
     sympy.Lt: _ordered(lambda s: s < 0), sympy.Le: _ordered(lambda s: s <= 0), sympy.Gt: _ordered(lambda s: s > 0),
     sympy.Ge: _ordered(lambda s: s >= 0), sympy.Eq: _equal, sympy.Ne: lambda a, x, y: not _equal(a, x, y),
     sympy.And: lambda a, *xs: all(xs), sympy.Or: lambda a, *xs: any(xs), sympy.Not: lambda a, x: not x, sympy.Xor: lambda a, *xs: sum(xs) % 2 == 1,
@@ -325,6 +294,17 @@ STEPS: dict[Any, Step] = {
 }
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
 Program.table = STEPS
+
+# Functions by others.
+DEFINITIONS: dict[Any, Callable[..., Any]] = {
+    sympy.sec: lambda x: 1 / sympy.cos(x), sympy.csc: lambda x: 1 / sympy.sin(x), sympy.cot: lambda x: 1 / sympy.tan(x),
+    sympy.sech: lambda x: 1 / sympy.cosh(x), sympy.csch: lambda x: 1 / sympy.sinh(x), sympy.coth: lambda x: 1 / sympy.tanh(x),
+    sympy.asec: lambda x: sympy.acos(1 / x), sympy.acsc: lambda x: sympy.asin(1 / x), sympy.asech: lambda x: sympy.acosh(1 / x),
+    sympy.acsch: lambda x: sympy.asinh(1 / x), sympy.acoth: lambda x: sympy.atanh(1 / x),
+    sympy.acot: lambda x: sympy.Piecewise((sympy.pi / 2, sympy.Eq(x, 0)), (sympy.atan(1 / x), True)),
+    sympy.sinc: lambda x: sympy.Piecewise((1, sympy.Eq(x, 0)), (sympy.sin(x) / x, True)),
+    sympy.Mod: lambda x, y: x - y * sympy.floor(x / y), sympy.frac: lambda x: x - sympy.floor(x),
+}
 
 # From the SymPy name of a function to that of mpmath, or to a function of a context.
 NAMES: dict[str, Any] = {name: name for name in (
