@@ -140,13 +140,13 @@ def shifted(rng: np.random.Generator) -> Callable[[Any], Any]:
 def movement(numbers: Sequence[Any], again: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
     """By how much numbers move when every input moves by its own size: `again()` computes them at inputs moved by `shifted`.
 
-    It is infinite for a number that has no value there.
+    A move to where a number has no value does not count.
     """
     out: list[Any] = [mpmath.mpf(0)] * len(numbers)
     for _ in range(moves):
         for k, (x, y) in enumerate(zip(numbers, again())):
-            change = abs(y - x) / STEP if mpmath.isfinite(x) and mpmath.isfinite(y) else mpmath.inf
-            out[k] = max(out[k], change)
+            if not mpmath.isnan(y - x):
+                out[k] = max(out[k], abs(y - x) / STEP)
     return out
 
 
