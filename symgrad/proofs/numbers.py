@@ -139,6 +139,7 @@ class Numbers:
 
     def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
+
         def supply(name: str, shape: tuple[int, ...]) -> Any:
             cells = [_digits(sympy.sympify(self.region(s)).xreplace(at), self.case.complex) for s in self.case.supply(name, shape).ravel().tolist()]
             return precise.Digits.fill(cells, shape)

@@ -11,9 +11,10 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.ladder import DIGITS
 from symgrad.frameworks.differences import differences
 from symgrad.frameworks.problem import Problem, silence
-from symgrad.reference.exact import DIGITS, Exact
+from symgrad.reference.exact import Exact
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.template import Step, cut

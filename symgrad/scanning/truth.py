@@ -111,7 +111,7 @@ class Truth:
                 continue
             self.digits = max(self.digits, digits)
             found = self.source.exact(points[:, due], digits, self.order)
-            close = {index: self.floats.close(values[index][due], found[index], AGREED) for index in values}
+            close = {index: self.floats.ulps(values[index][due], found[index]) <= AGREED for index in values}
             for j, i in enumerate(due.tolist()):
                 unsettled = []
                 for index in values:
