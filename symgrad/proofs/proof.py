@@ -12,9 +12,9 @@ import sympy
 from symgrad.algebra.ladder import AGREED, agreeing
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
-from symgrad.frameworks.problem import Run
 from symgrad.reference.heads import Undefined, derivative, evaluator
 from symgrad.reference.recorder import Recorder
+from symgrad.reference.run import Run
 
 __all__ = ["Formulas", "OutOfTime", "is_zero", "limited", "size_of"]
 

@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.ladder import DIGITS, condition, movement, shifted
-from symgrad.frameworks.problem import Run
 from symgrad.reference.exact import Entry, Exact
+from symgrad.reference.run import Run
 from symgrad.reports.labels import label
 from symgrad.types.ulp import ulp_of
 

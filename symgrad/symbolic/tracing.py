@@ -23,8 +23,9 @@ from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import silence
 from symgrad.graph.modes import in_mode
+from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
-from symgrad.types.domains import Domain
+from symgrad.types.domains import REAL
 from symgrad.types.trees import Spec, flatten
 
 __all__ = ["Trace", "to_sympy", "trace"]
@@ -87,21 +88,6 @@ def _irregular(shape: tuple[int, ...], low: float, high: float, start: int, mirr
     return low + u * (1 if math.isinf(high) else high - low)
 
 
-def _bounds(domain: Any) -> tuple[float, float]:
-    """The ends of a domain: of a Domain, a pair of numbers or a SymPy set."""
-    if isinstance(domain, Domain):
-        return domain.intervals[0].low, domain.intervals[0].high
-    if isinstance(domain, sympy.Set):
-        low, high = float(domain.inf), float(domain.sup)
-    elif isinstance(domain, (tuple, list)) and len(domain) == 2:
-        low, high = map(float, domain)
-    else:
-        raise TypeError(f"a domain is a pair (low, high), a SymPy set or a symgrad domain, not {domain!r}")
-    if not low <= high:
-        raise ValueError(f"the domain {domain} is empty")
-    return low, high
-
-
 def _shape(given: Any) -> Any:
     """A shape as a tuple; of a mapping of shapes, a mapping of tuples."""
     if isinstance(given, Mapping):
@@ -122,12 +108,13 @@ class _Arguments:
         except ValueError:
             kind = inspect.Parameter.POSITIONAL_ONLY
             self.signature = inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(max(len(shapes), 1))])
-        self.domain = dict(domain or {})
+        named = domain if isinstance(domain, Mapping) else {}
         self.at = self._by_name("at", at) if at is not None else {} if shapes else dict(examples_of(function) or {})
         self.shapes = self._by_name("shapes", [_shape(s) for s in shapes])
-        unknown = sorted((set(self.domain) | set(self.at)) - set(self.signature.parameters))
+        unknown = sorted((set(named) | set(self.at)) - set(self.signature.parameters))
         if unknown and not any(p.kind is p.VAR_KEYWORD for p in self.signature.parameters.values()):
             raise TypeError(f"{self.name}{self.signature} has no argument {unknown[0]}")
+        self.domain = domains_of(domain, list(dict.fromkeys([*self.signature.parameters, *named])))
 
     def _by_name(self, what: str, given: Any) -> dict[str, Any]:
         if isinstance(given, Mapping):
@@ -150,8 +137,8 @@ class _Arguments:
         def grown(name: str, shape: Any) -> Any:
             if isinstance(shape, dict):
                 return {key: grown(f"{name}_{key}", part) for key, part in shape.items()}
-            low, high = _bounds(self.domain[name]) if name in self.domain else (-math.inf, math.inf)
-            return leaf(name, _irregular(shape, low, high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
+            widest = max(self.domain.get(name, REAL).intervals, key=lambda i: i.high - i.low)
+            return leaf(name, _irregular(shape, widest.low, widest.high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
 
         def taken(name: str, value: Any) -> Any:
             if isinstance(value, Mapping):
