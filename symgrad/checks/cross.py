@@ -16,7 +16,7 @@ from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.frameworks.adapters import adapter_for
 from symgrad.frameworks.calling import call_of, flat_names, parameters_of
 from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
-from symgrad.frameworks.problem import Problem, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
@@ -211,7 +211,9 @@ class _Problem:
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
         problem = Problem(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
-            problem.run(problem.point)
+            how = problem.departure(problem.run(problem.point, named=True))
+        if how is not None:
+            raise NotCheckable(f"its recorded graph is not the function: {how}")
         return problem
 
 

@@ -89,6 +89,10 @@ def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndar
     else:
         return None
     try:
+        how = subject.departure(list(point), far=True)
+        if how is not None:
+            report.notes.append(f"there is no one formula: {how}")
+            return None
         if len(upstream([result._node])) > LARGEST:  # type: ignore[list-item]
             return None
         report.formula = expr(result)

@@ -15,6 +15,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import FAR, Escapes
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
@@ -22,7 +23,7 @@ from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import silence
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
 from symgrad.types.domains import REAL
@@ -41,6 +42,7 @@ class Trace:
     results: list[Any]
     form: Spec
     conditions: tuple[Any, ...]
+    escapes: Escapes
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -182,11 +184,12 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     given = _Arguments(function, shapes, at, domain)
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
-    with in_mode(complete=True):
+    escapes = Escapes()
+    with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
         with enable_grad(), np.errstate(all="ignore"):
             results, form = flatten(function(*bound.args, **bound.kwargs))
     asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
-    return Trace(leaves, results, form, asked)
+    return Trace(leaves, results, form, asked, escapes)
 
 
 def _callable(given: Any) -> Any:
@@ -224,16 +227,23 @@ def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requi
     out = read(first)
     if trusted:
         return first, out
-    for mirrored, nudge in ((True, 1.0), (False, 1 + 2.0**-10))[at is not None:]:
-        with silence():
-            second = trace(function, shapes, at, domain, nudge, requires_grad, mirrored)
-            again = read(second)
-        if first.conditions == second.conditions:
+    far = first.escapes.lines and at is None and not domain
+    for mirrored, nudge in ((True, 1.0), (False, 1 + 2.0**-10), *((False, factor) for factor in (FAR if far else ())))[at is not None:]:
+        try:
+            with silence():
+                second = trace(function, shapes, at, domain, nudge, requires_grad, mirrored)
+                again = read(second)
+        except Exception:
+            if nudge in FAR:  # outside the domain of the function
+                continue
+            raise
+        if first.conditions == second.conditions and out != again:
+            why = f"numbers leave it by {first.escapes}" if first.escapes.lines else (
+                "it draws random numbers, keeps a state, or depends on the numbers themselves, as with sort and masks")
+            raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points it gave different ones. The reason: "
+                             f"{why}; at= gives a point near which a formula holds that depends on the numbers by masks and whole numbers")
+        if first.conditions == second.conditions and not far:
             break
-    if first.conditions == second.conditions and out != again:
-        raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points it gave different ones. It draws random "
-                         f"numbers, keeps a state, or depends on the numbers themselves, as with float(), item(), sort and masks; at= gives a point "
-                         f"near which the formula of the latter holds")
     return first, out
 
 
