@@ -68,7 +68,7 @@ def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int =
     1.0e-200
     """
     out: list[Any] = [None] * count
-    due, before = list(range(count)), {}
+    due, before = list(range(count)), dict[int, Any]()
     for digits in rungs(first, most):
         now = dict(zip(due, evaluate(digits, due)))
         due = []

@@ -150,11 +150,11 @@ def agreement(exact: Exact) -> tuple[float, Entry | None]:
     Raises Undefined where there is nothing to compare, and Undecided where more digits would be needed than there are.
     """
     before: list[Entry] | None = None
-    due, fewest = range(len(exact.entries())), SHOWN
+    due, fewest = list(range(len(exact.entries()))), SHOWN
     for digits in rungs():
         entries = exact.entries(digits)
         with precise.working(digits):
-            verdicts = {k: _compared(exact, entries[k], before and before[k], digits) for k in due}
+            verdicts = {k: _compared(exact, entries[k], None if before is None else before[k], digits) for k in due}
             fewest = min([fewest, *(agreeing(entries[k].rule, entries[k].truth) for k, verdict in verdicts.items() if verdict == DIFFERENT),
                           *(d for k in due if verdicts[k] == SAME and (d := agreeing(entries[k].rule, entries[k].truth)) >= AGREED)])
         wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
@@ -171,4 +171,4 @@ def _compared(exact: Exact, e: Entry, earlier: Entry | None, digits: int) -> str
     def noise() -> Any:
         return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
 
-    return compared(e.rule, e.truth, earlier and (earlier.rule, earlier.truth), noise)
+    return compared(e.rule, e.truth, None if earlier is None else (earlier.rule, earlier.truth), noise)
