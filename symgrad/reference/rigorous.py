@@ -12,10 +12,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reference.accuracy import ulps
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 from symgrad.reports.labels import label
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["Enclosure", "enclosures"]
 
@@ -149,4 +149,4 @@ def _distance(x: Any, value: float, kind: Any) -> float:
     if _below(x, NOTHING):
         return 0.0 if value == 0 else math.inf  # a truth that is 0, for all that can be told, has no last place
     mantissa, exponent = x.mid().man_exp()
-    return ulps(value, mpmath.ldexp(int(mantissa), int(exponent)), kind)
+    return ulp_of(kind).error(value, mpmath.ldexp(int(mantissa), int(exponent)))
