@@ -20,8 +20,8 @@ from typing import Any
 
 import symgrad
 from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
+from symgrad.frameworks.detection import FOREIGN, FRAMEWORKS, framework_of
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.frameworks import FOREIGN, FRAMEWORKS, framework_of
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import REFUTED

@@ -17,8 +17,8 @@ from symgrad.checks.cross import cross_check, is_foreign
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
+from symgrad.frameworks.detection import framework_of
 from symgrad.frameworks.differences import differences
-from symgrad.frameworks.frameworks import framework_of
 from symgrad.reference.cross_truth import ExpressionTruth
 from symgrad.reference.heads import Undefined
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written

@@ -12,9 +12,9 @@ import sympy
 
 import symgrad
 import symgrad.testing as testing
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.naming import argument_names, import_path, name_of
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.naming import argument_names, import_path, name_of
 
 X = sympy.Symbol("x", real=True)
 

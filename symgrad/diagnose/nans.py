@@ -16,7 +16,7 @@ from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.examples import as_inputs, examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, Run, scalar_of, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf
@@ -151,7 +151,7 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
         if not leaves or any(not isinstance(t, Tensor) for t in leaves):
             raise TypeError("explain_nan: inputs must be leaves that require grad, from which the tensor was computed")
         with silence():
-            return _explained("loss", Run(leaves, *_scalar(loss, "the loss")), order, here)
+            return _explained("loss", Run(leaves, *scalar_of(loss, "the loss")), order, here)
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
 

@@ -17,10 +17,11 @@ from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import parts_of
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 
-__all__ = ["Input", "NotCheckable", "Problem", "Run", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "Run", "real_parts", "scalar_of", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -137,7 +138,7 @@ class Problem:
         with in_mode(complete=True):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
-                return Run(leaves, *_scalar(result, self.name))
+                return Run(leaves, *scalar_of(result, self.name))
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind
@@ -157,25 +158,21 @@ def _signature(function: Callable[..., Any], count: int) -> inspect.Signature:
         return inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(count)])
 
 
-def _tensors(result: Any) -> Iterator[Any]:
-    if isinstance(result, Mapping):
-        result = result.values()
-    if isinstance(result, (list, tuple, type({}.values()))):
-        for part in result:
-            yield from _tensors(part)
-    else:
-        yield result
-
-
-def _scalar(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
-    """A result as one number, and its shape if it had one: an array is weighted by 1, 2, 3, ... and summed."""
-    parts = [t for t in _tensors(result) if isinstance(t, Tensor) and t.requires_grad]
+def real_parts(result: Any, name: str) -> list[Tensor]:
+    """The tensors in a result that were computed from the inputs. Raises NotCheckable if there is none, or a complex one."""
+    parts = [t for t in parts_of(result) if isinstance(t, Tensor) and t.requires_grad]
     if not parts:
         kind = type(result).__name__
         raise NotCheckable(f"the result of {name} does not depend on the inputs through operations that have a derivative (it is of type {kind}); "
                            f"compute it with symgrad's functions, and without item(), float() or numpy()")
     if any(t.is_complex() for t in parts):
         raise NotCheckable(f"the result of {name} is complex; check its real and imaginary part")
+    return parts
+
+
+def scalar_of(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
+    """A result as one number, and its shape if it had one: an array is weighted by 1, 2, 3, ... and summed."""
+    parts = real_parts(result, name)
     if len(parts) == 1 and parts[0].numel() == 1:
         return parts[0].reshape(()) if parts[0].ndim else parts[0], None
     total: Any = 0

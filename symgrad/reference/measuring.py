@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 from ml_dtypes import finfo
 
-from symgrad.frameworks.adapter import Levels
+from symgrad.frameworks.levels import Levels
 from symgrad.reference.cross_truth import Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label

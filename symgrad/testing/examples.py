@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symgrad.testing.failure import NotApplicable
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing.strategies.arrays import code_size
 from symgrad.testing.strategies.numbers_table import table
 from symgrad.types.domains import BOOLEAN, COMPLEX, Domain

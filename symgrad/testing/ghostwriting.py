@@ -14,7 +14,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.formulas.parsing import ParseError, parse
-from symgrad.frameworks.frameworks import framework_of
+from symgrad.frameworks.detection import framework_of
 from symgrad.graph.op import Op
 from symgrad.sampling.domain_reader import NAMED, domain_of, domains_of, parse_domains, written
 from symgrad.testing.attack import Attack

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import mpmath
 import numpy as np
 
-from symgrad.testing.subjects.base import is_active
+from symgrad.frameworks.adapter import is_active
 from symgrad.testing.truths_points import Points
 from symgrad.testing.truths_reading import Reader
 
@@ -30,7 +30,7 @@ Index = tuple[int, ...]
 class Truth(Protocol):
     """A reference for an op. Its numbers are mpmath's; None means that there is none.
 
-    `exact` describes the reference in words. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is
+    `exact` describes the reference in words. The derivatives are those of `Adapter.gradient` and `Adapter.tangent`; a zero among them is
     certain to about a hundred digits.
     """
 
@@ -41,7 +41,7 @@ class Truth(Protocol):
         ...
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The gradient by each argument, as `Subject.gradient` returns it; None for an inactive argument."""
+        """The gradient by each argument, as `Adapter.gradient` returns it; None for an inactive argument."""
         ...
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:

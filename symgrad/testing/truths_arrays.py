@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.testing.subjects.base import is_active
+from symgrad.frameworks.adapter import is_active
 from symgrad.testing.truths_quotients import number
 from symgrad.testing.truths_reading import Reader, working
 

@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.naming import import_path
 
 
 @jax.custom_vjp

@@ -10,10 +10,10 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.naming import import_path
 
 F = torch.nn.functional
 X = sympy.Symbol("x", real=True)

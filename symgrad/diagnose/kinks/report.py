@@ -18,7 +18,7 @@ from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, Run, scalar_of, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
@@ -46,7 +46,7 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
         leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not leaves or any(not isinstance(t, Tensor) or not isinstance(t._node, Leaf) for t in leaves):
         raise TypeError("kinks: inputs must be leaves that require grad, from which the tensor was computed")
-    result, shape = _scalar(loss, "the loss")
+    result, shape = scalar_of(loss, "the loss")
     names = ["_".join([str(t._node.symbol or f"x{i if len(leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
              for i, t in enumerate(leaves) for index in np.ndindex(t.value.shape)]
     report = of_run("loss", Run(leaves, result, shape), distance, seconds, seed, names)

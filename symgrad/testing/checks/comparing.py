@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.frameworks.adapter import Array, Arrays
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import Array, Arrays
 from symgrad.testing.tolerances import finfo
 
 __all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "moderate", "moved", "same_bits", "wide"]

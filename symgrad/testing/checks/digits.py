@@ -9,13 +9,13 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
+from symgrad.frameworks.adapter import is_active
 from symgrad.proofs.prove import prove
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import is_active
 from symgrad.testing.truths_quotients import number
 from symgrad.testing.truths_reading import working
 
