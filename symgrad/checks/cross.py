@@ -14,8 +14,8 @@ import sympy
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.frameworks.adapter import Options
-from symgrad.frameworks.calling import call_of, flat_names, parameters_of
-from symgrad.frameworks.detection import FOREIGN, framework_of, named_framework
+from symgrad.frameworks.calling import call_of, declared, flat_names
+from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
 from symgrad.frameworks.problem import Problem, silence
@@ -27,26 +27,17 @@ from symgrad.sampling.domain_reader import domains_of, simple_number, written
 from symgrad.sampling.drawing import room_in
 from symgrad.sampling.points import as_point
 
-__all__ = ["Agreement", "CrossReport", "Finding", "cross_check", "is_foreign"]
+__all__ = ["Agreement", "CrossReport", "Finding", "cross_check"]
 
 FULL = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
 POINTS, POINTS_OF_DIFFERENCES = 100, 24
 ULP = 1000.0
 
 
-def is_foreign(function: Any) -> bool:
-    """Whether a function is a pair with its gradient, or written for a framework that symgrad cannot run.
-
-    >>> is_foreign(lambda x: x * x), is_foreign((lambda x: x * x, lambda x: 2 * x))
-    (False, True)
-    """
-    return isinstance(function, tuple) or framework_of(function) in FOREIGN
-
-
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
-                ulp: float = ULP, seconds: float = 20.0, seed: int = 0, progress: Any = None) -> CrossReport:
-    """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`.
+                ulp: float = ULP, seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
+    """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`; `name` is its name in the report.
 
     Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
     ImportError where a framework or hypothesis is not installed.
@@ -62,7 +53,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     function, given = (function[0], list(function[1:])) if isinstance(function, tuple) and function else (function, [])
     if not callable(function) or not all(map(callable, given)) or len(given) > 2:
         raise TypeError("check needs a function, or a tuple (function, gradient) or (function, gradient, Hessian) of functions")
-    name = name_of(function)
+    name = name or name_of(function)
     if owner_of(function) is function:
         function = function.apply
     with progress_bar(progress, name) as tell:
@@ -79,7 +70,7 @@ class _Problem:
         self.order, self.name = order, name
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
         if formula is not None and named is None:
-            named = [p.name for p in parameters_of(self.formula) or []]
+            named = [p.name for p in declared(self.formula) or []]
         self.call = call_of(function, name, inputs, wrt, named)
         domains = domains_of(domain, self.call.names)
         self.base = []
@@ -175,7 +166,7 @@ class _Problem:
 
     def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
         """A symgrad function as the formula: its arguments are matched to those of the checked function by name, or else by position."""
-        parameters = [p for p in parameters_of(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        parameters = [p for p in declared(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
         if parameters and all(n in known for n in required):

@@ -16,6 +16,7 @@ from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.examples import as_inputs, examples_of
+from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, scalar_of, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
@@ -155,7 +156,7 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
 
-    name = getattr(loss, "__name__", type(loss).__name__)
+    name = name_of(loss)
     problem = Problem(loss, as_inputs(inputs) or examples_of(loss) or ())
     with silence(), set_detect_anomaly(True, check_nan=False):  # records the lines, and those of backward passes inside the function
         try:

@@ -81,7 +81,9 @@ class Given(Adapter):
         found = (found,) if one else found
         if len(found) not in (len(xs), len(active)):
             parts, arguments = counted(len(found), "part"), counted(len(xs), "argument")
-            raise TypeError(f"the gradient of {self.name} has {parts} for {arguments}; expected one array for each")
+            raise (NotCheckable if self.options.joined else TypeError)(
+                f"the gradient of {self.name} has {parts} for {arguments}; expected one array for each"
+                + "; limit the arguments by wrt" * self.options.joined)
         places = range(len(xs)) if len(found) == len(xs) else active
         out: list[Array | None] = [None] * len(xs)
         for i, c in zip(places, found):

@@ -58,7 +58,7 @@ class SymgradAdapter(RecordingAdapter):
         kept = [(v, g) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
-        return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], create_graph=again, allow_unused=True)
+        return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], retain_graph=True, create_graph=again, allow_unused=True)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`symgrad.func.jvp`. Raises NotApplicable if a Function has no jvp."""

@@ -18,6 +18,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import parts_of
+from symgrad.frameworks.naming import name_of
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 
@@ -79,9 +80,10 @@ class Problem:
     Raises TypeError for inputs the function does not take, NotCheckable where none of them is real.
     """
 
-    def __init__(self, function: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None = None):
+    def __init__(self, function: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None = None,
+                 name: str | None = None):
         self.function = function
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name = name or name_of(function)
         self.signature = _signature(function, len(given))
         positional, named = ((), given) if isinstance(given, Mapping) else (given, {})
         try:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross import is_foreign
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
 from symgrad.formulas.parsing import parse
+from symgrad.frameworks.detection import is_foreign
 from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.floats import Floats

@@ -175,8 +175,8 @@ class ClaimedOp:
 def _adapted(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
     """The adapter for an op, with the claims that follow.
 
-    An op is one of the registry, a symgrad function, a `Function` class, or a function of another framework. A tuple (function, gradient) is a function with its
-    gradient. Derivatives of functions are for real numbers unless complex ones are claimed.
+    An op is one of the registry, a symgrad function, a `Function` class, or a function of another framework; a tuple (function, gradient) is
+    a function with its gradient. Derivatives of functions are for real numbers unless complex ones are claimed.
 
     Raises TypeError for what cannot be called, ImportError where the framework is not installed.
     """

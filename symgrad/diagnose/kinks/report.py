@@ -18,6 +18,7 @@ from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
+from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import NotCheckable, Problem, Run, scalar_of, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
@@ -71,7 +72,7 @@ class _Branches(Recorder):
 
 def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a function at its inputs."""
-    name = getattr(function, "__name__", type(function).__name__)
+    name = name_of(function)
     try:
         problem = Problem(function, inputs or examples_of(function) or ())
     except NotCheckable as error:
