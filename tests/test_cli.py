@@ -341,20 +341,10 @@ def test_a_function_and_its_gradient_are_compared_with_a_formula(run, file):
     assert run("check", path + ":power", "--formula", "x**4", "--framework", "numpy", "--ulp", "10")[0] == 1
 
 
-@pytest.mark.parametrize("options, expected", [
-    (["--formula", "sine(x)*y"], "cannot read --formula: there is no function 'sine'; did you mean sin"),
-    (["--formula", "__import__('os').system('echo hacked')"], "cannot read --formula"),
-    (["--formula", ""], "cannot read --formula: there is no formula"),
-    (["--formula", "x*z"], "the formula names z, but the arguments of the function are x, y"),
-    (["--formula", "x*y", "--domain", "x"], "cannot read --domain"),
-    (["--formula", "x*y", "--domain", "x=positiv"], "the domain of x is 'positiv' (did you mean 'positive'?); expected"),
-    (["--formula", "x*y", "--domain", "x=2..1"], "excludes every point"), (["--formula", "x*y", "--domain", "q=0..1"], "the arguments are x, y"),
-    (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--ulp", "-1"], "expected a positive number"),
-    (["--formula", "x*y", "--framework", "none"], "invalid choice"), (["--formula", "x*y", "--at", "q=1"], "has no argument 'q'"),
-    (["--formula", "x*y", "--wrt", "q"], "q in wrt")])
 def test_a_tuple_of_a_function_and_its_derivatives_is_checked_under_its_name(run, file):
     path = file("import numpy as np\n\ndef sine(x):\n    return np.sin(x)\n\ndef cosine(x):\n    return np.cos(x)\n\n"
-                "pair = sine, cosine\nwrong = sine, lambda x: 2 * np.cos(x)\nthree = sine, cosine, lambda x: -np.sin(x)\nnumbers = 1, 2\nloss = sine\n")
+                "pair = sine, cosine\nwrong = sine, lambda x: 2 * np.cos(x)\n"
+                "three = sine, cosine, lambda x: -np.sin(x)\nnumbers = 1, 2\nloss = sine\n")
     for name, formula, expected in (("pair", ["--formula", "sin(x)"], 0), ("pair", [], 0), ("three", ["--formula", "sin(x)"], 0),
                                     ("wrong", ["--formula", "sin(x)"], 1), ("wrong", [], 1), ("loss", ["--formula", "sin(x)"], 0)):
         code, out, err = run("check", f"{path}:{name}", "--order", "1", "--quiet", *formula)
@@ -366,12 +356,24 @@ def test_a_tuple_of_a_function_and_its_derivatives_is_checked_under_its_name(run
 
 
 def test_a_report_has_the_name_that_the_file_has_for_a_function(run, file):
-    path = file("import functools\n\ndef scaled(a, x):\n    return a * x\n\nenergy = functools.partial(scaled, 2.0)\nother = scaled\ncube = lambda x: x**3\n")
+    path = file("import functools\n\ndef scaled(a, x):\n    return a * x\n\n"
+                "energy = functools.partial(scaled, 2.0)\nother = scaled\ncube = lambda x: x**3\n")
     for name, at in (("energy", "x=1.0"), ("other", "a=1.0,x=2.0"), ("cube", "x=1.5")):
         code, out, err = run("check", f"{path}:{name}", "--at", at, "--quiet")
         assert code == 0 and out.startswith(f"{name}: proved"), out + err
 
 
+@pytest.mark.parametrize("options, expected", [
+    (["--formula", "sine(x)*y"], "cannot read --formula: there is no function 'sine'; did you mean sin"),
+    (["--formula", "__import__('os').system('echo hacked')"], "cannot read --formula"),
+    (["--formula", ""], "cannot read --formula: there is no formula"),
+    (["--formula", "x*z"], "the formula names z, but the arguments of the function are x, y"),
+    (["--formula", "x*y", "--domain", "x"], "cannot read --domain"),
+    (["--formula", "x*y", "--domain", "x=positiv"], "the domain of x is 'positiv' (did you mean 'positive'?); expected"),
+    (["--formula", "x*y", "--domain", "x=2..1"], "excludes every point"), (["--formula", "x*y", "--domain", "q=0..1"], "the arguments are x, y"),
+    (["--formula", "x*y", "--gradient", "none"], "has no function 'none'"), (["--formula", "x*y", "--ulp", "-1"], "expected a positive number"),
+    (["--formula", "x*y", "--framework", "none"], "invalid choice"), (["--formula", "x*y", "--at", "q=1"], "has no argument 'q'"),
+    (["--formula", "x*y", "--wrt", "q"], "q in wrt")])
 def test_bad_formulas_and_domains_are_reported(capsys, file, options, expected):
     assert main(["check", file(FOREIGN) + ":loss", *options]) == 2
     out, err = capsys.readouterr()

@@ -17,11 +17,12 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.examples import as_inputs, examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, scalar_of, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, scalar_of, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
+from symgrad.reference.run import Run
 from symgrad.reports.rendering import Line, Parts, Shown, Table, number
 from symgrad.reports.report import plain
 from symgrad.reports.verdicts import Verdict

@@ -12,8 +12,8 @@ from ml_dtypes import finfo
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.frameworks.adapter import Adapter
-from symgrad.frameworks.differences import differences
 from symgrad.frameworks.problem import NotCheckable, silence
+from symgrad.reference.differences import differences
 
 __all__ = ["Derivatives", "Levels"]
 

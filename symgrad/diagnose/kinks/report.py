@@ -19,12 +19,13 @@ from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, conventi
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, scalar_of, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, scalar_of, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.reference.run import Run
 from symgrad.sampling.points import as_point, flat
 
 __all__ = ["of_function", "of_run", "of_tensor"]

@@ -11,13 +11,11 @@ from ml_dtypes import finfo
 
 from symgrad.frameworks.levels import Levels
 from symgrad.reference.cross_truth import Truths
+from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 
-__all__ = ["Measure", "worse"]
-
-MARGIN = 100  # factor on the error bound of a finite difference, which is an estimate
-VAGUE = 1e-3  # a finite difference with a larger relative error bound than this decides nothing
+__all__ = ["Measure", "first_line", "worse"]
 
 
 def worse(a: Finding, b: Finding) -> bool:
