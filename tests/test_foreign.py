@@ -196,6 +196,8 @@ def test_points_without_a_derivative_are_counted_and_their_value_is_compared():
 def test_a_random_function_is_told_from_one_with_a_state():
     report = check(lambda x: x + np.random.rand(), "x", framework="numpy")
     assert report.verdict == "not checkable" and "two calls at the same point gave the value" in report.reason and "is random" in report.reason
+    report = check(lambda x: x + symgrad.rand(()), "x")
+    assert report.framework == "symgrad" and "is random: with the same seed it gives the same" in report.reason
     calls = []
 
     def counting(x):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.checks.measuring import Measure, first_line, worse
+from symgrad.frameworks.generators import restored, seeded
 from symgrad.frameworks.levels import Derivatives, Levels
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
@@ -102,15 +101,11 @@ class CrossChecker:
 
     def _unsteady(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
         changing = not _equal(self._levels(vector).values.get(k), self._levels(vector).values.get(k))
-        saved = _random_states()
-        try:
-            results = []
+        results = []
+        with restored():
             for _ in range(2):
-                _seed_all()
+                seeded()
                 results.append(self._levels(vector).values.get(k))
-        finally:
-            for restore in saved:
-                restore()
         is_random = changing and _equal(*results)
         what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"
         cause = ("is random: with the same seed it gives the same; draw outside it and pass what was drawn as an argument, or fix the seed inside it"
@@ -279,21 +274,3 @@ def _orders(orders: Sequence[int]) -> str:
     if orders[0] == 0:
         return f"the value and its derivatives up to order {orders[-1]} agree"
     return f"the derivatives of order {', '.join(map(str, orders))} agree"
-
-
-def _random_states() -> list[Callable[[], Any]]:
-    """A function that restores the present state of every generator of random numbers."""
-    state, numbers = random.getstate(), np.random.get_state()
-    out: list[Callable[[], Any]] = [lambda: random.setstate(state), lambda: np.random.set_state(numbers)]
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        kept = torch.random.get_rng_state()
-        out.append(lambda: torch.random.set_rng_state(kept))
-    return out
-
-
-def _seed_all() -> None:
-    random.seed(0)
-    np.random.seed(0)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)

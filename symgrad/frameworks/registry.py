@@ -31,7 +31,7 @@ def adapter_of(function: Callable[..., Any], framework: str | None = None, name:
     """
     framework = named_framework(framework) if framework else framework_of(function)
     if options.given:
-        chosen = TorchPair if framework == "torch" else NumpyAdapter
+        chosen: type[Adapter] = TorchPair if framework == "torch" else NumpyAdapter
     else:
         chosen = ADAPTERS[framework or "symgrad"]
     return chosen(function, name or name_of(function), options)

@@ -18,7 +18,7 @@ from symgrad.reports.progress import progress_bar
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
-from symgrad.scanning.outside import Foreign, Values
+from symgrad.scanning.outside import Foreign
 from symgrad.scanning.regions import domains_of, ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
@@ -49,13 +49,13 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
         notes += [] if subject.subnormals else [f"no subnormal numbers were drawn: {subject.framework} takes them for zero"]
         order = subject.order
     elif formula is not None and not _recorded(subject, domains, floats):
-        subject, order = Values(fn, subject.count), 0
+        subject, order = Foreign(fn, 0, subject.count, "numpy"), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
     with progress_bar(progress, subject.name) as tell:
         scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
         report = scanner.run()
         report.notes += notes
-        if not isinstance(subject, (Foreign, Values)):
+        if not isinstance(subject, Foreign):
             _explain(scanner, domains)
     report.seconds = scanner.spent
     report.truth = f"{words} with {scanner.truth.digits} digits"
