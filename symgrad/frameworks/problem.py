@@ -192,7 +192,8 @@ def scalar_of(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
 def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) -> Run:
     """A recorded result as a run, with `inputs` or all its leaves.
 
-    Raises TypeError for a tensor without a graph and for inputs that are none, or no leaves where `only_leaves` will do, RuntimeError for a graph that was freed.
+    Raises TypeError for a tensor without a graph and for inputs that are no tensors, or no leaves where `only_leaves` will do; RuntimeError for
+    a graph that was freed.
     """
     if loss._node is None or not loss.requires_grad:
         raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
