@@ -18,7 +18,7 @@ from symgrad.frameworks.calling import call_of, declared, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
-from symgrad.frameworks.problem import Problem, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.frameworks.registry import adapter_of
 from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
 from symgrad.reports.cross import Agreement, CrossReport, Finding
@@ -193,7 +193,9 @@ class _Problem:
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
         problem = Problem(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
-            problem.run(problem.point)
+            how = problem.departure(problem.run(problem.point, named=True))
+        if how is not None:
+            raise NotCheckable(f"its recorded graph is not the function: {how}")
         return problem
 
 

@@ -28,7 +28,7 @@ def turn_hot_path_off(owner: Any) -> None:
 class Recorder:
     """Makes the nodes of a thread. This one makes the nodes that the hot path makes; others override what they need.
 
-    The observers of a thread are recorders, too: of them `observe` and `write` are called.
+    The observers of a thread are recorders, too: of them `observe`, `write`, `branch`, `escape` and `detach` are called.
     """
 
     flags = TRACKED  # the flags of the nodes whose results are recorded

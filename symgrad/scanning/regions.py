@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from symgrad.sampling.floats import Floats
-from symgrad.types.domains import REAL, Domain, Interval
+from symgrad.types.domains import Domain, Interval
 
-__all__ = ["Region", "as_domain", "bounds", "domains_of", "inside", "ordinary", "regions_beside", "regions_of"]
+__all__ = ["Region", "bounds", "inside", "ordinary", "regions_beside", "regions_of"]
 
 NEAR = 1 / 16  # how far, as a part of a point, the floats reach that count as next to it
 
@@ -41,55 +38,6 @@ class Region:
             return floats.between(self.low, self.high, count, rng)
         far = self.high if self.beside == self.low else self.low
         return floats.beside(self.beside, int(floats.rank(far) - floats.rank(self.beside)), count, rng)
-
-
-def as_domain(given: Any) -> Domain:
-    """What a user calls a domain as one: None for all real numbers, a pair of ends, a list of such pairs, a set of SymPy's, or a Domain.
-
-    Raises TypeError for anything else and ValueError for one without points.
-
-    >>> as_domain((0, 1)).intervals
-    (Interval(low=0.0, high=1.0, open_low=False, open_high=False),)
-    """
-    if given is None:
-        return REAL
-    if isinstance(given, Domain):
-        return given
-    if isinstance(given, (tuple, list)) and len(given) == 2 and all(_is_end(end) for end in given):
-        low, high = map(float, given)
-        if not low <= high:
-            raise ValueError(f"accuracy: the domain from {low:g} to {high:g} excludes every point; give (low, high) with low <= high")
-        return Domain(f"[{low:g}, {high:g}]", (Interval(low, high),))
-    if isinstance(given, (tuple, list)) and given:
-        parts = [as_domain(part) for part in given]
-        return Domain(" ∪ ".join(part.name for part in parts), tuple(i for part in parts for i in part.intervals))
-    if "sympy" in sys.modules and isinstance(given, sys.modules["sympy"].Set):
-        return _of_sympy(given)
-    raise TypeError(f"accuracy: a domain is a pair (low, high), a list of pairs, a SymPy set or a symgrad Domain, not {given!r}")
-
-
-def _is_end(x: Any) -> bool:
-    return isinstance(x, (int, float, np.floating, np.integer)) and not isinstance(x, bool)
-
-
-def _of_sympy(given: Any) -> Domain:
-    import sympy
-
-    if given.is_empty:
-        raise ValueError(f"accuracy: the domain {given} excludes every point")
-    parts, excluded = given, []
-    if isinstance(parts, sympy.Complement) and isinstance(parts.args[1], sympy.FiniteSet):
-        parts, excluded = parts.args[0], [float(x) for x in parts.args[1]]
-    intervals = []
-    for part in sympy.Union.make_args(parts):
-        if isinstance(part, sympy.FiniteSet):
-            intervals += [Interval(float(x), float(x)) for x in part]
-        elif part is sympy.S.Reals or isinstance(part, sympy.Interval):
-            open_ends = [bool(getattr(part, side, True)) for side in ("left_open", "right_open")]
-            intervals.append(Interval(float(part.inf), float(part.sup), *open_ends))
-        else:
-            raise TypeError(f"accuracy: the domain {given} is not made of intervals of real numbers")
-    return Domain(str(given), tuple(intervals), tuple(excluded))
 
 
 def inside(domain: Domain, x: np.ndarray) -> np.ndarray:
@@ -164,16 +112,3 @@ def ordinary(domain: Domain, floats: Floats, count: int, rng: np.random.Generato
     drawn = np.concatenate([r.draw(floats, max(count, 3), rng) for r in found])
     drawn = drawn[inside(domain, drawn)]
     return rng.choice(drawn, count) if drawn.size else np.zeros(0, floats.dtype)
-
-
-def domains_of(given: Any, names: Sequence[str], default: Sequence[Domain]) -> list[Domain]:
-    """One domain for each argument, from a mapping by name, or one for all.
-
-    Raises TypeError for a name that is no argument.
-    """
-    if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise TypeError(f"accuracy: the domain names {unknown[0]!r}, which is no argument; those are {', '.join(names)}")
-        return [as_domain(given[name]) if name in given else d for name, d in zip(names, default)]
-    return list(default) if given is None else [as_domain(given)] * len(names)

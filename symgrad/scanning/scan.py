@@ -15,11 +15,12 @@ from symgrad.formulas.parsing import parse
 from symgrad.frameworks.detection import is_foreign
 from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
+from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
 from symgrad.scanning.outside import Foreign
-from symgrad.scanning.regions import domains_of, ordinary
+from symgrad.scanning.regions import ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import Index, Subject
@@ -41,7 +42,7 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
     count = len(domain) if isinstance(domain, dict) else None
     subject: Subject = Foreign(fn, order, count) if is_foreign(fn) else Subject(fn, count)
     floats = Floats(kind, subject.subnormals)
-    domains = domains_of(domain, subject.names, subject.domains)
+    domains = list(domains_of(domain, subject.names, subject.domains).values())
     source, words = _truth(subject, formula)
     notes = []
     if isinstance(subject, Foreign):
@@ -88,6 +89,10 @@ def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndar
     else:
         return None
     try:
+        how = subject.departure(list(point), far=True)
+        if how is not None:
+            report.notes.append(f"there is no one formula: {how}")
+            return None
         if len(upstream([result._node])) > LARGEST:  # type: ignore[list-item]
             return None
         report.formula = expr(result)

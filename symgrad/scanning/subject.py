@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
+from symgrad.engine.escapes import Escapes, Recorded, departure
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
@@ -18,7 +19,7 @@ from symgrad.factories.creation import tensor
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import silence
 from symgrad.graph.link import Link
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
@@ -52,8 +53,8 @@ def indices(arguments: int, order: int) -> list[Index]:
 class Recording:
     """One call of the function, at one point or at all points of an array."""
 
-    def __init__(self, leaves: Sequence[Tensor], result: Tensor):
-        self.leaves, self.result = list(leaves), result
+    def __init__(self, leaves: Sequence[Tensor], result: Tensor, escapes: Escapes | None = None):
+        self.leaves, self.result, self.escapes = list(leaves), result, escapes or Escapes()
 
     def derivatives(self, order: int, last: bool = False) -> dict[Index, Any]:
         """Every derivative up to an order as Tensors; those of the highest order without a graph, unless `last` asks for it."""
@@ -177,14 +178,26 @@ class Subject:
         """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
-        with in_mode(complete=True):
+        escapes = Escapes()
+        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad(), silence():
                 result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
             raise Unsuitable(self._unconnected(result))
         if result.is_complex():
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
-        return Recording(leaves, result)
+        return Recording(leaves, result, escapes)
+
+    def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
+        """How the recorded graph differs from the function around a point, and with `far` elsewhere; None where they are the same.
+
+        Raises what the function raises.
+        """
+        def recorded(values: Sequence[Any]) -> Recorded:
+            found = self.call(values, named=True)
+            return Recorded(found.result._node, [leaf._node for leaf in found.leaves], found.escapes)  # type: ignore[arg-type, misc]
+
+        return departure(recorded(point), recorded, far)
 
     def _unconnected(self, result: Any) -> str:
         return (f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of type "

@@ -72,6 +72,10 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
             run = problem.run(problem.point, named=True)
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
+    how = problem.departure(run)
+    if how is not None:
+        return KinkReport(name, UNDECIDED, f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument",
+                          distance)
     size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
     step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import domain_read, hypothesis_needed, shape_read
+from symgrad.sampling.domain_reader import domain_of
+from symgrad.testing.strategies.needed import hypothesis_needed, shape_read
 from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
 from symgrad.testing.strategies.numbers_table import PAGE, PAGES, table
 from symgrad.types.domains import BOOLEAN, REAL, Domain
@@ -68,7 +69,7 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     array([-1., -1., -1.])
     """
     grid_of(dtype)
-    found, kind, shape = domain_read(domain), numpy_dtype(dtype), shape_read(shape)
+    found, kind, shape = domain_of(domain), numpy_dtype(dtype), shape_read(shape)
     return _arrays(found, shape, kind) if isinstance(shape, tuple) else shape.flatmap(lambda drawn: _arrays(found, drawn, kind))
 
 

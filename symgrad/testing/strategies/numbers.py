@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.testing.strategies.needed import domain_read, hypothesis_needed
+from symgrad.sampling.domain_reader import domain_of
+from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.numbers_floats import Grid, grid_of, is_complex
 from symgrad.testing.strategies.numbers_table import PAGE, PAGES, edge_numbers, parts_of, table
 from symgrad.types.domains import REAL, Domain
@@ -23,7 +24,7 @@ def edges(domain: Any = REAL, dtype: Any = "float64") -> list[float]:
     >>> edges("(0, 1]", "float16")[:4], 5e-324 in edges("positive"), 5e-324 in edges("positive", "float32")
     ([0.5, 1.0, 0.0625, 0.9375], True, False)
     """
-    return list(edge_numbers(domain_read(domain), grid_of(dtype).dtype.name))
+    return list(edge_numbers(domain_of(domain), grid_of(dtype).dtype.name))
 
 
 def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
@@ -41,7 +42,7 @@ def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
     3.0
     """
     st = hypothesis_needed().strategies
-    found, grid = domain_read(domain), grid_of(dtype)
+    found, grid = domain_of(domain), grid_of(dtype)
     entries = table(found, grid.dtype.name)
     real = st.integers(0, PAGES * PAGE - 1).map(lambda k: float(entries[k // PAGE, k % PAGE]))
     if not found.integer:
