@@ -139,17 +139,13 @@ class Numbers:
 
     def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
-        before = precise.set_digits(digits)
 
         def supply(name: str, shape: tuple[int, ...]) -> Any:
             cells = [_digits(sympy.sympify(self.region(s)).xreplace(at), self.case.complex) for s in self.case.supply(name, shape).ravel().tolist()]
             return precise.Digits.fill(cells, shape)
 
-        try:
-            recorder = Recorder(precise, precise.lift_value, self.case.complex)
-            return dict(self.case.claims(recorder, supply, order))
-        finally:
-            precise.set_digits(before)
+        with precise.working(digits):
+            return dict(self.case.claims(Recorder(precise, precise.lift_value, self.case.complex), supply, order))
 
 
 def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None, digits: int) -> tuple[str, Any, Any]:

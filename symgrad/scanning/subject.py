@@ -81,8 +81,7 @@ class Recording:
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
-        before = precise.set_digits(digits)
-        try:
+        with precise.working(digits):
             recorder = Recorder(precise, precise.lift_value)
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             nodes: Any = [leaf._node for leaf in self.leaves]
@@ -98,8 +97,6 @@ class Recording:
                 level = above
             constant = {index for index, box in out.items() if box.node is None}
             return {index: [0 if index in constant and t == 0 else t for t in box.value.ravel().tolist()] for index, box in out.items()}
-        finally:
-            precise.set_digits(before)
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers import precise
 from symgrad.frameworks.adapter import is_active
 from symgrad.testing.truths_quotients import number
-from symgrad.testing.truths_reading import Reader, working
+from symgrad.testing.truths_reading import Reader
 
 __all__ = ["ArrayTruth"]
 
@@ -44,7 +44,7 @@ class ArrayTruth:
         if key not in self._values:
             for digits in (DIGITS, MOST):
                 first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
-                with working(digits):
+                with precise.working(digits):
                     found = np.frompyfunc(_agreed, 2, 1)(first.view(np.ndarray), second.view(np.ndarray))
                 self._values[key] = np.asarray(found, object).reshape(first.shape)
                 if not any(v is None for v in self._values[key].ravel().tolist()):
@@ -66,7 +66,7 @@ class ArrayTruth:
         """
         cells, g = [precise.lift_value(x) for x in xs], None if cotangent is None else precise.lift_value(cotangent)
         directions = [_lifted(ts) for ts in tangents]
-        with working(DIGITS):
+        with precise.working(DIGITS):
             base, total, part = self._number(xs, cells, at, wrt, g, directions), mpmath.mpf(0), mpmath.mpf(10) ** -10
             if base is None:
                 return mpmath.inf
@@ -135,7 +135,7 @@ class ArrayTruth:
         for rung in ("finest",) if certain else ("wide", "relative", "finest"):
             digits = MOST if rung == "finest" else DIGITS
             sides = [self._quotient(xs, cells, moves, seen, rung, digits, side, base) for side in (1, -1)]
-            with working(digits):
+            with precise.working(digits):
                 now = np.frompyfunc(_decided, 2, 1)(*sides)
                 now = np.asarray(now, object).reshape(sides[0].shape)
             found = now if found is None else np.where(found == None, now, found)  # noqa: E711  (element by element)
@@ -147,7 +147,7 @@ class ArrayTruth:
     def _quotient(self, xs: Arrays, cells: Sequence[Any], moves: Sequence[Any], seen: Callable[[Any], np.ndarray], rung: str, digits: int,
                   side: int, base: dict[Any, Any]) -> np.ndarray:
         digits += MORE * (side < 0)
-        with working(digits):
+        with precise.working(digits):
             steps = [self._step(rung, cells, move) * (1 if side > 0 else NARROW) * side for move in moves]
             total: Any = 0
             for chosen in itertools.product((0, 1), repeat=len(moves)):

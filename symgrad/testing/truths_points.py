@@ -35,7 +35,7 @@ from symgrad.testing.truths_quotients import (
     spread,
     terms,
 )
-from symgrad.testing.truths_reading import Reader, working
+from symgrad.testing.truths_reading import Reader
 
 __all__ = ["Points"]
 
@@ -136,7 +136,7 @@ class Points:
         if None in further:
             return None  # the function changes at 0
         total, largest = mpmath.mpf(0), max(abs(mpmath.mpf(p[i])) for i in tiny)
-        with working(DIGITS):
+        with precise.working(DIGITS):
             for degree in range(TERMS):
                 for powers in itertools.product(range(degree + 1), repeat=len(tiny)):
                     if sum(powers) != degree:
@@ -163,7 +163,7 @@ class Points:
             left = [p for p in points if p not in kept]
             for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
                 digits = RUNGS["coarse"].digits(p, 0)
-                with working(digits):
+                with precise.working(digits):
                     if mag(quotient(weighted, row)) <= max(map(mag, row)) - 3.32 * (digits - FLAT):
                         kept[p] = None
         return list(kept)
@@ -174,7 +174,7 @@ class Points:
         weighted = [terms(k, side) for side in directions]
         wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
         rows, count, out = self._rows(rung, wanted, points, sum(k)), len(weighted[0]), {}
-        with working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
+        with precise.working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
                 out[p] = decided(rung, k, estimates, row[0], certain)

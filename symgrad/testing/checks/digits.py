@@ -17,7 +17,6 @@ from symgrad.testing.checks.measuring import compare
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.truths_quotients import number
-from symgrad.testing.truths_reading import working
 
 __all__ = ["check_digits", "check_proof"]
 
@@ -51,31 +50,31 @@ class _Replay:
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
-        with working(DIGITS):
+        with precise.working(DIGITS):
             return _numbers(self._forward(self._cells(xs)))
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray) -> list[np.ndarray | None]:
         """The pullback."""
-        with working(DIGITS):
+        with precise.working(DIGITS):
             found = self._pull(self._cells(xs), precise.lift_value(cotangent))
             return [_numbers(c) if is_active(x) else None for c, x in zip(found, xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward."""
-        with working(DIGITS):
+        with precise.working(DIGITS):
             return _numbers(self._push(self._cells(xs), _lifted(ts)))
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """One number with more digits; None if it is not finite."""
         xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
-        with working(MOST):
+        with precise.working(MOST):
             return _number(self._entry(wrt, at)(*self._inputs(xs, cotangent, tangents)))
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |input ∂ number / ∂ input|, by changing each input by 10⁻¹⁰ of itself, so that a variance of 0 changes, too."""
         xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
         inputs, entry = self._inputs(xs, cotangent, tangents), self._entry(wrt, at)
-        with working(MOST):  # cancellation leaves few of them
+        with precise.working(MOST):  # cancellation leaves few of them
             base, total = entry(*inputs), precise.context.zero
             for moved in _moved(inputs, 1 + precise.context.mpf(10) ** -10):
                 total += abs(entry(*moved) - base)
