@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "observed", "special", "thread", "turn_hot_path_off"]
+__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "node_by_flags", "observed", "special", "thread", "turn_hot_path_off"]
 
 special: set[weakref.ref[Any]] = set()  # empty: every thread records by the hot path
 
