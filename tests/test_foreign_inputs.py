@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.checks.cross import cross_check, is_foreign
+from symgrad.checks.cross import cross_check
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
-from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.detection import framework_of, is_foreign
 from symgrad.reference.cross_truth import ExpressionTruth
 from symgrad.reference.differences import differences
 from symgrad.reference.heads import Undefined
