@@ -102,6 +102,13 @@ def test_a_wrong_function_is_caught_by_the_check_that_is_meant(op, claims, check
     assert verdicts(attack(op, **claims, checks=[check])) == {check: "failed"}
 
 
+@pytest.mark.parametrize("function", [symgrad.sin, lambda x: symgrad.sin(x), np.sin], ids=["an op", "symgrad", "numpy"])
+def test_the_gradient_in_a_tuple_is_checked_for_functions_of_symgrad_too(function):
+    claims = {"formula": "sin(x)", "domain": (-9, 9), "checks": ["value", "pullback", "differences", "dtypes"], "shrink": False}
+    assert attack((function, np.cos), **claims).verdict == "passed"
+    assert verdicts(attack((function, lambda x: np.cos(2 * x)), **claims))["pullback"] == "failed"
+
+
 # What a subject does
 
 def test_partial_derivatives_are_multiplied_by_the_cotangent_and_summed_over_what_was_broadcast():

@@ -90,7 +90,7 @@ class _Problem:
     def _detected(self, function: Callable[..., Any]) -> str:
         found = framework_of(function)
         if self.options.given:
-            return found if found == "torch" else "numpy"
+            return found if found in ("torch", "jax") else "numpy"
         if found is not None:
             return found
         return "numpy" if self._derivatives("symgrad", 1).at(self.base, 1).error is not None else "symgrad"

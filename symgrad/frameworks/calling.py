@@ -20,7 +20,6 @@ class Parameter:
 
     name: str
     value: np.ndarray | None
-    keyword: bool = False
 
 
 @dataclass

@@ -40,8 +40,9 @@ class Given(Adapter):
             raise TypeError(f"{self.name} returned {type(found).__name__}; with returns='pair', expected (value, gradient)")
         return found
 
-    def _called(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
-        return function(*first, *(self.leaf(x, False) for x in xs), *self.parameters)
+    def _given(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
+        with self.context():
+            return function(*first, *(self.leaf(x, False) for x in xs), *self.parameters)
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         """The given pullback, or the given partial derivatives times the cotangent, summed over the broadcast axes of an argument."""
@@ -50,9 +51,9 @@ class Given(Adapter):
         if tangents:
             return self._along(xs, cotangent, tangents[0])
         if self.options.pullback is not None:
-            return self._one_each(self._called(self.options.pullback, xs, self.leaf(cotangent, False)), xs)
+            return self._one_each(self._given(self.options.pullback, xs, self.leaf(cotangent, False)), xs)
         assert self.partials is not None
-        partials = self._one_each(self._called(self.partials, xs), xs)
+        partials = self._one_each(self._given(self.partials, xs), xs)
         if self.options.joined and cotangent.size > 1 and any(x.shape != cotangent.shape for x in xs):
             raise NotCheckable(f"{self.name} returns an array of shape {list(cotangent.shape)} and its gradient goes with each element, but an "
                                f"argument has another shape; give arrays of one shape, or a function that returns a number")
@@ -61,7 +62,7 @@ class Given(Adapter):
     def _along(self, xs: Arrays, cotangent: Array, tangents: Sequence[Array | None]) -> list[Array | None]:
         """The tangents times the given Hessian."""
         direction = np.concatenate([np.ravel(np.zeros_like(x) if t is None else t) for t, x in zip(tangents, xs)])
-        hessian, n = self.array(self._called(self.options.hessian, xs)), direction.size  # type: ignore[arg-type]
+        hessian, n = self.array(self._given(self.options.hessian, xs)), direction.size  # type: ignore[arg-type]
         if hessian.size != n * n:
             raise NotCheckable(f"the Hessian of {self.name} has the shape {list(hessian.shape)}, but {n} x {n} is expected")
         return self._split(cotangent.sum() * (direction @ hessian.reshape(n, n)), xs)
@@ -99,7 +100,7 @@ class Given(Adapter):
         if self.options.pushforward is None:
             raise NotApplicable("no pushforward comes with it")
         given = [np.zeros_like(x) if t is None and is_active(x) else t for x, t in zip(xs, ts)]
-        return self._called(self.options.pushforward, xs, [t if t is None else self.leaf(t, False) for t in given])
+        return self._given(self.options.pushforward, xs, [t if t is None else self.leaf(t, False) for t in given])
 
 
 class NumpyAdapter(Given):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, extra, is_active, not_applicable
+from symgrad.frameworks.given import Given
 
-__all__ = ["JaxAdapter"]
+__all__ = ["JaxAdapter", "JaxPair"]
 
 NO_FORWARD = ("can't apply forward-mode", "do not support JVP")
 NO_ORDER = ("do not support JVP", "can't apply forward-mode")
@@ -175,3 +176,7 @@ class JaxAdapter(Adapter):
     def refuses_order(self, error: Exception) -> bool:
         """Whether an error says that a rule cannot be differentiated: a callback into Python, or a custom_vjp below a jvp."""
         return any(words in str(error) for words in NO_ORDER)
+
+
+class JaxPair(Given, JaxAdapter):
+    """A function of JAX whose derivatives are functions of its arrays, too."""

@@ -9,7 +9,7 @@ from symgrad.frameworks.adapter import PLAIN, Adapter, Options
 from symgrad.frameworks.autograd import AutogradAdapter
 from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.given import NumpyAdapter
-from symgrad.frameworks.jax import JaxAdapter
+from symgrad.frameworks.jax import JaxAdapter, JaxPair
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.own import SymgradAdapter
 from symgrad.frameworks.torch import TorchAdapter, TorchPair
@@ -18,20 +18,18 @@ __all__ = ["adapter_of"]
 
 ADAPTERS: dict[str, type[Adapter]] = {"torch": TorchAdapter, "jax": JaxAdapter, "autograd": AutogradAdapter, "numpy": NumpyAdapter,
                                       "symgrad": SymgradAdapter}
+PAIRS: dict[str, type[Adapter]] = {"torch": TorchPair, "jax": JaxPair}
 
 
 def adapter_of(function: Callable[..., Any], framework: str | None = None, name: str | None = None, options: Options = PLAIN) -> Adapter:
     """The adapter of a function, whose framework is detected if it is not named.
 
-    Derivatives that come with a function (see `Options`) are called with tensors for a function of torch, and with arrays for others.
+    Derivatives that come with a function (see `Options`) get the values of torch or JAX for a function of these, arrays for others.
     Raises ValueError for an unknown framework, ImportError if it is not installed.
 
     >>> adapter_of(lambda x: x * x).framework
     'symgrad'
     """
     framework = named_framework(framework) if framework else framework_of(function)
-    if options.given:
-        chosen: type[Adapter] = TorchPair if framework == "torch" else NumpyAdapter
-    else:
-        chosen = ADAPTERS[framework or "symgrad"]
+    chosen = PAIRS.get(framework or "", NumpyAdapter) if options.given else ADAPTERS[framework or "symgrad"]
     return chosen(function, name or name_of(function), options)

@@ -189,13 +189,13 @@ def _adapted(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
         op = op.apply  # type: ignore[attr-defined]
     if not isinstance(op, Op) and not callable(op):
         raise TypeError(f"symgrad.testing checks ops, functions and classes with apply, not {type(op).__name__}")
-    known = op if isinstance(op, Op) else getattr(op, "op", None)
+    known, options = op if isinstance(op, Op) else getattr(op, "op", None), _options(claims)
     if isinstance(known, Op) and (known is op or REGISTRY.get(known.name) is known and known.kind != "composite" and known.prepare is None
-                                  and claims.framework in (None, "symgrad")):
+                                  and claims.framework in (None, "symgrad") and not options.given):
         if known.examples and not claims.parameters:
             claims = claims.but(parameters=known.examples[0])
         return OpAdapter(known, _options(claims)), claims
-    adapter = adapter_of(op, claims.framework, name, _options(claims))
+    adapter = adapter_of(op, claims.framework, name, options)
     if claims.complex is None and (adapter.framework != "symgrad" or owner_of(op) is not None):
         claims = claims.but(complex=False)
     if claims.dtypes is None and isinstance(adapter, TorchAdapter):

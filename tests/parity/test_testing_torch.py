@@ -320,3 +320,11 @@ def test_a_report_has_all_its_parts_and_its_code_runs():
     with pytest.raises(CheckFailure) as again:
         exec(compile(failure.snippet, "snippet", "exec"), {})
     assert again.value.failure.wrong.ulp == failure.wrong.ulp and again.value.failure.snippet == failure.snippet
+
+
+def test_the_gradient_in_a_tuple_is_checked():
+    claims = {"formula": "sin(x)", "domain": (-9, 9), "raise_exception": False, "shrink": False}
+    report = check_op((lambda x: torch.sin(x), lambda x: torch.cos(x)), **claims)
+    assert report.verdict == "passed" and verdict(report, "pullback") == "passed", str(report)
+    report = check_op((lambda x: torch.sin(x), lambda x: torch.cos(2 * x)), **claims, checks=["pullback"])
+    assert report.verdict == "failed"
