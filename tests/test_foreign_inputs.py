@@ -81,6 +81,12 @@ def test_the_framework_is_found_through_classes_closures_wrappers_and_partial():
     assert is_foreign(inner) and is_foreign(SINE) and not is_foreign(np.sin) and not is_foreign(symgrad.sin)
 
 
+def test_functions_of_scipy_are_those_of_numpy():
+    from scipy.optimize import rosen, rosen_der
+
+    assert framework_of(rosen) == framework_of(rosen_der) == framework_of(lambda x: rosen(x)) == "numpy"
+
+
 def test_an_explicit_framework_wins():
     function = in_module("def f(x): return x * x if x is not None else torch", torch=module("torch"))
     assert framework_of(function) == "torch"

@@ -73,7 +73,7 @@ def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
         yield "symgrad"
         return
     yield from (found for found in map(_package, modules) if found and not (own and found == "symgrad"))
-    if not depth:
+    if not depth or own and str(thing.__module__).startswith("scipy."):  # SciPy's code names the other frameworks whose arrays it takes
         return
     if hasattr(thing, "__wrapped__"):
         yield from _used(thing.__wrapped__, depth, seen)
