@@ -181,11 +181,11 @@ def test_a_bad_file_is_reported_with_the_line(run, file, what):
 
 def test_bad_targets_are_reported(run, file, tmp_path):
     path = file(GOOD)
-    for target, expected in {str(tmp_path / "none.py"): "there is no file", str(tmp_path): "is a directory",
+    for target, expected in {str(tmp_path / "none.py"): "does not exist", str(tmp_path): "is a directory",
     f"{path}:none": "its functions are: energy, pressure, helper",
-                             f"{path}:HALF": "is no function but of type float", f"{path}:": "not the name of a function",
+                             f"{path}:HALF": "is not a function, but of type float", f"{path}:": "not the name of a function",
                              f"{path}:a b": "not the name of a function",
-                             str(tmp_path / "none.py") + ":f": "there is no file"}.items():
+                             str(tmp_path / "none.py") + ":f": "does not exist"}.items():
         code, out, err = run("check", target)
         assert code == 2 and out == "" and expected in err, (target, err)
 
@@ -350,7 +350,7 @@ def test_a_tuple_of_a_function_and_its_derivatives_is_checked_under_its_name(run
         code, out, err = run("check", f"{path}:{name}", "--order", "1", "--quiet", *formula)
         assert code == expected and out.startswith(f"{name} (numpy): "), out + err
     code, out, err = run("check", f"{path}:numbers", "--formula", "x")
-    assert code == 2 and "is no function but of type tuple; a tuple (function, gradient) can be checked, too" in err
+    assert code == 2 and "is not a function, but of type tuple; a tuple (function, gradient) can be checked, too" in err
     code, out, err = run("check", f"{path}:pair", "--formula", "sin(x)", "--gradient", "cosine")
     assert code == 2 and "pair in" in err and "leave out --gradient" in err
 

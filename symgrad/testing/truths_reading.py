@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -22,13 +22,13 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
 from symgrad.reference.heads import Undefined, evaluator
+from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.formulas import is_function
 
-__all__ = ["Reader", "reader_of"]
+__all__ = ["reader_of"]
 
-Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]
 CONSTANTS = {"pi": lambda: +precise.context.pi, "e": lambda: +precise.context.e}
 
 
@@ -149,7 +149,7 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Reader:
     """A function of symgrad's tensors: recorded with the floats, and replayed with many digits."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with in_mode(complete=True):
+        with in_mode(keep_values=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
             out = formula(*leaves, *parameters)
         with precise.working(digits):
