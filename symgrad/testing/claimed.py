@@ -24,7 +24,6 @@ from symgrad.testing.failure import kind, raised_at, shown
 from symgrad.testing.formulas import is_scalar, names_in
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
-from symgrad.testing.tolerances import allowed
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain
 
 __all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
@@ -164,7 +163,7 @@ class ClaimedOp:
 
     def ulp(self, dtype: Any, order: int) -> float:
         """The largest error allowed, in units in the last place times the condition of the point."""
-        return allowed(self.claims.ulp, dtype, order)
+        return self.claims.allowed(dtype, order)
 
     def inputs(self, xs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """The arguments by name."""
