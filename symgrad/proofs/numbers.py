@@ -1,4 +1,4 @@
-"""The values of the rules in many digits, compared with those of SymPy's formulas, which have error bounds."""
+"""The values of the rules in many digits, compared with those of SymPy's formulas, whose errors are measured."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Any
 import mpmath
 import sympy
 
-from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
 from symgrad.algebra.evaluating import Program
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compared, rungs
 from symgrad.algebra.ranges import points_in, ranges_of
+from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
 from symgrad.proofs.conditions import Switch, is_border
@@ -26,11 +27,9 @@ from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Found", "Numbers"]
 
-DIGITS = (70, 140, 400)  # that are tried in turn, until two numbers agree or certainly differ
-AGREED = 48
+FIRST, LAST = 70, 400  # digits of the ladder
 SIMPLIFIED = 3  # refuted statements whose points are made simple
 TRIES = 60  # to make one point simple
-SAME, DIFFERENT, OPEN = "same", "different", "open"
 
 
 @dataclass
@@ -58,7 +57,7 @@ class Numbers:
         self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
         self.rng = Random(seed)
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
-        self.arithmetic = Arithmetic(DIGITS[0])
+        self.arithmetic = Arithmetic(FIRST)
 
     def compare(self, wanted: int, asked: Iterable[Sequence[Exact]] = (), seconds: float = inf) -> dict[Key, Found]:
         """Compare at the points asked for, as long as there is time, and at so many others; each wrong statement gets a simple point where it is."""
@@ -124,12 +123,12 @@ class Numbers:
         wanted = tuple(self.found if keys is None else keys)
         out: dict[Key, tuple[str, Any, Any]] = {}
         before: dict[Key, list[Any]] = {}
-        for digits in DIGITS:
+        for digits in rungs(FIRST, LAST):
             truths, claims = self._truths(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
-            with mpmath.workdps(digits):
+            with precise.working(digits):
                 for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
-                    pairs = [(_number(c), *_ball(t)) for c, t in zip(claims[key], truths[key], strict=True)]
-                    out[key] = _judged(pairs, before.get(key), digits)
+                    pairs = [(_number(c), *self._value(t)) for c, t in zip(claims[key], truths[key], strict=True)]
+                    out[key] = _judged(pairs, before.get(key))
                     before[key] = pairs
             if all(verdict != OPEN for verdict, *_ in out.values()):
                 break
@@ -142,6 +141,12 @@ class Numbers:
         values = iter(self.programs[keys].at(point, self.arithmetic))
         return {key: [next(values) for _ in self.truths[key]] for key in keys}
 
+    def _value(self, x: Any) -> tuple[Any, int]:
+        """A number with its error's exponent, None for what is not known."""
+        if isinstance(x, ArithmeticError):
+            return None, 0
+        return _number(self.arithmetic.sample(x).value), self.arithmetic.error(x)
+
     def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
 
@@ -153,27 +158,18 @@ class Numbers:
             return dict(self.case.claims(Recorder(precise, precise.lift_value, self.case.complex), supply, order))
 
 
-def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None, digits: int) -> tuple[str, Any, Any]:
-    """One statement at one point, from its claims and truths; `before` are those with fewer digits."""
-    verdict, shown = SAME, (None, None)
+def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:
+    """One statement at one point, from its claims, its truths and the exponents of their errors; `before` are those with fewer digits."""
+    out: tuple[str, Any, Any] = SAME, None, None
     for k, (claim, truth, error) in enumerate(pairs):
         if truth is None:
             return OPEN, None, None
-        if claim is None:
-            return DIFFERENT, mpmath.nan, truth
-        difference = abs(claim - truth)
-        if difference <= mpmath.mpf(10) ** -AGREED * max(abs(claim), abs(truth)):
-            continue
-        if before is None or before[k][0] is None or before[k][1] is None:
-            verdict = OPEN
-            continue
-        earlier = abs(before[k][0] - before[k][1])
-        if difference <= earlier * mpmath.mpf(10) ** -30:
-            continue  # what is left of terms that cancel: it shrinks with the digits
-        if difference > mpmath.mpf(2) ** (error + 3) and abs(difference - earlier) <= difference * mpmath.mpf(10) ** -6:
+        earlier = None if before is None or before[k][1] is None else before[k][:2]
+        verdict = compared(claim, truth, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
+        if verdict == DIFFERENT:
             return DIFFERENT, claim, truth
-        verdict, shown = OPEN, (claim, truth)
-    return (verdict, *shown)
+        out = out if verdict == SAME else (OPEN, claim, truth)
+    return out
 
 
 def _rational(x: Exact) -> Any:
@@ -192,26 +188,5 @@ def _digits(e: Any, complex: bool) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A number of the precise carrier as mpmath's, None where it is not finite."""
-    x = precise.context.convert(int(x) if isinstance(x, bool) else x)
-    if not precise.context.isfinite(x):
-        return None
-    return mpmath.mpc(mpmath.mpf(x.real), mpmath.mpf(x.imag)) if isinstance(x, precise.context.mpc) else mpmath.mpf(x)
-
-
-def _ball(x: Any) -> tuple[Any, int]:
-    """A number with its error's exponent, None for what is not known."""
-    if isinstance(x, ArithmeticError):
-        return None, 0
-    if isinstance(x, Ball):
-        value = x.value
-        parts = (value.real, value.imag) if hasattr(value, "_mpc_") else (value,)
-        made = [mpmath.mp.make_mpf(part._mpf_) for part in parts]
-        return (mpmath.mpc(*made) if len(made) == 2 else made[0]), x.error
-    if isinstance(x, Gaussian):
-        return mpmath.mpc(_fraction(x.real), _fraction(x.imag)), EXACT
-    return _fraction(Fraction(x)), EXACT
-
-
-def _fraction(x: Fraction) -> Any:
-    return mpmath.mpf(x.numerator) / x.denominator
+    """A number of another context as mpmath's."""
+    return mpmath.mp.convert(int(x) if isinstance(x, bool) else x)
