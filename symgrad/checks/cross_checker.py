@@ -18,7 +18,7 @@ from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding, at, pair, size
 from symgrad.reports.verdicts import NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.sampling.conditions import asked
+from symgrad.sampling.conditions import around, asked, combined
 from symgrad.sampling.drawing import NORMAL, drawn, special
 from symgrad.sampling.points import as_point
 from symgrad.sampling.shrink import shrunk, weight
@@ -27,6 +27,8 @@ from symgrad.types.domains import Domain
 __all__ = ["CrossChecker"]
 
 SPECIALS = 60  # special points for one input, and a third more for several
+ASKED = 60  # numbers that the formula asks for
+CONSTANTS, AROUND, INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
 FEWEST = 8  # random points that are compared even when the time is over
 Progress = Callable[[str, int, int], None]
 
@@ -43,6 +45,8 @@ class CrossChecker:
         self.end = self.start + seconds
         self.measure = Measure(report.names, ulp, self._named)
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
+
+    named: Sequence[float] = ()  # the constants that the function's source names
 
     def run(self) -> CrossReport:
         """The report."""
@@ -120,8 +124,10 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = self._vector(self.base)
-        places = asked(self.truth.expressions[:4], self.report.names, base)
-        edges = special(self.domains, base, places, SPECIALS + SPECIALS // 3 * (base.size > 1), self.adapter.subnormals)
+        numbers = [y for k, c in enumerate(combined(self.named)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(self.named) else 3]]
+        places = asked(self.truth.expressions[:4], self.report.names, base)[:ASKED] + [(k, x) for x in numbers for k in range(min(base.size, INPUTS))]
+        limit = SPECIALS + SPECIALS // 3 * (base.size > 1) + len(places)
+        edges = special(self.domains, base, places, limit, self.adapter.subnormals)
         others = drawn(self.domains, self.wanted, self.seed)
         total = len(edges) + len(others)
         for k, vector in enumerate([*edges, *others]):

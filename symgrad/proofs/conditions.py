@@ -1,7 +1,11 @@
-"""The conditions of a rule's formula. An equality holds on a set without interior, where the formula is proved by itself, by inserting its solutions."""
+"""The conditions of a rule's formula.
+
+An equality holds on a set without interior; there the formula is proved by itself, with the solutions inserted.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,11 +15,11 @@ from sympy.core.relational import Relational
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.sampling.conditions import switching
 
-__all__ = ["KINKS", "borders", "generic", "is_border", "solutions"]
+__all__ = ["ERRORS", "KINKS", "borders", "generic", "is_border", "solutions"]
 
 KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise, sympy.Heaviside, sympy.frac)
 SOLVING = 1.0  # seconds for the solutions of one condition
-ERRORS = (NotImplementedError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError)
+ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 Switch = tuple[Any, bool]
 
 
@@ -38,11 +42,14 @@ def generic(e: Any) -> tuple[Any, list[Any]]:
 
 
 def _as_inequalities(c: Relational) -> Any:
-    """a f(u) + b = 0 with a step, a sign or an absolute value f, in terms of u."""
+    """a f(u) + b = 0 with a step, a sign or an absolute value f, in terms of u; a remainder of what is no integer is none."""
     terms = sympy.Poly(c.lhs - c.rhs, f).all_coeffs() if (f := _only(c)) is not None else []
     if len(terms) != 2 or not all(t.is_Rational for t in terms):
         return c
     u, n = f.args[0], -terms[1] / terms[0]
+    if isinstance(f, sympy.Mod):
+        part, whole = sympy.expand(u.replace(sympy.Mod, lambda a, m: a - m * sympy.floor(a / m)) - n).as_coeff_Add()
+        return c if not f.args[1].is_Integer or not whole.is_integer or part.is_Integer else sympy.S(isinstance(c, sympy.Ne))
     if isinstance(f, sympy.Abs):
         out = sympy.Or(sympy.Eq(u, n), sympy.Eq(u, -n)) if n >= 0 else sympy.S.false
     elif isinstance(f, sympy.sign):
@@ -56,7 +63,7 @@ def _as_inequalities(c: Relational) -> Any:
 
 def _only(c: Relational) -> Any:
     """The step, sign or absolute value of an equality that has one, not inside another."""
-    found = [f for f in (c.lhs - c.rhs).atoms(sympy.floor, sympy.ceiling, sympy.sign, sympy.Abs)]
+    found = [f for f in (c.lhs - c.rhs).atoms(sympy.floor, sympy.ceiling, sympy.sign, sympy.Abs, sympy.Mod)]
     outer = [f for f in found if not any(f is not g and g.has(f) for g in found)]
     if len(outer) != 1 or (c.lhs - c.rhs).xreplace({outer[0]: sympy.S.Zero}).has(*KINKS) or not (c.lhs - c.rhs).is_polynomial(outer[0]):
         return None
@@ -122,9 +129,13 @@ def _possible(at: Mapping[Any, Any], inside: Mapping[Any, Any]) -> bool:
     return True
 
 
-def borders(forward: Iterable[Any]) -> list[Switch]:
-    """What is 0 (or, if the second is true, an integer) where a forward switches, so that its derivative is a convention."""
-    return list(dict.fromkeys(found for e in forward if e.has(*KINKS) for found in switching(e)))
+def borders(forward: Iterable[Any], tied: Sequence[Any] = ()) -> list[Switch]:
+    """What is 0 (or, if the second is true, an integer) where a forward switches, so that its derivative is a convention.
+
+    A forward that selects among its arguments, the `tied`, switches where two of them are equal.
+    """
+    ties = [(a - b, False) for a, b in itertools.combinations(tied, 2)]
+    return list(dict.fromkeys([*ties, *(found for e in forward if e.has(*KINKS) for found in switching(e))]))
 
 
 def is_border(switches: Sequence[Switch], at: Mapping[Any, Any]) -> bool:

@@ -76,7 +76,7 @@ class Numbers:
     def _is_short(self, inner: Sequence[Exact]) -> bool:
         """Whether no argument at a point is rounded to the first number of digits."""
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
-        return all(abs(self.region(x).xreplace(at).p) < 10**(DIGITS[0] - 10) for x in self.case.variables)
+        return all(abs(self.region(x).xreplace(at).p) < 10**(FIRST - 10) for x in self.case.variables)
 
     def _compare(self, inner: Sequence[Exact]) -> None:
         for key, (verdict, claim, truth) in self._at(inner).items():

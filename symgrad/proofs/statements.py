@@ -13,24 +13,19 @@ import sympy
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, limited
-from symgrad.carriers import symbolic
+from symgrad.proofs.asking import asked, claims_of
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.conditions import borders, generic, is_border, solutions
+from symgrad.proofs.conditions import ERRORS, borders, generic, is_border, solutions
 from symgrad.proofs.numbers import Found, Numbers
 from symgrad.proofs.regions import Region, regions
-from symgrad.reference.recorder import Recorder
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.sampling.conditions import vectors
 
 __all__ = ["statements"]
 
-ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 ELEMENT = 10.0  # seconds for one element of a derivative
 FEWEST = 6  # points in a region
 VISITS = 0.25  # the part of the time for points that conditions ask for
-ASKED = 72  # of these points
-BASES = (1.5, 2.5, -0.75, 4.0), (-2.0, 3.0, 12.0, 0.5)  # numbers of the other coordinates, with few bits
 
 
 def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[Statement]:
@@ -48,8 +43,8 @@ def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[
     for k, (region, inside) in enumerate(zip(found, truths)):
         left = (end - time.monotonic()) / (len(found) - k)
         stop = time.monotonic() + left
-        switches = borders([region(y) for y in forward])
-        claims, trouble = _claims(case, region, order)
+        switches = borders(map(region, forward), [region(x) for x in case.variables] if case.op.selects else ())
+        claims, trouble = claims_of(case, region, order)
         numbers, doubt = _numbers(case, region, inside, order, max(FEWEST, -(-points // len(found))), switches, claims, left)
         for n, key in enumerate(sorted(inside, key=lambda key: key.order)):
             share = max((stop - time.monotonic()) / (len(inside) - n), 0.0)
@@ -57,14 +52,14 @@ def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[
 
 
 def _between(case: Case, forward: Sequence[Any], order: int, seconds: float) -> Iterator[Statement]:
-    """What is refuted at the points that conditions ask for, in the domain as a whole: also on the borders of the regions, if no forward switches there."""
-    full = Region("everywhere", {}, {}, case.domains)
+    """What is refuted at the points that conditions ask for, in the whole domain: on borders of regions, too, if no forward switches there."""
+    full, tied = Region("everywhere", {}, {}, case.domains), case.variables if case.op.selects else ()
     try:
         truths = dict(case.truths(order, full))
     except ERRORS:  # SymPy may not differentiate across the borders
         return
-    numbers, _ = _numbers(case, full, truths, order, 0, borders(forward), _claims(case, full, order)[0], seconds,
-                          [[Fraction(x) for x in point] for point in case.op.special if len(point) == len(case.variables)])
+    numbers, _ = _numbers(case, full, truths, order, 0, borders(forward, tied), claims_of(case, full, order)[0], seconds,
+                          [_exactly(point) for point in case.op.special if len(point) == len(case.variables)])
     for key, found in numbers.items():
         if found.point is not None:
             yield _statement(case, full, key, None, truths[key], found, "", 0.0, ())
@@ -74,35 +69,13 @@ def _numbers(case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], or
              claims: Mapping[Key, Sequence[Any]], seconds: float, further: Sequence[Sequence[Fraction]] = ()) -> tuple[dict[Key, Found], str]:
     try:
         numbers = Numbers(case, region, truths, order, switches)
-        return numbers.compare(points, [*further, *_asked(case, numbers.inner, claims)], seconds * VISITS), ""
+        return numbers.compare(points, [*further, *map(_exactly, asked(numbers.inner, {} if case.complex else claims))], seconds * VISITS), ""
     except (Unknown, *ERRORS) as error:
         return {}, f"the rules cannot be read with many digits: {error}"
 
 
-def _asked(case: Case, symbols: Sequence[Any], claims: Mapping[Key, Sequence[Any]]) -> list[list[Fraction]]:
-    """The points that the conditions of the rules ask for."""
-    if case.complex or not symbols:
-        return []
-    conditional = list(dict.fromkeys(e for es in claims.values() for e in es))
-    found = vectors(conditional, symbols, [[base[k % 4] for k in range(len(symbols))] for base in BASES], limit=ASKED)
-    return [[Fraction(x) for x in vector] for vector in found]
-
-
-def _claims(case: Case, region: Region, order: int) -> tuple[dict[Key, list[Any]], str]:
-    """What the rules say inside a region, as formulas."""
-    def supply(name: str, shape: tuple[int, ...]) -> Any:
-        return symbolic.ExactExpressions.fill([region(s) for s in case.supply(name, shape).ravel().tolist()], shape)
-
-    try:
-        recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
-        found = case.claims(recorder, supply, order)
-        return {key: [_plain(sympy.sympify(e), case.complex) for e in es] for key, es in found}, ""
-    except ERRORS as error:
-        return {}, f"the rules have no formula: {error}"
-
-
-def _plain(e: Any, complex: bool) -> Any:
-    return e.replace(sympy.sign, lambda z: z / sympy.Abs(z)) if complex else e
+def _exactly(point: Sequence[float]) -> list[Fraction]:
+    return [Fraction(x) for x in point]
 
 
 def _statement(case: Case, region: Region, key: Key, claims: Sequence[Any] | None, truths: Sequence[Any], numbers: Found | None, trouble: str,
