@@ -17,7 +17,6 @@ from symgrad.reference.recorder import Box, Recorder
 
 __all__ = ["expressions_of", "names_of", "parsed"]
 
-ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
 CONSTANTS = {math.pi: sympy.pi, math.e: sympy.E}
 
 
@@ -31,12 +30,8 @@ def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
     >>> parsed("x[0]**2 + x[1]")
     (x_0**2 + x_1, ('x_0', 'x_1'))
     """
-    plain = ELEMENT.sub(lambda m: (m[1] + "_" + "_".join(re.findall(r"\d+", m[2]))).ljust(len(m[0])), text)
-    try:
-        formula = parse(plain)
-        _probe(formula)
-    except ParseError as error:
-        raise ParseError(error.problem, text, error.at) from None
+    formula = parse(text)
+    _probe(formula)
     recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
     names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
     value = formula.evaluated(lambda x: _box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,

@@ -25,7 +25,7 @@ from symgrad.graph.modes import in_mode
 from symgrad.reference.heads import Undefined, evaluator
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
-from symgrad.testing.formulas import is_function, plain_text
+from symgrad.testing.formulas import is_function
 
 __all__ = ["Reader", "reader_of", "working"]
 
@@ -74,8 +74,8 @@ def _rule(op: Any, parameters: tuple[Any, ...]) -> Reader:
 
 def _text(text: str, names: Sequence[str]) -> Reader:
     """A formula from text, step by step in the precise carrier; pi and e have all their digits."""
-    formula, recorder = parse(plain_text(text)), Recorder(precise, precise.lift_value)
-    of_elements = plain_text(text) != text  # the formula is one of elements and returns one number
+    formula, recorder = parse(text), Recorder(precise, precise.lift_value)
+    of_elements = "[" in text  # the formula is one of elements and returns one number
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
 
     missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
