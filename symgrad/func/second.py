@@ -15,16 +15,16 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_by, read_traced
+from symgrad.engine.saved import read, read_by, read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import UNCHANGED, Evaluation, Input, between_nodes
+from symgrad.func.evaluation import UNCHANGED, Evaluation, Input
 from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["HessianProgram", "PathProgram", "overseen", "products", "second", "instrumented"]
+__all__ = ["HessianProgram", "PathProgram", "hooked_or_anomaly", "products", "second", "instrumented"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -53,10 +53,10 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
 
 def instrumented(ev: Evaluation) -> bool:
     """Whether the path has a custom Function or a hook, or anomaly mode is on."""
-    return overseen(ev) or ev.calls_code
+    return hooked_or_anomaly(ev) or ev.calls_code
 
 
-def overseen(ev: Evaluation) -> bool:
+def hooked_or_anomaly(ev: Evaluation) -> bool:
     """Whether a node of the path has hooks, or anomaly mode is on."""
     return all_threads.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
 
@@ -74,7 +74,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         return Dual(value, moved[node]) if node in moved else value, along
 
     ends = frozenset([node for node in ev.nodes if type(node) is not Input])  # nodes at a cut may lie upstream of one another
-    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between, ends=ends)  # type: ignore[list-item]
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.wanted, ends=ends)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 
@@ -107,9 +107,7 @@ def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | 
     """The same by a second pullback, for custom Functions without a pushforward: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
     tracked = dataclasses.replace(ev, tracked=True)
     gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
-    between, path, _ = between_nodes([g._node for g in gradient], ev.nodes)
-    first = dataclasses.replace(ev, outputs=gradient, between=between, path=path)
-    return pulled(first, [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
+    return pulled(ev.to(gradient), [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
 
 
 # Products with several vectors
@@ -165,15 +163,13 @@ class PathProgram:
     @staticmethod
     def fits(path: Sequence[Node], count: int, room: int) -> bool:
         """Whether a path can be recorded as steps: only registered ops that do not branch on values, of limited size, with real floats."""
-        return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
+        return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.selects and node.value.dtype.kind == "f"
                     and type(node.value) is not Batched for node in path]) and sum([node.value.size for node in path]) * count <= room
 
     def run(self, path: Sequence[Node]) -> list[Any]:
         """The results of the pass for a path with this signature."""
         values: list[Any] = [None] * self._program.count
-        if path and path[0].sequence_nr < all_threads.written:
-            for node in path:
-                read(node)  # raises if a value was written since it was recorded
+        verify_all(path)
         for place, i, k in self._wanted:
             node = path[i]
             values[place] = node.value if k == VALUE else node.args[k] if k >= 0 else node.residual  # type: ignore[index, attr-defined]

@@ -14,7 +14,7 @@ from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import arguments, call_rule
-from symgrad.engine.saved import read
+from symgrad.engine.saved import verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
@@ -105,7 +105,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
 def _plain(node: Node) -> bool:
     """Whether a node's op is a registered one with both rules that does not depend on signs or on the order of values."""
     op = getattr(type(node), "op", None)
-    return isinstance(op, Op) and not node.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
+    return isinstance(op, Op) and not node.selects and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
 
 # Steps
@@ -166,9 +166,10 @@ class Steps:
 
     def begun(self, walk: Walk) -> list[Any]:
         """The values on the tape for another walk, with empty slots for the vectors and the steps."""
-        path = [read(node) for node in walk.path]
-        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
-                *[walk.path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]  # type: ignore[attr-defined]
+        path: Any = walk.path
+        verify_all(path)
+        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i].args[k] for i, k in self.constants],
+                *[node.value for node in path], *[path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]
 
 
 class GradientSteps(Steps):

@@ -1,4 +1,4 @@
-"""Signatures: cache keys of recorded graphs, without their numbers. A program recorded for one graph is right for every graph with its signature."""
+"""Signatures: cache keys of recorded graphs, independent of their values. A program is valid for every graph with its signature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symgrad.graph.op import Op
 
 __all__ = ["has_signature", "signature_of"]
 
-SMALL = 4096  # the most bytes of an index array that is compared by its elements
+SMALL = 4096  # larger index arrays are not compared by their elements
 PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
@@ -41,11 +41,9 @@ def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None
                 else:
                     append(_key(a))
         append(get(root))
-        signature = tuple(out)
-        hash(signature)
     except (TypeError, AttributeError):
         return None
-    return signature
+    return tuple(out)
 
 
 def has_signature(signature: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> bool:
@@ -105,4 +103,5 @@ def _key(x: Any) -> Any:
         return x.shape, x.dtype, x.tobytes()
     if kind.__hash__ is object.__hash__:  # type: ignore[comparison-overlap]  # which equals nothing but itself, and would be kept alive
         raise TypeError("nothing to compare by")
+    hash(x)  # raises TypeError
     return kind, x

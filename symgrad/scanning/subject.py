@@ -80,8 +80,7 @@ class Recording:
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
-        before = precise.set_digits(digits)
-        try:
+        with precise.working(digits):
             recorder = Recorder(precise, precise.lift_value)
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             nodes: Any = [leaf._node for leaf in self.leaves]
@@ -97,8 +96,6 @@ class Recording:
                 level = above
             constant = {index for index, box in out.items() if box.node is None}
             return {index: [0 if index in constant and t == 0 else t for t in box.value.ravel().tolist()] for index, box in out.items()}
-        finally:
-            precise.set_digits(before)
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
@@ -113,7 +110,7 @@ class Recording:
             flat = np.abs(np.ravel(value).astype(np.float64))
             with np.errstate(all="ignore"):
                 size = np.log10(flat)
-            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.chooses
+            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.selects
             size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
             size[~np.isfinite(flat)] = np.inf
             high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))
@@ -178,7 +175,7 @@ class Subject:
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
         escapes = Escapes()
-        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
+        with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad(), silence():
                 result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:

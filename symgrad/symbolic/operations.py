@@ -11,7 +11,7 @@ import sympy
 
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.stable_heads import elementary
-from symgrad.algebra.stable_numbers import Unknown
+from symgrad.algebra.values import Unknown
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
