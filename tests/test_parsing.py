@@ -124,7 +124,8 @@ def test_other_values_are_refused(text):
         parse_values(text)
 
 
-@pytest.mark.parametrize("text, names", [("A[0][1]*2", ("A_0_1",)), ("A[0, 1] + x[2]", ("A_0_1", "x_2")), ("x[ 3 ]**2", ("x_3",)), ("B[1][0,2]", ("B_1_0_2",))])
+@pytest.mark.parametrize("text, names", [("A[0][1]*2", ("A_0_1",)), ("A[0, 1] + x[2]", ("A_0_1", "x_2")), ("x[ 3 ]**2", ("x_3",)),
+                                         ("B[1][0,2]", ("B_1_0_2",))])
 def test_elements_are_variables(text, names):
     assert parse(text).names == names
 
