@@ -18,7 +18,7 @@ import sympy
 
 from symgrad.algebra.balls import Gaussian, Undefined
 from symgrad.algebra.evaluating import STEPS, Program, Unknown
-from symgrad.algebra.ladder import settle
+from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_heads import DEFINITIONS, elementary
 from symgrad.carriers.digits import bounded, context, cosh, exponential, sech, sinh, working
 
@@ -136,7 +136,7 @@ def truth(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
             with working(digits):
                 return [evaluate(*xs)]
 
-        (found,) = settle(computed, first=first, most=max(8000, 4 * first), right=right)
+        (found,) = settle(computed, 1, rungs(first, max(8000, 4 * first)), right)
         return context.nan if found is None else context.convert(found)
 
     return at
