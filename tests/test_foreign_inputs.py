@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check, is_foreign
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
@@ -20,7 +21,6 @@ from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.frameworks import framework_of
 from symgrad.reference.cross_truth import ExpressionTruth
 from symgrad.reference.differences import differences
-from symgrad.reference.heads import Undefined
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
 from symgrad.sampling.drawing import drawn, loci, room_in, special
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, Domain, Interval

@@ -13,9 +13,9 @@ import sympy
 
 from symgrad.algebra.ladder import DIGITS, MOST, movement, settle
 from symgrad.carriers import precise
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.reference.differences import differences
 from symgrad.reference.exact import Exact
-from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.run import Run
 from symgrad.reference.template import Step, cut

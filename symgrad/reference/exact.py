@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
 from symgrad.carriers import precise
-from symgrad.reference.heads import Undecided
+from symgrad.carriers.digits import Undecided
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.reference.run import Run
