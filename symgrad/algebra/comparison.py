@@ -1,4 +1,4 @@
-"""Comparison of two expressions: numerically with error bounds, then by algebra; and the verdict with a counterexample."""
+"""Comparison of two expressions: numerically with measured errors, then by algebra; and the verdict with a counterexample."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian, Undecided
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
+from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
+from symgrad.carriers.digits import Undecided
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
 from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Comparison", "Identity"]
 
-WORKING = (75, 150, 300, 600)  # digits, in turn: more of them if cancellation has left too few
+FIRST, LAST = 75, 600  # digits of the ladder
 AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
 SHRINKING = 120  # tries to simplify a refuting point
@@ -105,7 +107,7 @@ class Comparison:
             self.ranges += [Range()] * len(held)
         self.notes: list[str] = []
         self.compared, self.digits, self.lost = 0, inf, 0
-        self.arithmetic = Arithmetic(WORKING[0])
+        self.arithmetic = Arithmetic(FIRST)
 
     def _prepared(self, e: Any) -> Any:
         """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
@@ -149,7 +151,7 @@ class Comparison:
         if self.notes:
             return "the two are never defined at the same point"
         if self.lost:
-            return f"no point could be decided with {WORKING[-1]} digits"
+            return f"no point could be decided with {LAST} digits"
         return "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
@@ -171,8 +173,8 @@ class Comparison:
             return sympy.Rational(x.numerator, x.denominator)
         if isinstance(x, Gaussian):
             return self._number(x.real) + sympy.I * self._number(x.imag)
-        hidden = max(x.error + 2, -4000)
-        parts = [sympy.Float._new(part.value._mpf_, self.arithmetic.bits) if isinstance(part, Ball) else self._number(part)
+        hidden = max(self.arithmetic.error(x) + 2, -4000)
+        parts = [sympy.Float._new(part.value._mpf_, self.arithmetic.bits) if isinstance(part, Sample) else self._number(part)
                  for part in self.arithmetic.parts(x)]
         return parts[0] if abs(parts[1]) < sympy.Integer(2) ** hidden else parts[0] + sympy.I * parts[1]
 
@@ -232,10 +234,10 @@ class Comparison:
 
     def _compared(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
         """How many digits agree at a point (0: the point does not count), None if none do; and the two values."""
-        for level in range(len(WORKING)):
-            a, b, *terms = self._evaluated(point, WORKING[level])
+        for digits in rungs(FIRST, LAST):
+            a, b, *terms = self._evaluated(point, digits)
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if level < 2 and time.monotonic() < self.deadline:
+                if digits < 4 * FIRST and time.monotonic() < self.deadline:
                     continue
                 self.lost += 1
                 return 0.0, None
@@ -247,11 +249,11 @@ class Comparison:
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
-                return (None, (a, b)) if self._confirmed(point, level) else (0.0, None)
+                return (None, (a, b)) if self._confirmed(point, digits) else (0.0, None)
             # Terms that still cancel completely with more digits are compared relative to their own size.
-            digits = self._agreeing([a, b, *(terms if level else ())])
-            if digits >= AGREED:
-                return digits, (a, b)
+            agreed = self._agreeing([a, b, *(terms if digits > FIRST else ())])
+            if agreed >= AGREED:
+                return agreed, (a, b)
             if time.monotonic() > self.deadline:
                 break
         self.lost += 1
@@ -259,15 +261,15 @@ class Comparison:
 
     def _agreeing(self, numbers: Sequence[Any]) -> float:
         """The number of digits to which the first two numbers agree, relative to the largest of all."""
-        error = max((x.error for x in numbers[:2] if isinstance(x, Ball)), default=EXACT)
-        size = max(self.arithmetic.magnitude(self.arithmetic.value(x)) for x in numbers if not isinstance(x, ArithmeticError))
+        error = max(map(self.arithmetic.error, numbers[:2]))
+        size = max(self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in numbers if not isinstance(x, ArithmeticError))
         return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
 
-    def _confirmed(self, point: Sequence[Exact], level: int) -> bool:
+    def _confirmed(self, point: Sequence[Exact], digits: int) -> bool:
         """Whether a difference stays the same with twice the digits, so that no function of mpmath has understated its error."""
         differences = []
-        for digits in (WORKING[level], 2 * WORKING[level]):
-            a, b, *_ = self._evaluated(point, digits)
+        for more in (digits, 2 * digits):
+            a, b, *_ = self._evaluated(point, more)
             if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
                 return False
             differences.append(self.arithmetic.sum([a, self.arithmetic.product([Fraction(-1), b])]))
