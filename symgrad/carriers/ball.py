@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import sys
 from collections.abc import Iterator
+from functools import reduce as _reduce
 from typing import Any
 
 import numpy as np
@@ -198,15 +199,9 @@ class Balls(Cells):
     carrier, complex_parts = sys.modules[__name__], (lambda x: x.real, lambda x: x.imag)
     number = staticmethod(_number)
     folds = {np.add: lambda row: builtins.sum(row[1:], row[0]) if row else arb(0), np.logaddexp: _log_sum_exp,
-             np.maximum: lambda row: _every(_larger, row[1:], row[0]), np.minimum: lambda row: _every(_smaller, row[1:], row[0]),
-             np.logical_and: lambda row: _every(_and, row, True), np.logical_or: lambda row: _every(_or, row, False)}
+             np.maximum: lambda row: _reduce(_larger, row), np.minimum: lambda row: _reduce(_smaller, row),
+             np.logical_and: lambda row: _reduce(_and, row, True), np.logical_or: lambda row: _reduce(_or, row, False)}
     ufuncs = {np.power: pow}
-
-
-def _every(function: Any, row: Any, start: Any) -> Any:
-    for x in row:
-        start = function(start, x)
-    return start
 
 
 def lift_value(value: Any) -> Any:

@@ -149,4 +149,4 @@ def _distance(x: Any, value: float, kind: Any) -> float:
     if _below(x, NOTHING):
         return 0.0 if value == 0 else math.inf  # a truth that is 0, for all that can be told, has no last place
     mantissa, exponent = x.mid().man_exp()
-    return ulp_of(kind.name).error(value, mpmath.ldexp(int(mantissa), int(exponent)))
+    return ulp_of(kind).error(value, mpmath.ldexp(int(mantissa), int(exponent)))
