@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import OPEN, SAME, compared, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
@@ -76,15 +76,18 @@ class Formulas:
 
 
 def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
-    """Whether two functions do not certainly agree at a point. Raises Undefined where one of them has no value."""
-    before, verdict = None, OPEN
+    """Whether two functions do not certainly agree at a point, but for what rounding leaves of numbers near 1. Raises Undefined without values."""
+    before = None
     for digits in rungs(80, 320):
         with precise.working(digits):
             a, b = (function(*xs) for function in pair)
-            before, verdict = (a, b), compared(a, b, before, lambda: 0)
+            if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
+                return False
+            verdict = compared(a, b, before, lambda: 0)
         if verdict != OPEN:
-            break
-    return verdict != SAME
+            return verdict == DIFFERENT
+        before = a, b
+    return True
 
 
 def _one(box: Any, position: int) -> np.ndarray:
