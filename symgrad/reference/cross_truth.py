@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -110,25 +109,6 @@ class _Numbers(Exact):
         self.oracle, self.order, self.full, self.direction = oracle, order, full, direction
         self.count = direction.size
         self.evaluations, self.known = {}, {}
-
-    def truths(self, digits: int) -> list[tuple[int, Index, bool, Any]]:
-        """The true numbers by order; those of order 1 come with the columns of order 2."""
-        if not self.order:
-            return [(0, (), False, self.evaluation(digits).value)]
-        if self.order != self.full:
-            return super().truths(digits)
-        evaluation, n = self.evaluation(digits), range(self.count)
-        units = np.eye(self.count)
-        rows = [evaluation.along(units[i], self.order) for i in (n if self.order > 1 else [0])]
-        out: list[Any] = [(0, (), False, evaluation.value), *((1, (i,), False, rows[0][i][0]) for i in n)]
-        if self.order >= 2:
-            out += [(2, (i, j), False, rows[i][j][1]) for i in n for j in n]
-        if self.order == 3:
-            with precise.working(digits):  # by the third derivatives along eᵢ, eⱼ and eᵢ + eⱼ
-                for i, j in itertools.product(n, repeat=2):
-                    both = None if i == j else evaluation.along(units[i] + units[j], 3)
-                    out += [(3, (i, j, k), False, rows[i][k][2] if both is None else (both[k][2] - rows[i][k][2] - rows[j][k][2]) / 2) for k in n]
-        return out
 
 
 class Truths:
