@@ -185,6 +185,11 @@ class TestFormulas:
         assert "differentiated by SymPy" in report.truth and report.of_order(0).verdict == "digits are lost" and report.of_order(1).ulp < 8
         assert {x.op for x in report.losses} == {"log"}
 
+    def test_of_a_symbol_without_assumptions(self):
+        """The derivative of |x| is that of a real x, though SymPy takes a bare symbol for complex."""
+        report = accuracy(abs, formula=sympy.Abs(sympy.Symbol("x")), points=8, order=1)
+        assert report.ok and report.of_order(1).ulp == 0
+
     def test_as_text_and_as_a_function(self):
         for formula in ("expm1(x)", symgrad.expm1):
             report = accuracy(lambda x: x.exp() - 1, (1e-9, 1.0), formula=formula, points=8, order=0)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.reference.accuracy import ALL, BOUNDS
+from symgrad.reference.accuracy import BOUNDS
 from symgrad.reports.rendering import Formula, Line, Shown, Table
 from symgrad.reports.report import plain, text
 from symgrad.reports.verdicts import Verdict
 from symgrad.scanning.plotting import plot
+from symgrad.types.ulp import ALL
 
 __all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
 
