@@ -17,7 +17,7 @@ from symgrad.frameworks.adapters import adapter_for
 from symgrad.frameworks.calling import call_of, flat_names, parameters_of
 from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
-from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
+from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.domain_reader import domains_of, simple_number, written
@@ -129,7 +129,7 @@ class _Problem:
         progress("reading the formula", 0, 1)
         truth, shape = self._truth(report, adapter)
         checker = CrossChecker(adapter, truth, report, self.base, self.domains, ulp,
-                               points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceTruth) else POINTS), seconds, seed, progress)
+                               points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceSource) else POINTS), seconds, seed, progress)
         if shape is not None:
             levels = adapter.levels(self.base, 0)
             if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_single(levels.shape) and _single(shape)):
@@ -149,22 +149,22 @@ class _Problem:
             try:
                 problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
-                return RecordedTruth(silence()(problem.run)), None
+                return RecordedSource(silence()(problem.run)), None
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
-                return DifferenceTruth(self._level(adapter), lambda v: room_in(self.domains, v)), None
+                return DifferenceSource(self._level(adapter), lambda v: room_in(self.domains, v)), None
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {_name(self.formula)}"
             problem, shape = self._function(self.formula)
-            return RecordedTruth(silence()(problem.run)), shape
+            return RecordedSource(silence()(problem.run)), shape
         expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
         for e in expressions:
             if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):
                 raise ValueError(f"check: the formula {e} is no real number for real arguments, or has a function without a meaning")
         report.against = "the formula"
         report.formula = expressions[0] if len(expressions) == 1 else None
-        return ExpressionTruth(expressions, self.names), shape
+        return ExpressionSource(expressions, self.names), shape
 
     def _own(self, tensors: Sequence[Any]) -> Any:
         result = self.call(tensors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
 from symgrad.carriers import precise
 from symgrad.reference.heads import Undecided
-from symgrad.reference.oracle import Oracle
+from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
@@ -54,9 +53,9 @@ class Exact:
     def entries(self, digits: int = DIGITS) -> list[Entry]:
         """All numbers, both ways. Raises Undefined where the derivative does not exist: at a pole, or outside the domain."""
         if digits not in self.known:
-            truths = self.truths(digits)
-            self.known[digits] = [Entry(order, index, directional, truth, rule)
-                                  for (order, index, directional, truth), rule in zip(truths, self.rules(digits), strict=True)]
+            truths = self.evaluation(digits).derivatives(self.order, self.full, self.direction)
+            self.known[digits] = [Entry(*slot, truth, rule) for slot, truth, rule in zip(
+                slots(self.count, self.order, self.full), truths, self.rules(digits), strict=True)]
         return self.known[digits]
 
     def evaluation(self, digits: int) -> Any:
@@ -69,34 +68,6 @@ class Exact:
     def kink(self) -> bool:
         """Whether a kink lies here, so that the derivative is a convention."""
         return any(e.edge for e in self.evaluations.values())
-
-    def truths(self, digits: int) -> list[tuple[int, tuple[int, ...], bool, Any]]:
-        """The oracle's numbers, in the order of `rules`."""
-        evaluation = self.evaluation(digits)
-        n = range(self.count)
-        out: list[Any] = [(0, (), False, evaluation.value)]
-        line = evaluation.along(self.direction, self.order)
-        out += [(1, (i,), False, line[i][0]) for i in n]
-        with precise.working(digits):
-            if self.full >= 2:
-                columns = {(i,): [row[1] for row in evaluation.along(_unit(self.count, i), 2)] for i in n}
-                out += [(2, (i, j), False, columns[i,][j]) for i in n for j in n]
-            if self.full >= 3:
-                out += [(3, (i, j, k), False, third[k]) for (i, j), third in self._thirds(evaluation) for k in n]
-        for order in range(self.full + 1, self.order + 1):
-            out += [(order, (i,), True, line[i][order - 1]) for i in n]
-        return out
-
-    def _thirds(self, evaluation: Any) -> Iterator[tuple[tuple[int, int], list[Any]]]:
-        """D³f[eᵢ, eⱼ, ·] for all i, j, from third derivatives along eᵢ, eⱼ and eᵢ + eⱼ."""
-        n = self.count
-        square = [[row[2] for row in evaluation.along(_unit(n, i), 3)] for i in range(n)]
-        mixed = {}
-        for i, j in itertools.combinations(range(n), 2):
-            both = [row[2] for row in evaluation.along(_unit(n, i) + _unit(n, j), 3)]
-            mixed[i, j] = mixed[j, i] = [(c - a - b) / 2 for a, b, c in zip(square[i], square[j], both)]
-        for i, j in itertools.product(range(n), repeat=2):
-            yield (i, j), square[i] if i == j else mixed[i, j]
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
         """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) at a tiny distance."""
