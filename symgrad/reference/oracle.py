@@ -173,7 +173,7 @@ class Evaluation:
             numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]
             return mpmath.mpf(2) ** (3 * max([0, *(int(mpmath.mag(x)) for x in numbers)]))
 
-    def along(self, direction: Sequence[float], length: int) -> list[list[Any]]:
+    def along(self, direction: Any, length: int) -> list[list[Any]]:
         """For each input the derivatives Dᵏ(∂f/∂xᵢ)[u, ..., u] for k = 0, ..., length - 1, with the direction u.
 
         Raises Undefined where one of them does not exist or lies at a pole.
@@ -204,7 +204,7 @@ class Evaluation:
                     out.append(twice if isinstance(twice, int) else twice / 2)
         return out + [line[i][k - 1] for k in range(full + 1, order + 1) if k > 1 for i in n]
 
-    def _series(self, direction: Sequence[float], length: int) -> list[Any]:
+    def _series(self, direction: Any, length: int) -> list[Any]:
         """Every value as a series in t along x + t u."""
         oracle, values = self.oracle, self.values
         series: list[Any] = []
