@@ -17,7 +17,7 @@ from symgrad.sampling.domain_reader import domain_of, pieces_of
 from symgrad.sampling.pieces import Piece
 from symgrad.types.domains import Domain
 
-__all__ = ["Range", "points_in", "ranges_of", "simpler", "weight"]
+__all__ = ["Range", "points_in", "ranges_of"]
 
 SPECIAL = tuple(Fraction(*x) for x in ((0, 1), (1, 1), (-1, 1), (2, 1), (-2, 1), (1, 2), (-1, 2), (3, 1), (-3, 1), (10, 1), (-10, 1)))
 WORDS = ("real", "complex", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "zero", "integer", "even", "odd", "prime", "imaginary",
@@ -189,38 +189,3 @@ def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Rando
             yield [x if x in r else r.draw(rng, "any") for x, r in zip(values, ranges)]
         else:
             yield [r.draw(rng, "any" if kind == "special" else kind) for r in ranges]
-
-
-# ---------------------------------------------------------------------- simple points
-
-
-def _simplicity(x: Exact) -> tuple[int, Fraction, bool]:
-    """A sort key: integers before others, small before large, positive before negative, real before complex."""
-    if isinstance(x, Gaussian):
-        first, second = _simplicity(x.real), _simplicity(x.imag)
-        return first[0] + second[0] + 8, first[1] + second[1], first[2] or second[2]
-    return 0 if x.denominator == 1 and abs(x) < 100 else x.denominator.bit_length() + x.numerator.bit_length(), abs(x), x < 0
-
-
-def weight(point: Sequence[Exact]) -> tuple[int, Fraction, int]:
-    """A key for how far from simple a point is."""
-    parts = [_simplicity(x) for x in point]
-    return sum(p[0] for p in parts), sum((p[1] for p in parts), Fraction(0)), sum(p[2] for p in parts)
-
-
-def _near(x: Exact) -> list[Exact]:
-    if isinstance(x, Gaussian):
-        return [*(Fraction(k) for k in (0, 1, -1, 2)), *(Gaussian(Fraction(a), Fraction(b)) for a, b in ((0, 1), (0, -1), (1, 1), (-1, 1), (-1, -1))),
-                x.real, Gaussian(Fraction(0), x.imag)]
-    whole = [Fraction(k) for k in (0, 1, -1, 2, -2, 3, -3, 5, -5, 10, -10, 100, -100)]
-    return [*whole, Fraction(1, 2), Fraction(-1, 2), Fraction(int(x)), Fraction(round(x)), Fraction(round(x * 10), 10), x.limit_denominator(8),
-            Fraction(int(x / 2))]
-
-
-def simpler(point: Sequence[Exact]) -> Iterator[list[Exact]]:
-    """Simpler candidates for a point: all coordinates the same, then one by one."""
-    for k in (0, 1, -1, 2, -2):
-        yield [Fraction(k)] * len(point)
-    for i, x in enumerate(point):
-        for y in sorted(set(_near(x)), key=_simplicity):
-            yield [*point[:i], y, *point[i + 1:]]

@@ -46,7 +46,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`.
 
     Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
-    ImportError where a framework or hypothesis is not installed.
+    ImportError where a framework is not installed.
 
     >>> report = cross_check((lambda x: x**3, lambda x: 3 * x**2), formula="x**3", order=1, points=5)
     >>> report.verdict

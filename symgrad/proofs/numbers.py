@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 import mpmath
-import numpy as np
 import sympy
 
 from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
@@ -26,7 +25,7 @@ __all__ = ["Found", "Numbers"]
 
 FIRST, LAST = 70, 400  # digits of the ladder
 SIMPLIFIED = 3  # refuted statements whose points are made simple
-SIMPLE = (Fraction(1), Gaussian(Fraction(0), Fraction(1)), Gaussian(Fraction(1), Fraction(1)), Gaussian(Fraction(2), Fraction(-1)))  # numbers to try
+TRIES = 60  # to make one point simple
 
 
 @dataclass
@@ -74,29 +73,17 @@ class Numbers:
     def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
         """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
         refuted = sum(f.point is not None for f in self.found.values())
-        for simple in self._simpler(key, inner) if refuted < SIMPLIFIED else ():
-            verdict, *values = self._at(simple, [key])[key]
-            if verdict == DIFFERENT and self._persists(key, simple):
-                inner, (claim, truth) = simple, values
-                break
+        if refuted < SIMPLIFIED:
+            simple = shrunk(list(inner), lambda point: self._refutes(key, point), TRIES)
+            if simple != list(inner):
+                inner, (_, claim, truth) = simple, self._at(simple, [key])[key]
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
         point = {x: self.region(x).xreplace(at) for x in self.case.variables}
         used = set().union(*(e.free_symbols for e in self.truths[key]))
         point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
         self.found[key] = Found(self.found[key].points, point, claim, truth, refuted < SIMPLIFIED)
 
-    def _simpler(self, key: Key, inner: Sequence[Exact]) -> Iterator[Sequence[Exact]]:
-        """Candidates for a simple point, the simplest first."""
-        if self.case.complex:
-            for value in SIMPLE:
-                if all(value in r for r in self.ranges):
-                    yield [value] * len(inner)
-        else:
-            best = shrunk(np.array([float(x) for x in inner]), lambda v: self._refutes(key, v), 60)  # type: ignore[arg-type]
-            yield [Fraction(float(x)) for x in best]
-
-    def _refutes(self, key: Key, vector: np.ndarray) -> bool:
-        inner = [Fraction(float(x)) for x in vector]
+    def _refutes(self, key: Key, inner: Sequence[Exact]) -> bool:
         if not all(x in r for x, r in zip(inner, self.ranges)):
             return False
         return self._at(inner, [key])[key][0] == DIFFERENT and self._persists(key, inner)

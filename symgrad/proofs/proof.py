@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import AGREED, agreeing
+from symgrad.algebra.ladder import OPEN, SAME, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.reference.heads import Undefined, derivative, evaluator
@@ -64,17 +64,26 @@ class Formulas:
         functions = {index: [evaluator(self.symbols, e) for e in (ours, self.truth(index))] for index, ours in self.derivatives.items()}
         unseen = set(functions)
         for point in points:
-            with precise.working(80):
-                xs = [mpmath.mpf(float(x)) for x in point]
-                for index, (ours, true) in functions.items():
-                    try:
-                        a, b = ours(*xs), true(*xs)
-                    except Undefined:
-                        continue
-                    if agreeing(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
+            for index, pair in functions.items():
+                try:
+                    if _numbers_differ(pair, [mpmath.mpf(float(x)) for x in point]):
                         return index
-                    unseen.discard(index)
+                except Undefined:
+                    continue
+                unseen.discard(index)
         return min(unseen) if unseen else None
+
+
+def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
+    """Whether two functions do not certainly agree at a point. Raises Undefined where one of them has no value."""
+    before, verdict = None, OPEN
+    for digits in rungs(80, 320):
+        with precise.working(digits):
+            a, b = (function(*xs) for function in pair)
+            before, verdict = (a, b), compared(a, b, before, lambda: 0)
+        if verdict != OPEN:
+            break
+    return verdict != SAME
 
 
 def _one(box: Any, position: int) -> np.ndarray:

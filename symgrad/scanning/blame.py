@@ -51,7 +51,7 @@ class Blame:
 
     def __init__(self, subject: Subject, floats: Floats):
         self.subject, self.floats = subject, floats
-        self.unit = float(floats.info.eps)
+        self.unit = 2.0**-floats.digits
 
     def find(self, worst: Worst, index: Index, truth: Any) -> Loss | None:
         """The loss behind the error of a derivative at a point, whose true value is known."""
@@ -156,7 +156,7 @@ class Blame:
                     name, (worst.order,), (worst.region,), worst.point)
 
     def _reason(self, stage: Stage, value: float, truth: Any) -> str:
-        largest, tiny = float(self.floats.info.max), float(self.floats.info.tiny)
+        largest, tiny = self.floats.largest, self.floats.normal
         if not np.isfinite(value):
             return "it overflows" if not mpmath.isfinite(truth) or abs(truth) > largest else "it is not finite"
         if stage.own >= SHARE * stage.error:

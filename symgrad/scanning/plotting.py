@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.regions import bounds
+from symgrad.sampling.regions import bounds
 from symgrad.types.ulp import ALL
 
 __all__ = ["plot"]

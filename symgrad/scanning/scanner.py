@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.reports.labels import label
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
+from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
 from symgrad.scanning.truth import LAST, Exact, Truth, condition
@@ -229,11 +229,11 @@ class Scanner:
         for i in range(len(point)) if region.jointly else (region.argument,):
             low, high = (-np.inf, np.inf) if region.jointly else (region.low, region.high)
             rank = int(floats.rank(point[i]))
-            top = int(floats.rank(floats.info.max))
+            top = floats.top
             down = rank - (-top if low == -np.inf else int(floats.rank(low)))
             up = (top if high == np.inf else int(floats.rank(high))) - rank
             if region.jointly:
-                down, up = min(down, 2**(floats.info.nmant - 4)), min(up, 2**(floats.info.nmant - 4))
+                down, up = min(down, 2**(floats.digits - 4)), min(up, 2**(floats.digits - 4))
             sides = [floats.beside(float(point[i]), side, REFINED // 2, self.rng) for side in (-down, up) if side]
             if sides:
                 columns[i] = np.resize(np.concatenate(sides), REFINED)

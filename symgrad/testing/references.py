@@ -151,7 +151,7 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function of symgrad's tensors: recorded with the floats, and replayed in the carrier."""
     def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
-        with in_mode(complete=True):
+        with in_mode(keep_values=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
             out = formula(*leaves, *parameters)
         if not isinstance(out, Tensor) or not out.requires_grad:
