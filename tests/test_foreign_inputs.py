@@ -19,7 +19,7 @@ from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.frameworks import framework_of
 from symgrad.reference.differences import differences
-from symgrad.reference.heads import Undefined
+from symgrad.reference.elementary import Undefined
 from symgrad.reference.sources import ExpressionSource
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
 from symgrad.sampling.drawing import drawn, loci, room_in, special

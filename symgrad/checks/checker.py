@@ -17,8 +17,8 @@ from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse
 from symgrad.reference.differences import differences
+from symgrad.reference.elementary import Undecided, Undefined
 from symgrad.reference.exact import FULL, Entry, Exact, agreement
-from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula

@@ -63,7 +63,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
         function = function.apply
     name = _name(function)
     with progress_bar(progress, name) as tell:
-        problem = _Problem(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
+        problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
         return problem.run(points, ulp, seconds, seed, tell)
 
 
@@ -80,7 +80,7 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-class _Problem:
+class _CrossCheck:
     """The arguments of a cross-check, parsed: the call, its domains, the formula, and the adapter."""
 
     def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,

@@ -15,7 +15,7 @@ from symgrad.checks.measuring import Measure, first_line, worse
 from symgrad.frameworks.adapter import Adapter, Levels
 from symgrad.frameworks.adapters import JaxAdapter
 from symgrad.frameworks.problem import NotCheckable
-from symgrad.reference.heads import Undecided, Undefined
+from symgrad.reference.elementary import Undecided, Undefined
 from symgrad.reference.sources import DifferenceSource, Source, Truths
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding, at, pair, size

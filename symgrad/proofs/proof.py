@@ -12,7 +12,7 @@ import sympy
 from symgrad.algebra.ladder import OPEN, SAME, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
-from symgrad.reference.heads import Undefined, derivative, evaluator
+from symgrad.reference.elementary import Undefined, derivative, evaluator
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 

@@ -1,6 +1,6 @@
 """The oracle: derivatives of a recorded computation by `sympy.diff` and the chain rule, without any rule of this library.
 
-Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into heads, whose derivatives
+Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into elementary functions, whose derivatives
 SymPy knows. The gradient along a line, ∇f(x + t u) = ∇f + t H u + ..., then comes from one sweep forward and one back with
 truncated series in t: linear in the size of the computation at every order, where the flat formula swells.
 """
@@ -21,7 +21,7 @@ from symgrad.carriers import precise
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.heads import Head, Undefined, along, edge_met, multiply_into, number
+from symgrad.reference.elementary import ElementaryFunction, Undefined, along, edge_met, multiply_into, number
 from symgrad.reference.template import Choice, Step, cut, template
 
 __all__ = ["Oracle", "slots"]
@@ -115,7 +115,7 @@ class Evaluation:
         self.oracle, self.digits = oracle, digits
         self.values: list[Any] = []
         self.taken: dict[int, int] = {}
-        self.memos: list[dict[Head, Any]] = [{} for _ in oracle.steps]
+        self.memos: list[dict[ElementaryFunction, Any]] = [{} for _ in oracle.steps]
         self.edge = False
         edge_met()
         for place, step in enumerate(oracle.steps):
@@ -137,7 +137,7 @@ class Evaluation:
             return None
         if what is None:
             return mpmath.fsum(xs)
-        if isinstance(what, Head):
+        if isinstance(what, ElementaryFunction):
             value = self.memos[place][what] = what(*xs)
             return value
         return number(what)
@@ -239,7 +239,7 @@ class Evaluation:
             for i, k in enumerate(inputs if place not in self.taken else (self.taken[place],)):
                 if not oracle.active[k]:
                     continue
-                if isinstance(what, Head):
+                if isinstance(what, ElementaryFunction):
                     derivative = what.partial(i)
                     if derivative.zero:
                         continue

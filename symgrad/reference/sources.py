@@ -13,7 +13,7 @@ import sympy
 from symgrad.algebra.ladder import DIGITS, MOST, RIGHT, agreeing, movement, settle
 from symgrad.carriers import precise
 from symgrad.reference.differences import differences
-from symgrad.reference.heads import Undecided, Undefined
+from symgrad.reference.elementary import Undecided, Undefined
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
 

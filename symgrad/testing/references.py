@@ -20,7 +20,7 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
 from symgrad.proofs.proof import size_of
-from symgrad.reference.heads import Undefined, derivative, evaluator
+from symgrad.reference.elementary import Undefined, derivative, evaluator
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
