@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, 
 from symgrad.carriers import precise
 from symgrad.reference.elementary import Undecided
 from symgrad.reference.oracle import Oracle, slots
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
@@ -81,38 +81,15 @@ class Exact:
         recorder = Recorder(precise, precise.lift_value)
         values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
         y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
-        out = [y.value.item()]
-        levels = [[recorder.gradients([(y, 1)], leaves)]] if highest else []
-        for _ in range(2, min(self.full, highest) + 1):
-            levels.append([recorder.gradients([(g, _one(g, i))], leaves) for gs in levels[-1] for g in gs for i in range(g.value.size)])
-        out += [x for level in levels for gs in level for x in _numbers(gs)]
-        if highest > self.full:
-            line = levels[0][0]
-            for k in range(2, highest + 1):
-                line = recorder.gradients([(g, part) for g, part in zip(line, self._parts(line))], leaves)
-                out += _numbers(line) if k > self.full else []
+        parts = list(recorder.partials(y, leaves, min(max(self.full, 1), highest)))
+        out = [box.value.ravel()[i].item() for _, box, i in parts]
+        line = list({id(box): box for index, box, _ in parts if len(index) == 1}.values())
+        ends = np.cumsum([leaf.value.size for leaf in leaves])[:-1]
+        direction = [part.reshape(leaf.shape) for part, leaf in zip(np.split(self.direction, ends), leaves)]
+        for k in range(2, highest + 1) if highest > self.full else ():
+            line = recorder.gradients(list(zip(line, direction)), leaves)
+            out += [x for g in line for x in g.value.ravel().tolist()] if k > self.full else []
         return out
-
-    def _parts(self, leaves: Sequence[Box]) -> Iterator[Any]:
-        at = 0
-        for leaf in leaves:
-            size = leaf.value.size
-            yield self.direction[at:at + size].reshape(leaf.shape)
-            at += size
-
-
-def _unit(n: int, i: int) -> np.ndarray:
-    out = np.zeros(n)
-    out[i] = 1
-    return out
-
-
-def _one(g: Box, i: int) -> np.ndarray:
-    return _unit(g.value.size, i).reshape(g.shape)
-
-
-def _numbers(boxes: Sequence[Box]) -> list[Any]:
-    return [x for box in boxes for x in box.value.ravel().tolist()]
 
 
 def agreement(exact: Exact) -> tuple[float, Entry | None]:
