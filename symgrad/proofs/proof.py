@@ -18,6 +18,7 @@ from symgrad.reference.run import Run
 
 __all__ = ["Formulas", "OutOfTime", "is_zero", "limited", "size_of"]
 
+NOTHING = mpmath.mpf(10) ** -60  # of formulas that agree, no more than rounding
 EXPAND = 800  # nodes of a difference that is multiplied out or simplified
 
 
@@ -68,7 +69,7 @@ class Formulas:
 
 
 def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
-    """Whether two functions do not certainly agree at a point. Raises Undefined where one of them has no value."""
+    """Whether two functions do not agree at a point; where 320 digits do not tell, to 60 decimals. Raises Undefined where one has no value."""
     before, verdict = None, OPEN
     for digits in rungs(80, 320):
         with precise.working(digits):
@@ -76,7 +77,7 @@ def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bo
             before, verdict = (a, b), compared(a, b, before, lambda: 0)
         if verdict != OPEN:
             break
-    return verdict != SAME
+    return verdict != SAME and (verdict != OPEN or bool(abs(a - b) > NOTHING))
 
 
 def size_of(e: Any) -> int:
