@@ -74,7 +74,7 @@ def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bo
     for digits in rungs(80, 320):
         with precise.working(digits):
             a, b = (function(*xs) for function in pair)
-            before, verdict = (a, b), compared(a, b, before, lambda: 0)
+            before, verdict = (a, b), compared(a, b, before, lambda: NOTHING)
         if verdict != OPEN:
             break
     return verdict != SAME and (verdict != OPEN or bool(abs(a - b) > NOTHING))
