@@ -38,10 +38,6 @@ class Wrong(AssertionError):
         self.index, self.order, self.ulp, self.exact, self.wrt = index, order, ulp, exact, wrt
 
 
-class NotApplicable(Exception):
-    """The reason why a check does not apply to an op."""
-
-
 class _Report(Shown):
     """A report that can be written as JSON."""
 

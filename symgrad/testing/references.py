@@ -14,7 +14,7 @@ import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
-from symgrad.checks.cross_reading import CONSTANTS, expressions_of
+from symgrad.checks.cross_reading import CONSTANTS, expressions_of, plain_text
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
@@ -25,7 +25,7 @@ from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
-from symgrad.testing.formulas import is_function, plain_text
+from symgrad.testing.formulas import is_function
 
 __all__ = ["difference", "expression", "reader_of"]
 
