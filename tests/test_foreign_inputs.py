@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
 from symgrad.reference.differences import differences
-from symgrad.reference.elementary import Undefined
 from symgrad.reference.sources import ExpressionSource
 from symgrad.sampling.conditions import asked
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written

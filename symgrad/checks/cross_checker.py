@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint
 from symgrad.checks.measuring import Measure, first_line, worse
 from symgrad.frameworks.generators import restored, seeded
 from symgrad.frameworks.levels import Derivatives, Levels
 from symgrad.frameworks.problem import NotCheckable
-from symgrad.reference.elementary import Undecided, Undefined
 from symgrad.reference.sources import DifferenceSource, Source, Truths
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding, at, pair, size

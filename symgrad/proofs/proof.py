@@ -9,16 +9,16 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import OPEN, SAME, compared, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
-from symgrad.reference.elementary import Undefined, derivative, evaluator
+from symgrad.carriers.digits import Undefined
+from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 
 __all__ = ["Formulas", "OutOfTime", "is_zero", "limited", "size_of"]
 
-NOTHING = mpmath.mpf(10) ** -60  # of formulas that agree, no more than rounding
 EXPAND = 800  # nodes of a difference that is multiplied out or simplified
 
 
@@ -69,15 +69,18 @@ class Formulas:
 
 
 def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
-    """Whether two functions do not agree at a point; where 320 digits do not tell, to 60 decimals. Raises Undefined where one has no value."""
-    before, verdict = None, OPEN
+    """Whether two functions do not certainly agree at a point, but for what rounding leaves of numbers near 1. Raises Undefined without values."""
+    before = None
     for digits in rungs(80, 320):
         with precise.working(digits):
             a, b = (function(*xs) for function in pair)
-            before, verdict = (a, b), compared(a, b, before, lambda: NOTHING)
+            if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
+                return False
+            verdict = compared(a, b, before, lambda: 0)
         if verdict != OPEN:
-            break
-    return verdict != SAME and (verdict != OPEN or bool(abs(a - b) > NOTHING))
+            return verdict == DIFFERENT
+        before = a, b
+    return True
 
 
 def size_of(e: Any) -> int:

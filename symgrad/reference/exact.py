@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
 from symgrad.carriers import precise
-from symgrad.reference.elementary import Undecided
+from symgrad.carriers.digits import Undecided
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run

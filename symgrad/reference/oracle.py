@@ -18,10 +18,11 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
+from symgrad.carriers.digits import Undefined
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.elementary import ElementaryFunction, Undefined, along, edge_met, multiply_into, number
+from symgrad.reference.elementary import ElementaryFunction, along, edge_met, multiply_into, number
 from symgrad.reference.template import Choice, Step, cut, template
 
 __all__ = ["Oracle", "slots"]

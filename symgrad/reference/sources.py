@@ -10,16 +10,15 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import DIGITS, MOST, RIGHT, agreeing, movement, settle
+from symgrad.algebra.ladder import MOST, movement, settle
 from symgrad.carriers import precise
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.reference.differences import differences
-from symgrad.reference.elementary import Undecided, Undefined
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
 
 __all__ = ["DifferenceSource", "ExpressionSource", "RecordedSource", "Source", "TrueNumber", "Truths"]
 
-BEYOND = 400  # digits: nothing between 1e-300 and 1e300 is lost beside other numbers
 PART = sympy.Rational(1, 10**23)  # of an input, a thousand of which it moves by
 
 
@@ -94,8 +93,7 @@ class OracleTruths(Truths):
             return [values[place] for place in places]
 
         count = len(slots(self.oracle.count, order, full))
-        first = evaluate(DIGITS, range(count))
-        values = settle(evaluate, count, BEYOND, MOST, RIGHT, lambda place, x: agreeing(x, first[place]) >= RIGHT)
+        values = settle(evaluate, count)
         if None in values:
             raise Undecided(f"more than {MOST} digits")
         return values

@@ -14,13 +14,14 @@ import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross_reading import CONSTANTS, expressions_of, plain_text
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
 from symgrad.proofs.proof import size_of
-from symgrad.reference.elementary import Undefined, derivative, evaluator
+from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
