@@ -15,7 +15,7 @@ import sympy
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
-from symgrad.checks.cross_reading import CONSTANTS, expressions_of, plain_text
+from symgrad.checks.cross_reading import CONSTANTS, expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
@@ -76,8 +76,8 @@ def _rule(op: Any, parameters: tuple[Any, ...]) -> Evaluate:
 
 def _text(text: str, names: Sequence[str]) -> Evaluate:
     """A formula from text, step by step; pi and e have all their digits."""
-    formula = parse(plain_text(text))
-    of_elements = plain_text(text) != text  # the formula is one of elements and returns one number
+    formula = parse(text)
+    of_elements = "[" in text  # the formula is one of elements and returns one number
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
     missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
     if missing:
