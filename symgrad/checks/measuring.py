@@ -10,8 +10,8 @@ import numpy as np
 
 from symgrad.algebra.ladder import condition
 from symgrad.frameworks.levels import Levels
-from symgrad.reference.cross_truth import Truths
 from symgrad.reference.differences import MARGIN, VAGUE
+from symgrad.reference.sources import Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 from symgrad.types.ulp import Ulp, ulp_of
