@@ -55,7 +55,7 @@ class Oracle:
             if node in places or node.value.dtype.kind in "biu":
                 continue
             if type(node.value) is Batched:
-                raise NoFormula("a part of the computation was batched by vmap, whose members have no equations of their own; write the batch as an axis")
+                raise NoFormula("a part of the computation was batched by vmap; write the batch as an axis")
             if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
                 places[node] = self._constants(node.value)
             elif type(node) is Link:
