@@ -22,14 +22,15 @@ import symgrad
 from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.frameworks import FOREIGN, FRAMEWORKS, framework_of
+from symgrad.reports.base import BaseReport
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
-from symgrad.reports.verdicts import REFUTED
+from symgrad.reports.verdicts import exit_code
 from symgrad.sampling.domain_reader import parse_domains
 
 __all__ = ["main"]
 
-AGREED, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+AGREED, BAD_INPUT, INTERRUPTED = 0, 2, 130
 MODULE = "symgrad_checked_file"
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
@@ -334,7 +335,7 @@ def _derive(options: argparse.Namespace) -> int:
         report.notes.append(f"no value was given for {', '.join(missing)}; 1 was taken")
     if options.latex and not options.json:
         print(_latex(report))
-        return _exit_code([report])
+        return exit_code([report.verdict])
     return _finish([report], options, report.to_dict())
 
 
@@ -379,24 +380,14 @@ def _ghostwrite(options: argparse.Namespace) -> int:
 # Results
 
 
-def _exit_code(reports: Sequence[Any]) -> int:
-    if any(report.verdict == REFUTED for report in reports):
-        return WRONG
-    return AGREED if all(report.ok for report in reports) else BAD_INPUT
-
-
-def _finish(reports: Sequence[Any], options: argparse.Namespace, data: dict[str, Any]) -> int:
-    code = _exit_code(reports)
+def _finish(reports: Sequence[BaseReport], options: argparse.Namespace, data: dict[str, Any]) -> int:
     if options.json:
         print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
-        return code
-    if sys.stdout.isatty():
+    elif sys.stdout.isatty():
         from rich.console import Console  # only terminals need it
 
         for report in reports:
             Console().print(report)
     else:
         print("\n\n".join(map(str, reports)))
-    return code
-
-
+    return exit_code(report.verdict for report in reports)

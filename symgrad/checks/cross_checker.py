@@ -15,9 +15,10 @@ from symgrad.frameworks.adapters import JaxAdapter
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
 from symgrad.reference.heads import Undecided, Undefined
-from symgrad.reference.measuring import Measure, first_line, worse
+from symgrad.reference.measuring import Measure, worse
 from symgrad.reference.template import NoFormula
-from symgrad.reports.cross import Agreement, CrossReport, Finding, at, pair, size
+from symgrad.reports.cross import Agreement, CrossReport, Finding
+from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.sampling.drawing import NORMAL, drawn, loci, special
 from symgrad.sampling.points import as_point
@@ -244,11 +245,11 @@ class CrossChecker:
 
     def _says(self, f: Finding) -> str:
         if f.kind == "raises":
-            return f"raises {f.message}, where the true one is {f.truth:.10g}"
+            return f"raises {f.message}, where the true one is {number(f.truth)}"
         if f.kind == "not finite":
-            return f"is {f.value:g}, where the true one is {f.truth:.10g}"
+            return f"is {f.value:g}, where the true one is {number(f.truth)}"
         value, truth = pair(f.value, f.truth)
-        return f"is {value}, but the true one is {truth}: {size(f.ulp)} ULP away, where {size(f.bound)} are allowed"
+        return f"is {value}, but the true one is {truth}: {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed"
 
     def _quietly(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at one more point, which is not counted."""

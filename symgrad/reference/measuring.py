@@ -13,6 +13,7 @@ from symgrad.frameworks.adapter import Levels
 from symgrad.reference.cross_truth import Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
+from symgrad.reports.numbers import first_line
 
 __all__ = ["Measure", "worse"]
 
@@ -98,10 +99,3 @@ def _unit(truth: Any, kind: Any) -> Any:
     if not mpmath.isfinite(truth):
         return mpmath.inf
     return max(mpmath.ldexp(mpmath.mpf(float(kind.eps)), int(mpmath.mag(truth)) - 1), mpmath.mpf(float(kind.smallest_subnormal)))
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, not too long."""
-    lines = str(error).strip().splitlines()
-    line = lines[0] if lines else ""
-    return line if len(line) <= 100 else line[:98] + " …"

@@ -24,6 +24,7 @@ from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.reports.numbers import number
 from symgrad.sampling.points import as_point, flat
 
 __all__ = ["of_function", "of_run", "of_tensor"]
@@ -161,9 +162,7 @@ def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
 
 
 def _vector(g: np.ndarray) -> str:
-    if g.size == 1:
-        return f"{float(g[0]) + 0.0:.10g}"
-    return np.array2string(g + 0.0, precision=6, threshold=8, separator=", ", max_line_width=10_000)
+    return number(g.reshape(()) if g.size == 1 else g)
 
 
 # The list
