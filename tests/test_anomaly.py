@@ -80,12 +80,12 @@ RAISED = {
 
 
 @pytest.mark.parametrize("name", RAISED)
-def test_the_error_is_torchs(name):
+def test_the_error_matches_torch(name):
     call, node, output = RAISED[name]
     assert str(failure(call)).split("\n")[0] == f"Function '{node}' returned nan values in its {output}th output."
 
 
-def test_infinities_raise_only_where_that_is_asked_for():
+def test_infinities_raise_only_with_check_inf():
     x = leaf(0.0)
     with autograd.set_detect_anomaly(True):
         x.sqrt().sum().backward()
@@ -94,14 +94,14 @@ def test_infinities_raise_only_where_that_is_asked_for():
         "Function 'SqrtBackward0' returned infinite values in its 0th output.")
 
 
-def test_nothing_raises_without_checks():
+def test_check_nan_false_raises_nothing():
     x = leaf(0.0)
     with autograd.set_detect_anomaly(True, check_nan=False):
         (x.sqrt() * 0).sum().backward()
     assert math.isnan(x.grad.item())
 
 
-def test_a_leaf_and_what_is_not_on_the_way_are_not_checked():
+def test_leaves_and_nodes_off_the_path_are_not_checked():
     x, z = leaf(1.0), leaf(0.0)
     x.register_hook(lambda g: g * nan)
     with autograd.set_detect_anomaly(True):
@@ -111,7 +111,7 @@ def test_a_leaf_and_what_is_not_on_the_way_are_not_checked():
     assert math.isnan(x.grad.item())
 
 
-def test_what_was_not_chosen_is_no_alarm():
+def test_an_unselected_branch_raises_nothing():
     x = leaf(0.0, 4.0)
     with autograd.set_detect_anomaly(True):
         symgrad.where(x > 0, x.sqrt(), 3 * x).sum().backward()
@@ -309,7 +309,7 @@ def test_a_hook_may_repair_a_gradient():
     assert math.isfinite(x.grad[0].item())
 
 
-def test_the_mode_is_what_torch_makes_of_it():
+def test_the_state_of_the_mode_matches_torch():
     state = []
 
     def note():

@@ -1,4 +1,4 @@
-"""NumPy's functions on Tensors: NumPy's values, with NumPy's arguments and defaults, in the graph."""
+"""NumPy's functions on Tensors: NumPy's values, arguments and defaults, recorded in the graph."""
 
 import numpy as np
 import pytest
@@ -46,12 +46,12 @@ CALLS = {
 }
 
 
-def test_every_function_is_here():
+def test_every_function_of_the_protocol_is_tested():
     assert {function.__name__ for function in FUNCTIONS_OF_NUMPY} == set(CALLS)
 
 
 @pytest.mark.parametrize("call", [pytest.param(call, id=f"{name} {i}") for name, calls in CALLS.items() for i, call in enumerate(calls)])
-def test_the_values_are_numpys(call):
+def test_values_match_numpy(call):
     expected = call(A)
     leaf = symgrad.tensor(A, requires_grad=True)
     for x in (symgrad.tensor(A), leaf):
@@ -69,7 +69,7 @@ def test_gradients_pass():
     assert x.grad.shape == (2, 3) and np.isfinite(x.grad.numpy()).all()
 
 
-def test_what_is_not_known_gets_arrays_or_says_so():
+def test_other_functions_get_arrays_or_raise():
     x = symgrad.tensor([[2.0, 0.0], [0.0, 4.0]])
     assert isinstance(np.linalg.inv(x), np.ndarray) and np.median(x) == 1.0
     with pytest.raises(RuntimeError, match="Can't call numpy"):

@@ -1,4 +1,4 @@
-"""Asking for gradients, as torch lets one ask: every argument, any order, modes, and what torch gets wrong."""
+"""`backward` and `autograd.grad`: every argument of torch's, higher orders, grad modes, and cases that torch gets wrong."""
 
 import math
 import threading
@@ -40,12 +40,12 @@ class TestBackward:
         x.grad = None
         assert x.grad is None
 
-    def test_gradient_weighs_a_tensor(self):
+    def test_gradient_argument_is_the_cotangent(self):
         x = leaf(1.0, 2.0)
         (x * x).backward(tensor([1.0, -1.0]))
         assert x.grad.tolist() == [2.0, -4.0]
 
-    def test_gradient_is_not_shared(self):
+    def test_grad_does_not_alias_the_gradient_argument(self):
         x, g = leaf(1.0, 2.0), tensor([1.0, -1.0])
         x.clone().backward(g)
         x.backward(g)
@@ -57,7 +57,7 @@ class TestBackward:
         x.backward(tensor(3.0))
         assert x.grad.item() == 4.0
 
-    def test_needs_the_graph_once(self):
+    def test_a_second_backward_without_retain_graph_raises(self):
         x = leaf(1.0, 2.0)
         y = (x * x).sum()
         y.backward()
@@ -65,21 +65,21 @@ class TestBackward:
             y.backward()
         assert x.grad.tolist() == [2.0, 4.0]
 
-    def test_retains_the_graph(self):
+    def test_retain_graph_allows_a_second_backward(self):
         x = leaf(1.0, 2.0)
         y = (x * x).sum()
         y.backward(retain_graph=True)
         y.backward()
         assert x.grad.tolist() == [4.0, 8.0]
 
-    def test_twice_through_ops_that_save_nothing(self):
+    def test_a_second_backward_through_ops_that_save_nothing(self):
         x = leaf(1.0, 2.0)
         y = (x + x).sum()
         y.backward()
         y.backward()
         assert x.grad.tolist() == [4.0, 4.0]
 
-    def test_a_shared_part_is_freed_with_the_first(self):
+    def test_a_shared_subgraph_is_freed_by_the_first_backward(self):
         x = leaf(2.0)
         y = x.exp()
         (2 * y).backward()
@@ -119,13 +119,13 @@ class TestBackward:
         autograd.backward((x.sum(), x.sum()), (tensor(2.0), tensor(3.0)))
         assert x.grad.tolist() == [10.0, 12.0]
 
-    def test_lets_go_of_the_leaf(self):
+    def test_a_leaf_that_only_the_graph_references(self):
         x = leaf(2.0)
         y = x * x
         del x
         y.backward()
 
-    def test_the_dtype_is_the_leafs(self):
+    def test_grad_has_the_dtype_of_the_leaf(self):
         x = tensor([1.0, 2.0], dtype=symgrad.float32, requires_grad=True)
         (x.to(symgrad.float64) * tensor([3.0, 4.0])).sum().backward()
         assert x.grad.dtype is symgrad.float32 and x.grad.tolist() == [3.0, 4.0]
@@ -133,12 +133,12 @@ class TestBackward:
         (x * tensor([3.0, 4.0])).backward(tensor([1.0, 1.0]))
         assert x.grad.dtype is symgrad.float32
 
-    def test_a_leaf_that_was_not_reached_has_no_gradient(self):
+    def test_grad_of_an_unreached_leaf_is_none(self):
         x, z = leaf(1.0), leaf(1.0)
         (2 * x).backward()
         assert z.grad is None
 
-    def test_leaves_modes_as_they_were(self):
+    def test_grad_mode_is_restored(self):
         x = leaf(1.0)
         with symgrad.no_grad():
             autograd.grad(x, x, create_graph=True)
@@ -159,7 +159,7 @@ class TestGrad:
         gx, gz = autograd.grad([x * z, x + z], [x, z])
         assert (gx.item(), gz.item()) == (4.0, 3.0)
 
-    def test_weights(self):
+    def test_grad_outputs(self):
         x = leaf(1.0, 2.0)
         (g,) = autograd.grad([x * x, x.sum()], x, grad_outputs=[tensor([1.0, 10.0]), None])
         assert g.tolist() == [3.0, 41.0]
@@ -192,7 +192,7 @@ class TestGrad:
         with pytest.raises(ValueError, match="allow_unused"):
             autograd.grad(x * x, [x, z], allow_unused=False, materialize_grads=True)
 
-    def test_only_the_way_to_the_inputs_is_freed(self):
+    def test_only_nodes_between_outputs_and_inputs_are_freed(self):
         x, z = leaf(2.0), leaf(3.0)
         a, b = x.exp(), z.exp()
         y = a + b
@@ -201,13 +201,13 @@ class TestGrad:
             autograd.grad(a, x)
         assert autograd.grad(b, z)[0].item() == math.exp(3.0)
 
-    def test_create_graph_retains_it(self):
+    def test_create_graph_implies_retain_graph(self):
         x = leaf(2.0)
         y = x.exp()
         autograd.grad(y, x, create_graph=True)
         assert autograd.grad(y, x)[0].item() == math.exp(2.0)
 
-    def test_create_graph_may_free_it(self):
+    def test_create_graph_without_retain_graph_frees_the_graph(self):
         x = leaf(2.0)
         y = x.exp()
         autograd.grad(y, x, create_graph=True, retain_graph=False)
@@ -215,7 +215,7 @@ class TestGrad:
             y.backward()
 
 
-class TestAnyOrder:
+class TestHigherOrders:
     @pytest.mark.parametrize("function, expected", [
         (symgrad.sin, [math.sin(0.3 + n * math.pi / 2) for n in range(9)]),
         (lambda x: x**5, [0.3**5, 5 * 0.3**4, 20 * 0.3**3, 60 * 0.3**2, 120 * 0.3, 120.0, 0.0, 0.0, 0.0]),
@@ -223,7 +223,7 @@ class TestAnyOrder:
         (lambda x: x.exp(), [math.exp(0.3)] * 9),
         (lambda x: (2 * x).log(), [math.log(0.6)] + [(-1) ** (n - 1) * math.factorial(n - 1) / 0.3**n for n in range(1, 9)]),
     ], ids=["sin", "x^5", "1/x", "exp", "log"])
-    def test_eight_orders(self, function, expected):
+    def test_derivatives_up_to_order_eight(self, function, expected):
         assert every_derivative(function, leaf(0.3), 8) == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
     def test_mixed_partials_commute(self):
@@ -245,14 +245,14 @@ class TestAnyOrder:
         after = x - 0.1 * g
         assert autograd.grad(after**3, x)[0].item() == pytest.approx(3 * (2 - 1.2) ** 2 * (1 - 1.2), rel=1e-14)
 
-    def test_nested_derivatives_keep_their_variables_apart(self):
+    def test_nested_derivatives_do_not_confuse_perturbations(self):
         """d/dx [x d/dy (x + y)] at 1 is 1."""
         x = leaf(1.0)
         y = leaf(1.0)
         (inner,) = autograd.grad(x + y, y, create_graph=True)
         assert autograd.grad(x * inner, x)[0].item() == 1.0
 
-    def test_cotangents_are_differentiated_too(self):
+    def test_gradients_are_differentiable_by_the_cotangent(self):
         """The derivative of vjp(g) by g is the pushforward."""
         x, g = leaf(1.0, 2.0), leaf(0.0, 0.0)
         (pulled,) = autograd.grad(x.exp(), x, g, create_graph=True)
@@ -280,7 +280,7 @@ CONSTANT = {
 
 class TestConstantDerivatives:
     @pytest.mark.parametrize("function", CONSTANT.values(), ids=CONSTANT)
-    def test_have_derivative_zero(self, function):
+    def test_piecewise_linear_functions_have_zero_higher_derivatives(self, function):
         """The second derivative of a piecewise linear function is zero, and so is the third: nothing raises."""
         x = leaf(-1.3, 1.2, 2.4)
         (d,) = autograd.grad(function(x).sum(), x, create_graph=True)
@@ -306,7 +306,7 @@ class TestConstantDerivatives:
         assert autograd.grad(gx, x)[0].item() == 0.0 and autograd.grad(gz, x)[0].item() == 1.0
 
 
-class TestChoices:
+class TestSelections:
     @pytest.mark.parametrize("function, at, expected", [
         (lambda x: symgrad.where(x > 0, x.log(), x), 0.0, [0.0, 1.0, 0.0]),
         (lambda x: symgrad.where(x > 0, x.sqrt(), 0 * x), -1.0, [0.0, 0.0, 0.0]),
@@ -320,13 +320,13 @@ class TestChoices:
         (lambda x: symgrad.maximum(x.log(), tensor(-5.0)), 0.0, [-5.0, 0.0, 0.0]),
         (lambda x: x.log().relu(), 0.0, [0.0, 0.0, 0.0]),
     ], ids=["log", "sqrt below", "sqrt", "sinc", "exp", "exp near", "exp of 1/x", "chain", "clamp", "maximum", "relu"])
-    def test_what_was_not_chosen_leaves_no_trace(self, function, at, expected):
+    def test_an_unselected_branch_contributes_no_nan(self, function, at, expected):
         assert every_derivative(function, leaf(at), 2) == pytest.approx(expected, abs=1e-15)
         y = function(v := leaf(at, 0.25, at))
         (gradient,) = autograd.grad(y.sum(), v)
         assert gradient.tolist()[::2] == [pytest.approx(expected[1], abs=1e-15)] * 2
 
-    def test_a_nan_that_was_chosen_is_seen(self):
+    def test_nan_of_a_selected_branch_is_kept(self):
         x = leaf(-1.0)
         (g,) = autograd.grad(symgrad.where(x < 0, x.sqrt(), x), x)
         assert math.isnan(g.item())
@@ -343,14 +343,14 @@ class TestChoices:
         assert g.tolist() == gradient
         assert [autograd.grad(g[i], x, retain_graph=True)[0].tolist() for i in range(3)] == hessian
 
-    def test_lengths_at_zero(self):
+    def test_gradients_of_norms_at_zero(self):
         for length in (symgrad.norm, lambda x: x.std(), lambda x: symgrad.hypot(x[0], x[1])):
             x = leaf(0.0, 0.0)
             (g,) = autograd.grad(length(x), x, create_graph=True)
             assert g.tolist() == [0.0, 0.0]
             assert autograd.grad(g.sum(), x)[0].tolist() == [0.0, 0.0]
 
-    def test_ties_share(self):
+    def test_ties_share_the_gradient_equally(self):
         x = leaf(1.0, 3.0, 3.0, 3.0)
         assert autograd.grad(x.amax(), x)[0].tolist() == [0.0, 1 / 3, 1 / 3, 1 / 3]
         assert autograd.grad(x.max(), x)[0].tolist() == [0.0, 1 / 3, 1 / 3, 1 / 3]
@@ -403,13 +403,13 @@ class TestModes:
         assert not double(leaf(1.0), times=1).requires_grad and double.__name__ == "double" and double.__doc__ == "Twice."
         assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
 
-    def test_a_generator_is_refused(self):
+    def test_a_generator_function_is_refused_as_a_decorated_function(self):
         with pytest.raises(TypeError, match="no_grad: a generator function runs in pieces"):
             @symgrad.no_grad()
             def numbers():
                 yield 1
 
-    def test_set_grad_enabled_is_a_function_too(self):
+    def test_set_grad_enabled_as_a_function(self):
         symgrad.set_grad_enabled(False)
         try:
             assert not symgrad.is_grad_enabled() and not (2 * leaf(1.0)).requires_grad
@@ -432,13 +432,13 @@ class TestModes:
         assert not symgrad.is_inference_mode_enabled() and (2 * x).requires_grad
 
     @pytest.mark.parametrize("switch", [symgrad.no_grad, symgrad.enable_grad, symgrad.inference_mode, lambda: symgrad.set_grad_enabled(False)])
-    def test_an_exception_puts_the_mode_back(self, switch):
+    def test_an_exception_restores_the_grad_mode(self, switch):
         for _ in range(2):
             with pytest.raises(ZeroDivisionError), switch():
                 1 / 0  # noqa: B018
             assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
 
-    def test_one_switch_may_be_used_again_inside_itself(self):
+    def test_a_mode_object_is_reentrant(self):
         switch = symgrad.no_grad()
         with switch:
             with switch:
@@ -446,7 +446,7 @@ class TestModes:
             assert not symgrad.is_grad_enabled()
         assert symgrad.is_grad_enabled()
 
-    def test_each_thread_has_its_own(self):
+    def test_grad_mode_is_thread_local(self):
         seen, inside, done = [], threading.Event(), threading.Event()
 
         def other():
@@ -465,7 +465,7 @@ class TestModes:
         thread.join()
         assert seen == [(True, True), True, False]
 
-    def test_detach_and_data_are_outside(self):
+    def test_detach_and_data_are_outside_the_graph(self):
         x = leaf(2.0)
         y = (x * x).detach()
         assert not y.requires_grad and y.grad_fn is None and y.is_leaf

@@ -1,4 +1,4 @@
-"""Batches of cotangents and tangents: `functional` vectorized, and what `gradcheck` asks of rules in a batch. See also programs_vmap."""
+"""Batches of cotangents and tangents: `functional` with vectorize=True, and the batched checks of `gradcheck`. See also programs_vmap."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def leaf():
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_vectorized_is_the_same(strategy, create_graph):
+def test_vectorize_true_gives_the_same_results(strategy, create_graph):
     """The batched passes give what one after the other gives, empty blocks and zeros with them, in memory of their own, and differentiable again."""
     def function(x, w):
         return x.sin() * w.sum(), (x * w[:3]).cumsum(0), w * 2, x.sum(), symgrad.zeros(0) * x.sum(), symgrad.ones(2)

@@ -71,13 +71,13 @@ def _written(x):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_it_is_the_trace_of_the_hessian(name):
+def test_the_laplacian_is_the_trace_of_the_hessian(name):
     f, x = FUNCTIONS[name], point(4)
     near(laplacian(f)(x), np.trace(hessian(f)(x).numpy()))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_its_gradient_is_that_of_the_trace(name):
+def test_the_gradient_of_the_laplacian(name):
     f, x = FUNCTIONS[name], point(4)
     near(grad(laplacian(f))(x), grad(lambda z: symgrad.trace(jacfwd(jacrev(f))(z)))(x), 256)
 
@@ -91,7 +91,7 @@ def test_along_directions_with_weights(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_asked_again_it_takes_the_same_steps_on_other_numbers(name):
+def test_the_program_is_replayed_on_other_values(name):
     f, operator = FUNCTIONS[name], laplacian(FUNCTIONS[name])
     for seed in range(4):
         x = point(4, seed)
@@ -177,7 +177,7 @@ def test_identities_of_vector_calculus():
 # Points, trees and outputs
 
 
-def test_points_one_by_one():
+def test_a_batch_of_points_equals_single_points():
     x = symgrad.tensor(np.random.default_rng(2).normal(size=(5, 4)))
     wanted = np.array([[np.trace(hessian(lambda z, k=k: network(z)[k])(x[i]).numpy()) for k in range(2)] for i in range(5)])
     near(laplacian(network, dim=-1)(x), wanted)
@@ -189,14 +189,14 @@ def test_points_one_by_one():
         near(laplacian(network, dim=-1)(x * 2.0), vmap(laplacian(network))(x * 2.0).numpy())
 
 
-def test_many_points_by_the_steps_that_large_layers_take():
+def test_many_points_by_the_program_of_large_layers():
     x = symgrad.tensor(np.random.default_rng(3).normal(size=(50, 4)))
     operator = laplacian(network, dim=-1)
     for scale in (1.0, 0.5, 2.0, -1.0):
         near(operator(x * scale), vmap(laplacian(network))(x * scale).numpy())
 
 
-def test_layers_that_are_used_twice_and_narrow_ones():
+def test_shared_layers_and_narrow_layers():
     def f(x):
         h = symgrad.tanh(symgrad.matmul(x, WEIGHTS[0]) + WEIGHTS[1])
         k = symgrad.sigmoid(symgrad.matmul(h, WEIGHTS[2])) * h + symgrad.cat([x, x[..., :2]], -1).exp()
@@ -247,14 +247,14 @@ def test_value_and_aux():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_dtype_stays(dtype):
+def test_the_dtype_is_kept(dtype):
     x = symgrad.tensor(np.random.default_rng(0).normal(size=(3, 4)).astype(dtype))
     operator, field = laplacian(lambda z: (z.tanh() ** 2 / (z.exp() + 1.0)).sum(-1), dim=-1), divergence(lambda z: z.sin() * z, dim=-1)
     for _ in range(3):
         assert operator(x).numpy().dtype == field(x).numpy().dtype == dtype
 
 
-def test_one_function_with_arguments_of_several_forms():
+def test_one_function_with_several_signatures():
     operator = laplacian(lambda z: (z**3).sum() if z.sum() > 0 else (z.exp()).sum())
     for _ in range(3):
         for values in ([1.0, 2.0], [-1.0, -2.0], [0.5, 0.25, 3.0]):
@@ -344,7 +344,7 @@ def test_custom_derivatives(cube):
 # Edges
 
 
-def test_what_was_not_chosen_leaves_no_trace():
+def test_an_unselected_branch_contributes_no_nan():
     x = symgrad.tensor([-1.0, 4.0])
     near(laplacian(lambda z: symgrad.where(z > 0, z.sqrt(), 0.0 * z).sum())(x), -0.25 * 4.0**-1.5)
 
@@ -361,7 +361,7 @@ def test_numbers_and_arrays():
     near(laplacian(lambda x: (x**2).sum())(symgrad.zeros(0)), 0.0)
 
 
-def test_the_plane_has_a_scalar_curl():
+def test_the_curl_in_two_dimensions_is_a_scalar():
     x = symgrad.tensor(np.random.default_rng(5).normal(size=(4, 2)))
     near(curl(lambda z: symgrad.stack([-z[..., 1] ** 2, z[..., 0] * z[..., 1]], -1))(x), 3.0 * x.numpy()[:, 1])
     space = symgrad.tensor(np.random.default_rng(6).normal(size=(4, 3)))

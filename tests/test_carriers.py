@@ -1,4 +1,4 @@
-"""The object carriers: each has the protocol's names, and reads every rule of the registry with the values that the numeric one gives."""
+"""The object carriers: each implements the protocol, and evaluates every rule of the registry to the values of the numeric carrier."""
 
 import inspect
 import math
@@ -139,7 +139,7 @@ def test_argmax_has_no_formula():
 
 @pytest.mark.parametrize("carrier", OBJECTS.values(), ids=OBJECTS)
 class TestCells:
-    def test_no_operation_leaves_them(self, carrier):
+    def test_every_operation_returns_cells(self, carrier):
         x = carrier.lift_value(np.arange(6.0).reshape(2, 3))
         kind, zero = type(x), carrier.lift_value(3.0)
         operations = (x[0, 0], x[0], x + 1, 1 - x, -zero, zero * zero, zero**2, 1 / zero, x.sum())
@@ -186,7 +186,7 @@ class TestCells:
         assert np.array_equal(out.astype(float), np.einsum(equation, *given))
 
 
-def test_numbers_are_shown_as_a_person_writes_them():
+def test_numbers_are_printed_in_decimal_form():
     shown = {2.0: "2*x", 0.1: "0.1*x", -0.0: "0", 7: "7*x", np.float32(0.5): "0.5*x", 1e300: "1.0e+300*x"}
     assert {v: str(symbolic.lift_value(v).item() * X) for v in shown} == shown
     assert symbolic.lift_value(1 + 2j).item() == 1 + 2 * sympy.I
@@ -194,7 +194,7 @@ def test_numbers_are_shown_as_a_person_writes_them():
     assert symbolic.lift_value(np.inf).item() == sympy.oo and symbolic.lift_value(np.nan).item() is sympy.nan
 
 
-def test_numbers_are_exact_where_that_is_asked():
+def test_exact_numbers():
     for value in (0.1, 1e300, 5e-324, -1 / 3):
         assert symbolic.lift_value(value, exact=True).item() == sympy.Rational(*value.as_integer_ratio())
         assert precise.lift_value(value).item() == precise.context.mpf(value.as_integer_ratio()[0]) / value.as_integer_ratio()[1]
@@ -221,7 +221,7 @@ def test_derivatives_of_sinc(order):
     assert precise.sinc_derivative(precise.lift_value(3.0), 0).item() == 0
 
 
-def test_what_cancels_is_computed_with_more_digits():
+def test_cancellation_raises_the_working_precision():
     half = -math.log(2.0)  # so that exp(half) + exp(half) is 1 up to rounding
     true = exact(symbolic.logaddexp(symbolic.lift_value(half, exact=True), half).item())
     assert abs(true) < 1e-16
@@ -247,7 +247,7 @@ def test_digits_can_be_set():
     assert precise.context.dps == 60
 
 
-def test_a_safe_choice_reads_as_one():
+def test_a_guarded_where_simplifies_to_one_piecewise():
     x = symbolic.Expressions.fill([X], ())
     zero = symbolic.eq(x, 0)
     safe = symbolic.where(zero, 0, 1 / symbolic.where(zero, 1, x)).item()

@@ -1,4 +1,4 @@
-"""Checkpoints: the same derivatives for less memory, and refusals where the recomputation is another one."""
+"""Checkpoints: equal derivatives, less memory, and an error if the recomputation differs."""
 
 import contextlib
 import gc
@@ -86,7 +86,7 @@ def test_batches():
     same(hessian(lambda x: checkpoint(inner, x).prod())(w), hessian(lambda x: inner(x).prod())(w))
 
 
-def test_several_outputs_keyword_arguments_and_things_that_are_no_tensors():
+def test_several_outputs_keyword_arguments_and_non_tensors():
     def f(x, tree, *, scale, word="no"):
         assert word == "yes"
         return {"a": x * tree[0] * scale, "b": [tree[1], x.exp()], "n": 3, "x": x}
@@ -180,7 +180,7 @@ def test_the_same_random_numbers_are_drawn_again():
     assert symgrad.rand(3).tolist() == following  # as if nothing had been drawn in between
 
 
-def test_other_random_numbers_where_the_state_is_not_kept():
+def test_preserve_rng_state_false_draws_new_random_numbers():
     x = T(np.ones(1000), requires_grad=True)
     y = checkpoint(lambda x: x * symgrad.rand(1000), x, preserve_rng_state=False)
     y.sum().backward()
@@ -204,14 +204,14 @@ def peak(f, n=10_000, blocks=100):
     return held, most, x.grad
 
 
-def test_a_chain_of_blocks_needs_the_memory_of_one_block_and_its_values_between():
+def test_peak_memory_of_a_chain_of_blocks():
     plain, kept = peak(block), peak(called)
     same(kept[2], plain[2], 0)
     assert kept[0] < 100 * 80_000 * 1.1  # the 100 values between blocks, of 80 kB
     assert kept[1] < kept[0] + 12 * 80_000 and kept[1] < plain[1] / 6
 
 
-def test_what_the_call_held_is_freed():
+def test_arguments_are_freed_after_backward():
     class Big:
         pass
 
@@ -265,7 +265,7 @@ def test_torchs_refusals():
         checkpoint(block, x, use_reentrant=False, determinism_check="all")
 
 
-def test_without_a_graph_the_function_is_just_called():
+def test_without_a_graph_the_function_is_called_directly():
     calls = []
 
     def f(x):
@@ -301,7 +301,7 @@ def changing(values):
     (lambda x: x.exp().sin().asin(), "computed with other operations or other shapes"),
     (lambda x: symgrad.cat([x, x]).exp()[:2], "computed with other operations or other shapes"),
 ])
-def test_another_recomputation(again, words):
+def test_a_recomputation_that_differs_is_refused(again, words):
     x = T([0.1, 0.2], requires_grad=True)
     y = checkpoint(changing([lambda x: x.exp(), again]), x, use_reentrant=False)
     with pytest.raises(CheckpointError, match=words):
@@ -318,7 +318,7 @@ def test_a_recomputation_from_other_tensors():
     same(x.grad, x.exp())
 
 
-def test_arguments_that_were_written():
+def test_an_argument_modified_in_place_is_detected():
     x, mask = T([0.1, 0.2], requires_grad=True), T([1.0, 2.0])
     y = checkpoint(lambda x, m: x * m, x, mask, use_reentrant=False).sum()
     mask.add_(1)

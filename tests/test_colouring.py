@@ -1,4 +1,4 @@
-"""Colourings: no two columns of a colour share a row, and every entry of a symmetric matrix is read where it stands alone."""
+"""Colourings: no two columns of one colour share a row, and every entry of a symmetric matrix is recovered from one product alone."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The ops on parts of complex numbers: adjoints over the real numbers, any layout in memory, and the carriers of formulas and of many digits."""
+"""The ops on parts of complex numbers: adjoints over the real numbers, every memory layout, and the exact carriers."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def product(a, b):
     return float(np.sum(np.real(np.conj(a) * b)))
 
 
-def test_the_ops_are_all_here():
+def test_every_op_on_parts_is_tested():
     assert set(OPS) == {"view_as_real", "view_as_complex", "conjugate", "complex", "polar_parts", "angle_of_complex"}
 
 
@@ -59,7 +59,7 @@ def test_pullback_is_the_adjoint_of_pushforward(name, layout):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_other_carriers_give_the_same(name):
+def test_exact_carriers_agree_with_the_numeric_one(name):
     op, xs = OPS[name], numbers(name, np.random.default_rng(1))
     value = np.asarray(op.forward(numeric, *xs))
     digits = np.asarray(op.forward(precise, *map(precise.lift_value, xs)))
@@ -87,14 +87,14 @@ def test_views_of_parts_are_written_through():
     assert z.tolist() == [0j, 0j] and symgrad.view_as_complex(pairs).data_ptr() == z.data_ptr()
 
 
-def test_formulas_go_through_the_parts():
+def test_formulas_of_real_and_imaginary_parts():
     x = symgrad.tensor(2.0, symbol="x")
     z = symgrad.complex(x, 2 * x)
     assert sympy.simplify(z.abs().square().expr - 5 * sympy.Symbol("x", real=True) ** 2) == 0
     assert z.imag.expr == 2 * sympy.Symbol("x", real=True)
 
 
-def test_the_absolute_value_is_differentiated_again_and_in_both_modes():
+def test_second_derivatives_of_abs_in_both_modes():
     def length(t):
         return symgrad.abs(symgrad.complex(symgrad.cos(t), 2 * symgrad.sin(t)))
 
@@ -111,7 +111,7 @@ def _along(f):
     return lambda t: symgrad.func.jvp(f, (t,), (symgrad.ones_like(t),))[1]
 
 
-def test_spreads_of_complex_numbers_are_real():
+def test_variance_and_std_of_complex_tensors_are_real():
     z = symgrad.tensor([1 + 1j, -0.5 + 0.3j], requires_grad=True)
     variance = symgrad.var(z)
     assert not variance.is_complex() and variance.item() == pytest.approx(1.37) and symgrad.std(z).item() == pytest.approx(1.37**0.5)
@@ -125,7 +125,7 @@ def test_spreads_of_complex_numbers_are_real():
         assert not along.is_complex() and along.item() == pytest.approx(moved.item() / (2 * step), abs=1e-9)
 
 
-def test_halves_have_no_complex_type():
+def test_complex_of_half_precision_parts_is_complex64():
     """Parts of 16 bits become numbers of 32, and their gradients come back in the type of the parts."""
     a = symgrad.tensor([1.0, 2.0], dtype=symgrad.float16, requires_grad=True)
     z = symgrad.complex(a, 2 * a)

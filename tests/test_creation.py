@@ -1,4 +1,4 @@
-"""Making tensors: what PyTorch said for the same programs; devices that are not there; what only symgrad has."""
+"""Factories: results recorded from PyTorch for the same programs, unavailable devices, and symbols."""
 
 import re
 
@@ -36,7 +36,7 @@ def agree(found, expected):
 
 
 @pytest.mark.parametrize("program, expected", PROGRAMS)
-def test_the_same_is_said_as_by_torch(program, expected):
+def test_programs_give_the_recorded_results_of_pytorch(program, expected):
     found = run(program, symgrad)
     wrong = [f"entry {i}:\n{a}\nwas recorded as\n{b}" for i, (a, b) in enumerate(zip(found, expected)) if not agree(a, b)]
     assert not wrong, "\n".join([f"{program.__name__}: {len(wrong)} differ", *wrong])
@@ -88,7 +88,7 @@ def test_symbols_are_given_at_creation():
     assert str((symgrad.ones((), requires_grad=True, symbol="y") * 2).expr) == "2*y"
 
 
-def test_uniform_numbers_never_reach_one():
+def test_rand_is_below_one_in_every_dtype():
     for dtype in (symgrad.float16, symgrad.bfloat16, symgrad.float32, symgrad.float64):
         x = symgrad.rand(20000, dtype=dtype)
         assert x.dtype is dtype and float(x.max()) < 1 and float(x.min()) >= 0

@@ -1,4 +1,4 @@
-"""stop_gradient, custom_vjp and custom_jvp: rules of the user's own, in both modes, to every order, in batches and in formulas."""
+"""stop_gradient, custom_vjp and custom_jvp: custom rules in both modes, to every order, in batches and in formulas."""
 
 import threading
 import warnings
@@ -70,7 +70,7 @@ def test_stop_gradient_has_derivative_zero_in_both_modes_and_every_order():
     same(vmap(grad(f))(T([0.5, 1.5])), symgrad.stack([grad(f)(0.5), grad(f)(1.5)]))
 
 
-def test_stop_gradient_keeps_trees_dtypes_memory_and_what_is_no_tensor():
+def test_stop_gradient_keeps_trees_dtypes_memory_and_non_tensors():
     x = T([1.0, 2.0], requires_grad=True)
     found = stop_gradient({"a": (x, T([1, 2])), "b": [None, 3.5, "word"]})
     a, i = found["a"]
@@ -128,7 +128,7 @@ def test_second_derivatives_by_every_route(make):
 
 
 @BOTH
-def test_results_leave_a_transform_outside_of_every_graph(make):
+def test_results_of_transforms_do_not_require_grad(make):
     f = make()
     for found in (grad(f)(0.7), grad(grad(f))(0.7), hessian(f)(0.7), jacrev(jacrev(f))(0.7), vmap(grad(grad(f)))(T([0.3, 0.7]))):
         assert not found.requires_grad
@@ -159,7 +159,7 @@ def test_custom_vjp_has_no_forward_mode_but_that_of_its_recorded_pullback():
     assert float(t) == pytest.approx(EXACT[1], rel=1e-14)
 
 
-def test_the_stated_rule_is_what_counts():
+def test_the_custom_rule_is_used_instead_of_the_derivative():
     straight = custom_vjp(lambda x: x.round())
     straight.defvjp(lambda x: (x.round(), None), lambda _, g: (g,))
     assert float(grad(lambda x: straight(x) ** 2)(1.7)) == 4  # 2 * round(x) * 1
@@ -281,7 +281,7 @@ def test_rules_that_differentiate_get_a_derivative_for_each_cotangent_of_a_batch
     same(jacrev(h)(x), rows)
 
 
-def test_a_rule_that_differentiates_by_something_else():
+def test_a_rule_that_calls_grad_on_another_variable():
     def slope(x):
         return grad(lambda w: (w * x).sin())(T(1.0)) / x  # cos(x)
 
@@ -346,7 +346,7 @@ def test_a_float32_argument_keeps_its_dtype(make):
     assert f(x).dtype == symgrad.float32 and grad(lambda x: f(x).sum())(x).dtype == symgrad.float32
 
 
-def test_random_numbers_are_the_same_ones_when_the_forward_runs_again():
+def test_a_repeated_forward_draws_the_same_random_numbers():
     f = custom_vjp(lambda x: x)
 
     def fwd(x):
@@ -371,7 +371,7 @@ def test_random_numbers_are_the_same_ones_when_the_forward_runs_again():
 
 
 @BOTH
-def test_the_formula_is_that_of_the_function(make):
+def test_the_formula_is_that_of_the_primal_function(make):
     x = T(0.7, requires_grad=True, symbol="x")
     y = make()(x)
     assert y.expr == sympy.exp(sympy.sin(sympy.Symbol("x", real=True))) * sympy.Symbol("x", real=True)
@@ -445,7 +445,7 @@ def test_no_rule():
     (lambda r, g: (g, [g]), "must have the form"),
     (lambda r, g: (g + 1j, None), "the cotangent for x is complex, but x is real"),
 ])
-def test_a_pullback_of_another_form(bwd, words):
+def test_a_pullback_with_the_wrong_structure(bwd, words):
     f = custom_vjp(lambda x, p: x * p["b"])
     f.defvjp(lambda x, p: (x * p["b"], None), bwd)
     if "p['b']" in words or "p\\['b'" in words:
@@ -454,7 +454,7 @@ def test_a_pullback_of_another_form(bwd, words):
         grad(lambda x: f(x, {"b": x}).sum())(T([1.0, 2.0]))
 
 
-def test_a_pushforward_of_another_form():
+def test_a_pushforward_with_the_wrong_structure():
     f = custom_jvp(lambda x: x * 2)
     f.defjvp(lambda p, t: (p[0] * 2, t[0].sum()))
     with pytest.raises(TypeError, match=r"the tangent for the output has shape \[\], but the output has shape \[2\]"):
@@ -498,7 +498,7 @@ def test_keyword_only_arguments():
         f(T(1.0), n=2)
 
 
-def test_residuals_that_were_written():
+def test_a_residual_modified_in_place_is_detected():
     kept = []
     f = custom_vjp(lambda x: x * x)
 
@@ -523,7 +523,7 @@ def test_an_output_may_be_written():
     same(x.grad, grad(lambda x: smooth(x).sum())(x.detach()))
 
 
-def test_without_a_graph_the_function_is_just_called():
+def test_without_a_graph_the_function_is_called_directly():
     f = with_vjp()
     calls = []
     f.fwd = lambda x: calls.append(1)
@@ -535,7 +535,7 @@ def test_without_a_graph_the_function_is_just_called():
 
 
 @BOTH
-def test_another_thread_that_does_not_record_changes_nothing(make):
+def test_no_grad_in_another_thread_has_no_effect(make):
     inside, done = threading.Event(), threading.Event()
 
     def elsewhere():

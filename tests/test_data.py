@@ -1,4 +1,4 @@
-"""Data sets, samplers and loaders: what PyTorch said for the same programs, and what threads do."""
+"""Datasets, samplers and loaders: results recorded from PyTorch for the same programs, and workers."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ RECORDED = recorded(programs_data)
 
 
 @pytest.mark.parametrize("name", programs(programs_data))
-def test_data_come_as_torchs_come(name):
+def test_loaders_yield_what_torch_yields(name):
     compare(programs(programs_data)[name], symgrad, RECORDED[name])
 
 
@@ -35,14 +35,14 @@ class Slow(Dataset):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_threads_load_in_the_order_of_one(workers):
+def test_workers_keep_the_order(workers):
     data = Slow(17)
     assert [batch.tolist() for batch in DataLoader(data, 3, num_workers=workers)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11], [12, 13, 14],
                                                                                      [15, 16]]
     assert len(data.threads) == workers and threading.get_ident() not in data.threads
 
 
-def test_threads_load_no_further_ahead_than_the_limit():
+def test_prefetch_factor_bounds_the_batches_loaded_ahead():
     asked = []
 
     class Noting(Dataset):
@@ -59,7 +59,7 @@ def test_threads_load_no_further_ahead_than_the_limit():
     assert threading.active_count() < before
 
 
-def test_threads_know_which_they_are():
+def test_get_worker_info():
     begun, seen = [], []
 
     class Asking(Dataset):
@@ -92,7 +92,7 @@ def test_an_exception_reaches_the_caller_with_its_traceback(workers):
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == 'raise LookupError("example 3")'
 
 
-def test_a_worker_that_cannot_begin_says_why():
+def test_an_exception_of_worker_init_fn_reaches_the_caller():
     def start(worker):
         raise OSError(f"worker {worker} is ill")
 
@@ -100,7 +100,7 @@ def test_a_worker_that_cannot_begin_says_why():
         list(DataLoader([1, 2], num_workers=1, worker_init_fn=start))
 
 
-def test_a_batch_that_takes_too_long_is_given_up():
+def test_a_timeout_raises():
     class Stuck(Slow):
         def __getitem__(self, i):
             time.sleep(0.3)
@@ -110,7 +110,7 @@ def test_a_batch_that_takes_too_long_is_given_up():
         list(DataLoader(Stuck(2), num_workers=1, timeout=0.05))
 
 
-def test_streams_that_end_at_different_times_all_come():
+def test_iterable_datasets_of_different_lengths():
     class Uneven(IterableDataset):
         def __iter__(self):
             worker = get_worker_info().id
@@ -119,7 +119,7 @@ def test_streams_that_end_at_different_times_all_come():
     assert list(DataLoader(Uneven(), batch_size=None, num_workers=3)) == [0, 10, 20, 11, 21, 22]
 
 
-def test_a_seed_repeats_an_order_and_does_not_move_with_what_else_is_drawn():
+def test_the_order_depends_on_the_seed_alone():
     def order(between, **options):
         symgrad.manual_seed(11)
         out = []

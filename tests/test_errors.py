@@ -1,4 +1,4 @@
-"""Bad input: an error that names the op, the shapes or dtypes and the remedy, and nothing changed."""
+"""Errors name the op, the shapes or dtypes and the remedy, and change no state."""
 
 import re
 

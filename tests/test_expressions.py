@@ -1,4 +1,4 @@
-"""Formulas of tensors: they are the values' formulas, their derivatives are SymPy's, and they cost nothing to those who do not ask."""
+"""Formulas of tensors: they evaluate to the tensors' values, their derivatives agree with SymPy's, and they cost nothing unless asked for."""
 
 import gc
 import math
@@ -63,7 +63,7 @@ def test_elements_of_arrays_have_indices():
     assert m[:0].expr.shape == (0, 3)
 
 
-def test_without_a_name_there_is_none():
+def test_without_a_symbol_the_expression_is_none():
     a = symgrad.tensor(2.0, requires_grad=True)
     b = a * 3
     b.backward()
@@ -80,14 +80,14 @@ def test_unnamed_leaves_are_constants():
     assert w.grad.expr is None and math.isclose(a.grad.expr, math.exp(2.5))
 
 
-def test_constants_read_as_they_were_written():
+def test_constants_keep_their_decimal_form():
     (a,) = leaves(x=3.0)
     assert str(0.1 * a) != str((0.1 * a).expr) == "0.1*x"
     assert ((a * 2.0) ** 3.0).expr == 8 * x**3 and (a / 2).expr == x / 2 and str((a + np.float32(0.5)).expr) == "x + 0.5"
     assert a.exp2().expr == 2**x and symgrad.log2(a).expr == sympy.log(x) / sympy.log(2)
 
 
-def test_constants_can_be_had_exactly():
+def test_exact_constants():
     (a,) = leaves(x=3.0)
     assert formula(0.1 * a, exact=True).item() == sympy.Rational(0.1) * x
     out = a.clamp(max=0.3).square()
@@ -95,7 +95,7 @@ def test_constants_can_be_had_exactly():
     assert formula(out, exact=True).item() == sympy.Min(x, sympy.Rational(0.3)) ** 2 and formula(a.grad, exact=True).item().has(sympy.Rational(0.3))
 
 
-def test_a_formula_is_remembered_as_long_as_its_node():
+def test_a_formula_is_cached_on_its_node():
     (a,) = leaves(x=3.0)
     out = a.sin() + 1
     assert out.expr is out.expr and formula(out) is formula(out)
@@ -128,12 +128,12 @@ def test_a_symbol_used_twice_for_different_leaves():
     assert (a.requires_grad_() + before).expr == 3 * x, "one tensor, two leaves in time"
 
 
-def test_complex_leaves_are_not_called_real():
+def test_symbols_of_complex_leaves_are_not_real():
     w = symgrad.tensor(1 + 2j, symbol="w")
     assert w.expr == sympy.Symbol("w") and not w.expr.is_real and (w * 2j).expr == 2 * sympy.I * w.expr
 
 
-def test_the_formula_of_a_choice_is_piecewise():
+def test_the_formula_of_where_is_piecewise():
     (a,) = leaves(x=-3.0)
     out = symgrad.where(a > 0, a, -2 * a)
     out.backward()
@@ -217,7 +217,7 @@ def test_accumulated_gradients_add_their_formulas():
     assert a.grad.expr == 6 * x**2 + 2 * x + y and a.grad.assignments()[-1][1].free_symbols
 
 
-def test_gradients_by_something_between():
+def test_gradients_by_an_intermediate_value():
     a, b = leaves(**POINT)
     between = a * b
     out = between.sin()
@@ -237,7 +237,7 @@ def test_derivatives_that_vanish():
     assert out.expr == sympy.floor(x) * y and a.grad.expr == 0 and a.grad.item() == 0 and b.grad.expr == sympy.floor(x)
 
 
-def test_after_backward_the_formula_is_still_there():
+def test_formulas_are_kept_after_backward():
     (a,) = leaves(x=2.0)
     out = a.sin() * a
     out.backward()
@@ -254,13 +254,13 @@ def test_a_derivative_keeps_the_conditions_of_its_rule():
 # The let-form
 
 
-def test_every_step_has_its_line():
+def test_the_let_form_has_an_equation_for_each_op():
     a, b = leaves(**POINT)
     v1, v2, v3 = sympy.symbols("v1:4", real=True)
     assert ((a * b).sin() + a * b).assignments() == [(v1, x * y), (v2, sympy.sin(v1)), (v3, v1 + v2)]
 
 
-def test_moving_elements_about_takes_no_lines():
+def test_reordering_elements_adds_no_equations():
     (m,) = leaves(m=[[1.0, 2.0], [3.0, 4.0]])
     e = m.exp()
     lines = e.T.reshape(4)[1].unsqueeze(0).assignments()
@@ -269,7 +269,7 @@ def test_moving_elements_about_takes_no_lines():
 
 @pytest.mark.parametrize("of", [lambda m: m, lambda m: m.T, lambda m: m.exp().T, lambda m: m[0, 1], lambda m: symgrad.stack([m[0, 0].exp(), m[0, 0]]),
                                 lambda m: -m, lambda m: m[:0], lambda m: m > 2, lambda m: 0 * m])
-def test_the_last_lines_are_the_elements(of):
+def test_the_last_equations_are_the_elements(of):
     (m,) = leaves(m=[[1.0, 2.0], [3.0, 4.0]])
     t = of(m)
     lines = t.assignments()
@@ -304,7 +304,7 @@ def test_the_let_form_of_an_array_is_its_formula():
             assert math.isclose(evaluated(a, values)[0], evaluated(b, values)[0], rel_tol=1e-13)
 
 
-def test_the_let_form_is_small_where_the_formula_is_not():
+def test_the_let_form_is_linear_in_the_number_of_ops():
     """Forty squarings of a sum: written out, the formula has 2^40 leaves."""
     (a,) = leaves(x=0.5)
     out = a
@@ -326,7 +326,7 @@ def test_a_chain_of_100_000_ops_has_a_let_form():
     assert str(lines[-2:]) == "[(v100000, v99999 - x), (v100001, v100000 + 0.5)]"
 
 
-def test_a_formula_too_deep_for_sympy_says_what_to_do():
+def test_the_error_for_a_deep_formula_names_the_remedy():
     (a,) = leaves(x=0.5)
     out = a
     for _ in range(1500):
@@ -366,7 +366,7 @@ def test_a_branch_is_a_condition():
     assert a.grad.conditions == (x > 1,)
 
 
-def test_every_question_of_python_counts():
+def test_every_comparison_in_a_branch_is_a_condition():
     (a,) = leaves(x=3.0)
     assert a
     while 2 < a < 5 and not a == 4:
@@ -387,13 +387,13 @@ def test_conditions_on_arrays_and_their_gradients():
     assert [c.simplify() for c in out.conditions[1:]] == [sympy.And(v0 >= 0, v1 >= 0), sympy.Eq(v0, 1)]
 
 
-def test_what_always_holds_is_no_condition():
+def test_a_comparison_that_always_holds_adds_no_condition():
     (a,) = leaves(x=3.0)
     if a * a >= 0 and a.isfinite():
         assert (a + 1).conditions == ()
 
 
-def test_a_loop_leaves_its_last_answer():
+def test_a_loop_keeps_its_last_condition():
     """The same question about changed values replaces the answer; its formula is kept once."""
     (a,) = leaves(x=8.0)
     while a.square() > 5:
@@ -404,7 +404,7 @@ def test_a_loop_leaves_its_last_answer():
     assert len(a._node.conditions) == 2
 
 
-def test_different_questions_are_told_apart():
+def test_different_comparisons_are_different_conditions():
     (a,) = leaves(x=3.0)
     w = symgrad.tensor([-1.0, -2.0])
     for i in range(2):
@@ -422,7 +422,7 @@ def test_a_branch_keeps_no_arrays():
     assert values() is None and len(v._node.conditions) == 1
 
 
-def test_a_branch_without_names_is_not_noted():
+def test_a_branch_on_unnamed_tensors_adds_no_condition():
     a = symgrad.tensor(3.0, requires_grad=True)
     assert a > 0 and a
     assert a._node.conditions == []

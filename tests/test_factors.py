@@ -1,4 +1,4 @@
-"""Hessians in factors: what is found in a graph, and that it is the Hessian, on known models and on random programs."""
+"""Factored Hessians: the form found in a graph, and that its product is the Hessian, on known models and on random programs."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_found_is_the_hessian(name):
+def test_factors_multiply_to_the_hessian(name):
     form, f, xs, argnums = MODELS[name]
     h = hessian_factors(f, argnums)(*xs)
     assert h.report.form == form and h.report.shape == h.shape
@@ -86,7 +86,7 @@ def test_what_is_found_is_the_hessian(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_asked_again_it_takes_the_same_steps_on_other_numbers(name):
+def test_the_program_is_replayed_on_other_values(name):
     _, f, xs, argnums = MODELS[name]
     transform = hessian_factors(f, argnums)
     for scale in (1.0, 0.5, -0.25, 2.0):
@@ -136,7 +136,7 @@ def test_j_and_s_give_the_hessian():
 
 
 @pytest.mark.parametrize("name", ["rosenbrock-10", "rosenbrock-100", "logistic-1000x50", "quadratic-500", "factorization", "helmholtz-50", "mlp"])
-def test_the_problems_that_are_timed(name):
+def test_benchmark_problems(name):
     problem = make(name)
     f, x = problem.of(symgrad, symgrad.tensor)
     h = hessian_factors(f)(x)
@@ -145,7 +145,7 @@ def test_the_problems_that_are_timed(name):
     assert h.report.form == {"rosenbrock": "sparse", "logistic": "X' D X", "factorization": "I kron A"}.get(name.split("-")[0], "J' S J")
 
 
-def test_a_large_model_is_never_written_down():
+def test_the_hessian_of_a_large_model_is_never_dense():
     """A million by a million, of which only the factors are computed."""
     n, rows = 1_000_000, symgrad.tensor(np.random.default_rng(3).normal(size=(2, 1_000_000)))
     x = symgrad.tensor(np.random.default_rng(4).uniform(0.5, 1.5, n))
@@ -159,7 +159,7 @@ def test_a_large_model_is_never_written_down():
 
 
 @pytest.mark.parametrize("name", ["centred", "ridge", "logistic regression, with an intercept", "few combinations"])
-def test_a_linear_part_that_is_too_large_stays_passes(name, monkeypatch):
+def test_a_large_linear_part_stays_an_operator(name, monkeypatch):
     _, f, xs, argnums = MODELS[name]
     monkeypatch.setattr(factors, "LARGE", 8)
     monkeypatch.setattr(factors, "_product", lambda node, starts: None)
@@ -208,7 +208,7 @@ def test_random_programs_have_all_kinds_of_factors():
 # What it is for others
 
 
-def test_trees_keywords_and_what_others_differentiate():
+def test_trees_keywords_and_other_transforms():
     p = {"w": array(4).requires_grad_(), "b": symgrad.tensor(0.5)}
 
     def loss(p, scale=1.0):
@@ -221,14 +221,14 @@ def test_trees_keywords_and_what_others_differentiate():
     held(h, x.T @ (d[:, None] * x))
 
 
-def test_an_evaluation_can_be_asked():
+def test_factors_of_an_evaluation():
     from symgrad.func.evaluation import evaluate
 
     ev = evaluate(lambda w: (X @ w).exp().sum(), (array(4),), {}, 0, "test")
     assert factored(ev, ev.outputs[0]).report.form == "X' D X"
 
 
-def test_an_affine_value_that_is_computed_from_another_is_no_way_through():
+def test_affine_values_that_depend_on_each_other():
     M = array(3, 3)
     f = hessian_factors(lambda x: x @ M @ x)
     for _ in range(3):  # the third call is a remembered program
@@ -262,6 +262,6 @@ def test_refused():
 
 @pytest.mark.parametrize("f", [lambda z: (z * z).sum() * z.sum(), lambda z: z[1] * z.sum(), lambda z: (z.sort()[0] * z).sum(),
                                lambda z: z.square().max() * z.sum()])
-def test_a_value_at_the_cut_that_depends_on_another_one(f):
+def test_values_at_the_cut_that_depend_on_each_other(f):
     x = symgrad.tensor([1.0, 3.0, -1.0])
     assert np.allclose(hessian_factors(f)(x).todense(), symgrad.func.hessian(f)(x).numpy())

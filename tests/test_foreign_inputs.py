@@ -17,9 +17,9 @@ from symgrad.checks.cross import cross_check, is_foreign
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
-from symgrad.frameworks.differences import differences
 from symgrad.frameworks.frameworks import framework_of
 from symgrad.reference.cross_truth import ExpressionTruth
+from symgrad.reference.differences import differences
 from symgrad.reference.heads import Undefined
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
 from symgrad.sampling.drawing import drawn, loci, room_in, special
@@ -333,6 +333,13 @@ def test_how_far_a_number_moves_is_its_condition():
 def test_the_error_of_a_difference_is_within_a_few_times_its_bound(x, pair):
     (found,), (bound,) = differences(lambda v: pair[0](v[0]), np.array([x]))
     assert abs(found - pair[1](x)) <= 20 * bound and bound < 1e-7
+
+
+def test_differences_of_equal_values_decide_nothing():
+    found, bound = differences(lambda v: 2 * np.sin(v[0] / 2) ** 2, np.array([1e-300]), np.array([1e-300]))
+    assert found == 0 and bound > 1e-300
+    report = symgrad.check(lambda x: 2 * np.sin(x / 2) ** 2, formula="1-cos(x)", order=1, domain="positive")
+    assert report.verdict == "verified", report
 
 
 def test_differences_of_vectors_kinks_and_room():

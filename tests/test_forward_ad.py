@@ -1,4 +1,4 @@
-"""`autograd.forward_ad`: dual tensors, what becomes of their tangents, and what torch 2.13 says (recorded) where they are refused."""
+"""`autograd.forward_ad`: dual tensors, their tangents, and errors recorded from torch 2.13."""
 
 import gc
 import threading
@@ -55,19 +55,19 @@ TANGENTS = {
 
 
 @pytest.mark.parametrize("name", TANGENTS)
-def test_tangents_are_torchs(name):
+def test_tangents_match_torch(name):
     function, expected = TANGENTS[name]
     assert tangent(function, (x(), v())) == expected
 
 
 @pytest.mark.parametrize("name", TANGENTS)
-def test_tangents_pass_where_gradients_are_not_recorded(name):
+def test_tangents_under_no_grad(name):
     function, expected = TANGENTS[name]
     with symgrad.no_grad():
         assert tangent(function, (x(), v())) == expected
 
 
-def test_several_duals_add():
+def test_several_dual_arguments():
     assert tangent(lambda a, b: a * b + a, (x(), v()), (v(), x())) == [3 * 3 + 1 * 1 + 3, 4 * 4 + 2 * 2 + 4]
 
 
@@ -118,7 +118,7 @@ def test_a_dual_of_a_constant_requires_no_grad():
         assert d.numpy().tolist() == [1.0, 2.0] and y.item() == 5.0
 
 
-def test_a_dual_keeps_its_primals_place_in_the_graph():
+def test_a_dual_is_a_view_of_its_primal_in_the_graph():
     w = leaf()
     with fw.dual_level():
         d = fw.make_dual(w, v())
@@ -146,7 +146,7 @@ def test_tangents_are_differentiated_by_primals_and_tangents():
         assert autograd.grad(moved.sum(), t)[0].tolist() == [2.0, 2.0]
 
 
-def test_what_requires_grad_is_not_recorded_under_no_grad():
+def test_duals_record_no_graph_under_no_grad():
     a = tensor(2.0, requires_grad=True)
     with fw.dual_level(), symgrad.no_grad():
         y = fw.make_dual(x(), v()) * a
@@ -176,7 +176,7 @@ def test_in_place_writes():
         assert fw.unpack_dual(e).tangent.tolist() == [0.0, 0.0]
 
 
-def test_what_was_written_since_is_not_used():
+def test_an_overwritten_primal_is_detected():
     w = leaf()
     with fw.dual_level():
         d = fw.make_dual(w * 1, v())
@@ -190,7 +190,7 @@ def test_what_was_written_since_is_not_used():
 # The level
 
 
-def test_outside_the_level_the_tangents_are_gone():
+def test_tangents_are_dropped_outside_the_level():
     with fw.dual_level():
         d = fw.make_dual(x(), v())
         y = d * d
@@ -201,7 +201,7 @@ def test_outside_the_level_the_tangents_are_gone():
         assert fw.unpack_dual(fw.make_dual(d, x())).tangent.tolist() == [1.0, 2.0]
 
 
-def test_a_level_is_left_however_it_ends():
+def test_a_level_is_exited_on_an_exception():
     with pytest.raises(ArithmeticError), fw.dual_level():
         raise ArithmeticError
     assert fw.enter_dual_level() == 0 and thread.modes.recorder is not DEFAULT
@@ -236,7 +236,7 @@ def test_a_level_belongs_to_its_thread():
         assert found == [None, 4.0] and fw.unpack_dual(d * d).tangent.item() == 6.0
 
 
-def test_nothing_is_kept_of_what_only_a_tangent_needs():
+def test_intermediate_values_are_freed_within_a_level():
     """The values in between are freed within the level, by reference counts alone."""
     enabled = gc.isenabled()
     gc.disable()
@@ -320,7 +320,7 @@ def test_formulas_of_tangents():
         assert str(found.primal.expr) == "sin(a)" and str(found.tangent.expr) in ("cos(a)", "1.0*cos(a)")
 
 
-def test_a_function_with_a_rule_for_tangents():
+def test_a_function_with_a_jvp():
     class Square(autograd.Function):
         @staticmethod
         def forward(ctx, x):

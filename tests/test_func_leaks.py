@@ -1,4 +1,4 @@
-"""What transforms remember: programs belong to their transform or are shared and bounded, and none holds a graph, an argument or a constant."""
+"""Memory of transforms: programs belong to their transform or to a bounded shared cache, and hold no graph, argument or constant."""
 
 import gc
 import tracemalloc
@@ -73,7 +73,7 @@ REFUSED = ("jvp", "linearize", "jet", "jet differentiated")  # for a Function wi
 
 
 @pytest.mark.parametrize("name, body", [(name, body) for name in TRANSFORMS for body in BODIES if body != "custom Function" or name not in REFUSED])
-def test_nothing_is_left(name, body):
+def test_transforms_are_collected(name, body):
     left = {}
 
     def go():
@@ -98,7 +98,7 @@ def test_nothing_is_left(name, body):
     assert not [word for word, reference in left.items() if reference() is not None]
 
 
-def test_a_transform_that_lives_holds_no_graph():
+def test_a_live_transform_keeps_no_graph_alive():
     left = []
 
     def f(x):
@@ -117,7 +117,7 @@ def test_a_transform_that_lives_holds_no_graph():
     assert not [reference for reference in left if reference() is not None]
 
 
-def test_what_is_shared_is_bounded():
+def test_the_shared_cache_is_bounded():
     """The forms of many large functions that are forgotten."""
     x = tensor(np.linspace(0.5, 1.5, 100_000))
     nested(lambda z: (z * z).sum(), x)
@@ -132,7 +132,7 @@ def test_what_is_shared_is_bounded():
     assert held < cache.BUDGET * 1.25
 
 
-def test_a_cache_forgets_what_was_used_longest_ago():
+def test_a_cache_evicts_the_least_recently_used_entry():
     known = cache.Cache(3, 100)
     for k in range(3):
         known.put(k, f"value {k}", 10)

@@ -1,4 +1,4 @@
-"""Results of transforms are the caller's own: writing into them changes no argument, no constant, no other result and no later call."""
+"""Results of transforms alias nothing: a write into one changes no argument, constant, other result or later call."""
 
 import itertools
 
@@ -108,13 +108,13 @@ def attacked(transformed, x):
 
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_results_of_maps(name, function):
+def test_results_for_functions_with_tensor_outputs(name, function):
     attacked(TRANSFORMS[name](FUNCTIONS[function]), tensor([0.5, 1.5, 2.5]))
 
 
 @pytest.mark.parametrize("name", OF_SCALARS)
 @pytest.mark.parametrize("function", SCALARS)
-def test_results_of_scalars(name, function):
+def test_results_for_functions_with_scalar_outputs(name, function):
     attacked(OF_SCALARS[name](SCALARS[function]), tensor([0.5, 1.5, 2.5]))
 
 
@@ -139,7 +139,7 @@ def test_laplacians_of_points():
     attacked(func.curl(lambda x: x * C, dim=-1), points)
 
 
-def test_a_backward_that_returns_what_it_keeps():
+def test_a_backward_that_returns_a_saved_tensor():
     attacked(func.grad(lambda x: Scaled.apply(x).sum()), tensor([0.5, 1.5, 2.5]))
     attacked(lambda x: func.vjp(Scaled.apply, x)[1](V), tensor([0.5, 1.5, 2.5]))
 
@@ -153,7 +153,7 @@ def test_scalars_do_not_share_a_version():
     assert x.grad.item() == 1.0 and x.item() == 2.0
 
 
-def test_nothing_is_copied_that_is_not_shared():
+def test_results_in_fresh_memory_are_not_copied():
     """A result in fresh memory is handed out as it is."""
     from symgrad.func.evaluation import own
 

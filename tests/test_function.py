@@ -1,4 +1,4 @@
-"""`autograd.Function`: what PyTorch says (recorded), and beyond it: every name is free on ctx, nothing keeps itself alive, tangents."""
+"""`autograd.Function`: results recorded from PyTorch; attributes of ctx, lifetime, and forward mode."""
 
 import gc
 import threading
@@ -22,7 +22,7 @@ PROGRAMS = {name: (program, recorded(module)[name]) for module in (programs_func
 
 @pytest.mark.filterwarnings("ignore:Using backward")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_pytorch_says(name):
+def test_programs_give_the_recorded_results_of_pytorch(name):
     compare(*PROGRAMS[name][:1], symgrad, PROGRAMS[name][1], rel=1e-15, agree=begins)
 
 
@@ -31,7 +31,7 @@ def quartic():
     return function_of(lambda ctx, x: setattr(ctx, "square", x * x) or x ** 3, lambda ctx, g: g * 3 * ctx.square)
 
 
-def test_every_name_but_torchs_is_free_on_ctx():
+def test_ctx_accepts_every_attribute_name_that_torch_accepts():
     names = ["value", "args", "parents", "flags", "op", "vjp", "inner", "call", "function", "saved", "needs", "sequence_nr", "span", "own", "node",
              "seen", "origin", "data", "shape", "grad", "x", "self", "output_nr", "release", "silent", "context", "place", "output"]
 
@@ -54,7 +54,7 @@ def test_every_name_but_torchs_is_free_on_ctx():
         _ = y.grad_fn.never
 
 
-def test_mistakes_that_pytorch_words_otherwise():
+def test_errors_whose_text_differs_from_pytorch():
     x, z = leaf(1.0, 2.0), tensor([1.0 + 1.0j], requires_grad=True)
     with pytest.raises(RuntimeError, match=r"BadBackward returned an invalid gradient at index 0 - got torch.complex128 for a real input"):
         grad(function_of(lambda ctx, x: x * 1, lambda ctx, g: g * 1j).apply(x).sum(), x)
@@ -84,7 +84,7 @@ class Two(autograd.Function):
         return a * y + b, a * x + b
 
 
-def test_a_ctx_is_a_node_to_everybody():
+def test_a_ctx_has_the_interface_of_a_node():
     x = leaf(2.0)
     y = quartic().apply(x)
     a, b = Two.apply(x, x * 3)
@@ -164,7 +164,7 @@ def give_input(ctx, x):
 
 @pytest.mark.parametrize("forward", [keep_input, keep_output, keep_output_as_attribute, keep_intermediate, keep_two, write_input, give_input])
 @pytest.mark.parametrize("what", ["forward", "backward", "second"])
-def test_nothing_keeps_itself_alive(collector_off, forward, what):
+def test_functions_create_no_reference_cycles(collector_off, forward, what):
     Kept = function_of(forward, lambda ctx, *gs: gs[0] * 2 + 0 * ctx.saved_tensors[0] if ctx.saved_tensors else gs[0] * 2)
     x = leaf(1.0, 2.0)
     big = np.ones(2)
@@ -211,7 +211,7 @@ def test_forward_mode_by_the_recorded_forward():
     assert [t.item() for t in parts] == [4.0, 2.0]
 
 
-def test_forward_mode_by_a_rule_of_its_own():
+def test_forward_mode_by_a_jvp():
     def forward(ctx, x):
         ctx.cosine = x.cos()
         return x.sin()

@@ -1,4 +1,4 @@
-"""Second and third derivatives through what a Function's forward left for its backward.
+"""Second and third derivatives through what a Function's forward stores on ctx for its backward.
 
 Bad is x³, and its backward wants x²; so the second and third derivative of x Bad(x) at 2 are 48.
 """
@@ -106,7 +106,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("how", RIGHT)
-def test_higher_derivatives_through_what_the_forward_left(how):
+def test_higher_derivatives_through_attributes_of_ctx(how):
     make, get = RIGHT[how]
     Bad = function_of(left(make), cubed(get))
     x = leaf(2.0)
@@ -116,7 +116,7 @@ def test_higher_derivatives_through_what_the_forward_left(how):
     assert x.grad.item() == 48.0
 
 
-def test_the_case_that_pytorch_gets_wrong():
+def test_second_derivatives_that_pytorch_gets_wrong():
     Bad = function_of(lambda ctx, x: setattr(ctx, "twice", 6 * x) or 3 * x * x, lambda ctx, g: g * ctx.twice)
     x = leaf(2.0)
     assert derivatives(x * Bad.apply(x), x, 2) == [24.0, 36.0, 36.0]  # PyTorch says 24 for the second
@@ -137,7 +137,7 @@ def test_an_output_that_the_backward_uses():
         assert not hasattr(y.grad_fn, "y") or y.grad_fn.y.grad_fn is y.grad_fn
 
 
-def test_a_backward_that_returns_what_was_left():
+def test_a_backward_that_returns_an_attribute_of_ctx():
     Sum = function_of(lambda ctx, x: setattr(ctx, "double", 2 * x) or (x * x).sum(), lambda ctx, g: ctx.double)
     x = leaf(1.0, 2.0)
     (g,) = grad(Sum.apply(x), x, create_graph=True)
@@ -162,7 +162,7 @@ def test_several_inputs_of_which_one_is_constant():
     assert grad(gx, y)[0].item() == grad(gy, x)[0].item() == 3.0
 
 
-def test_what_the_forward_left_stays_as_it_is():
+def test_tensors_on_ctx_do_not_change():
     """Tensors on ctx are constants to everybody else, before and after a derivative of the derivative."""
     Cube = function_of(left(lambda ctx, x: x * x), cubed(lambda ctx: ctx.square))
     x = leaf(2.0)
@@ -173,7 +173,7 @@ def test_what_the_forward_left_stays_as_it_is():
         grad(y, x, create_graph=True)
 
 
-def test_what_another_call_left_is_constant():
+def test_tensors_of_an_earlier_call_are_constants():
     """A mean that runs along is no part of any graph, and does not keep those of earlier calls."""
     mean = tensor(0.0)
 
@@ -197,7 +197,7 @@ def test_what_another_call_left_is_constant():
     assert grad(g, x)[0].item() == 0.5  # the mean as this call made it
 
 
-def test_tensors_that_a_forward_writes_keep_their_place():
+def test_tensors_written_in_a_forward_keep_their_node():
     w, y = leaf(3.0), None
 
     def forward(ctx, x):

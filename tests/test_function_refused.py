@@ -1,4 +1,4 @@
-"""Where a Function's forward left the library and left numbers behind, its second derivative would be wrong: it is refused, with the reason."""
+"""A Function whose forward stores numbers computed outside of the library has no right second derivative: it raises and names the attribute."""
 
 import copy
 import functools
@@ -149,7 +149,7 @@ def test_a_second_derivative_that_would_be_wrong_is_refused(how):
             (g * x).backward()
 
 
-def test_the_refusal_names_what_was_left():
+def test_the_error_names_the_attribute_of_ctx():
     for make, name in ((lambda ctx, x: x.item(), "ctx.square"), (lambda ctx, x: [1, {"a": float(x)}], r"ctx.square\[1\]\['a'\]"),
                        (lambda ctx, x: ctx.save_for_backward(tensor(x.item())), r"ctx.saved_tensors\[0\]"),
                        (lambda ctx, x: LEFT.update(number=x.item()), "LEFT")):
@@ -191,7 +191,7 @@ def test_what_is_not_refused():
     assert derivatives(Fourth.apply(x), x) == [16.0, 32.0, 48.0, 48.0]
 
 
-def test_picking_elements_by_their_order_is_no_way_out():
+def test_sorting_and_selection_in_a_forward_are_recorded():
     """The places are whole numbers, though the library looks at values to find them."""
     def forward(ctx, x):
         ctx.square = [x.sort().values, x.topk(2).values, x.median(), x.max(0).values, x.argsort()]

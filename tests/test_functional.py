@@ -1,4 +1,4 @@
-"""`autograd.functional`: values, structure and messages as torch gives them (recorded), and derivatives of derivatives."""
+"""`autograd.functional`: values, structure and messages recorded from torch, and higher derivatives."""
 
 import pytest
 
@@ -214,13 +214,13 @@ ERRORS |= {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_values_and_structure_are_torchs(name):
+def test_values_and_structure_match_torch(name):
     call, expected = VALUES[name]
     assert repr(call(symgrad, functional)) == expected
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_messages_are_torchs(name):
+def test_messages_match_torch(name):
     call, error, message = ERRORS[name]
     with pytest.raises(error) as caught:
         call(symgrad, functional)
@@ -229,11 +229,11 @@ def test_messages_are_torchs(name):
 
 @pytest.mark.parametrize("asking", functional.__all__)
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_strict_mode_lets_pass_what_depends(asking, create_graph):
+def test_strict_mode_accepts_outputs_that_depend_on_the_input(asking, create_graph):
     assert strict("square", asking, create_graph)(symgrad, functional) is not None
 
 
-def test_results_are_outside_the_graph_unless_asked():
+def test_results_require_grad_only_with_create_graph():
     x, v = leaf(symgrad), direction(symgrad)
     for asking in ("vjp", "jvp"):
         for create_graph in (False, True):
@@ -278,7 +278,7 @@ def test_a_constant_derivative_has_derivative_zero():
         assert g.tolist() == [0.0, 0.0]
 
 
-def test_what_a_function_captured_is_not_what_it_was_given():
+def test_a_captured_input_is_a_constant_of_the_function():
     x = leaf(symgrad)
     assert functional.jacobian(lambda y: x * y, x).tolist() == [[1.0, 0.0], [0.0, 2.0]]
     assert functional.jvp(lambda y: x * y, x, direction(symgrad))[1].tolist() == [3.0, 8.0]
@@ -301,7 +301,7 @@ def test_a_function_is_called_once():
         assert len(calls) == 1
 
 
-def test_forward_mode_knows_strict_mode_and_graphs():
+def test_strict_mode_and_create_graph_in_forward_mode():
     with pytest.raises(RuntimeError, match="Output 0 of the user-provided function is independent of input 1"):
         functional.jacobian(lambda x, y: x**2, (point(symgrad), point(symgrad)), strict=True, strategy="forward-mode")
     with pytest.raises(RuntimeError, match="The jacobian of the user-provided function is independent of input 0"):
@@ -315,7 +315,7 @@ def test_no_elements_and_no_inputs():
         functional.jacobian(lambda: point(symgrad), ())
 
 
-def test_nothing_is_shared_with_what_was_given():
+def test_results_do_not_alias_the_arguments():
     x, v = point(symgrad), direction(symgrad)
     _, pushed = functional.jvp(lambda x: x, x, v)
     _, pulled = functional.vjp(lambda x: x, x, v)
@@ -323,7 +323,7 @@ def test_nothing_is_shared_with_what_was_given():
     assert not pushed.shares_memory_with(v) and not pulled.shares_memory_with(v)
 
 
-def test_recording_may_be_off_outside():
+def test_functional_works_under_no_grad():
     with symgrad.no_grad():
         assert functional.jvp(lambda x: x**2, point(symgrad), direction(symgrad))[1].tolist() == [6.0, 16.0]
         assert functional.hessian(lambda x: (x**3).sum(), tensor([1.0])).tolist() == [[6.0]]
@@ -355,7 +355,7 @@ class Cut(Cube):
         return None
 
 
-def test_a_function_without_a_forward_rule_is_pulled_back_twice():
+def test_jvp_by_double_backward_for_a_function_without_jvp():
     x, v = leaf(symgrad), direction(symgrad)
     assert functional.jvp(lambda x: (Cube.apply(x), x * 2), x, v)[1][0].tolist() == [9.0, 48.0]
     assert functional.jvp(lambda x: (x.detach() * 2, Cube.apply(x)), x, v)[1][0].tolist() == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""`.grad` is the tensor's own memory in the leaf's layout; sums into it are whole, whoever interrupts; many inputs cost no more than they are."""
+"""`.grad` owns its memory in the leaf's layout; accumulation survives threads and interrupts; the cost is linear in the number of inputs."""
 
 import gc
 import signal
@@ -91,7 +91,7 @@ def test_a_signal_handler_may_run_a_backward():
     assert count and x.grad.tolist() == [3.0 * rounds + 2.0 * count] * 2
 
 
-def test_a_backward_inside_an_accumulation_waits_for_its_turn():
+def test_a_nested_backward_inside_an_accumulation_is_added():
     """What a handler brings at the very line that adds is added too."""
     x = leaf(1.0)
     (x * 1).backward()
@@ -166,7 +166,7 @@ def test_hooks_come_and_go_while_others_run_backward():
     _together(work)
 
 
-def test_hooks_elsewhere_cost_a_backward_nothing():
+def test_hooks_on_other_tensors_do_not_slow_a_backward():
     def timed():
         x = leaf(1.0)
         best = float("inf")

@@ -1,4 +1,4 @@
-"""The graph: nodes with torch's names, edges and order; no recursion, linear work, and memory that reference counts alone give back."""
+"""The graph: torch's node names, edges and order; no recursion, linear work, and memory freed by reference counts alone."""
 
 import gc
 import sys
@@ -41,7 +41,7 @@ def collector_off():
 
 
 class TestNodes:
-    def test_names_are_torchs(self):
+    def test_node_names_match_torch(self):
         x, a = leaf([1.0, 2.0]), leaf([[1.0, 2.0], [3.0, 4.0]])
         expected = {"AddBackward0": x + 1, "SubBackward0": x - 1, "MulBackward0": x * x, "DivBackward0": x / 2, "PowBackward0": x**2,
                     "NegBackward0": -x,
@@ -71,7 +71,7 @@ class TestNodes:
         order = [node.sequence_nr for node in upstream([z.grad_fn])]
         assert order == sorted(order) and len(set(order)) == 4
 
-    def test_a_leaf_has_no_node_a_person_sees(self):
+    def test_grad_fn_of_a_leaf_is_none(self):
         x = leaf(1.0)
         assert x.is_leaf and x.grad_fn is None and x.requires_grad
         y = tensor(1.0)
@@ -89,7 +89,7 @@ class TestNodes:
         assert (leaf(1.0).detach() * 2)._node is None
         assert (leaf([1.0]) > 0)._node is None and leaf([1.0]).argmax(0)._node is None
 
-    def test_a_derivative_shows_where_it_came_from(self):
+    def test_grad_fn_of_a_derivative(self):
         x = leaf(2.0)
         (g,) = autograd.grad(x**3, x, create_graph=True)
         assert g.grad_fn.name() == "MulBackward0"
@@ -136,7 +136,7 @@ class TestLength:
         assert g.item() == 1.0
         del y
 
-    def test_an_abandoned_chain_is_let_go(self, collector_off):
+    def test_an_unused_chain_is_freed(self, collector_off):
         x = leaf(1.0)
         y = chain(x, LONG)
         nodes = weakref.ref(y.grad_fn), weakref.ref(y.grad_fn.next_functions[0][0])
@@ -161,7 +161,7 @@ class TestLength:
             counts.append(len(calls))
         assert counts == [200, 400, 800]
 
-    def test_a_ladder_is_pulled_once_per_node(self):
+    def test_a_node_with_many_paths_is_pulled_back_once(self):
         """y = y + y, 60 times: 2^60 paths, 60 nodes."""
         x = leaf(1.0)
         y = x
@@ -203,7 +203,7 @@ class TestMemory:
         lambda x: pytest.raises(RuntimeError, x.backward),
         lambda x: pytest.raises(RuntimeError, lambda: x + tensor([1.0, 2.0, 3.0])),
     ], ids=["backward", "backward with a graph", "second derivative", "where", "detach", "item", "split", "error in backward", "error in an op"])
-    def test_nothing_is_left_behind(self, collector_off, use):
+    def test_graphs_are_freed_by_reference_counts(self, collector_off, use):
         """After the results are gone, so are the nodes, without the cyclic collector."""
         x = leaf([1.0, 2.0])
         use(x)
@@ -214,14 +214,14 @@ class TestMemory:
             x.grad = None
         assert nodes_alive() == before
 
-    def test_a_cycle_would_be_left_behind(self, collector_off):
+    def test_a_reference_cycle_is_detected(self, collector_off):
         before = nodes_alive()
         y = leaf(1.0) * 2
         y._node.args = (y,)
         del y
         assert nodes_alive() > before
 
-    def test_the_leaf_goes_with_its_last_tensor(self, collector_off):
+    def test_the_node_of_a_leaf_outlives_the_tensor_in_a_graph(self, collector_off):
         x = leaf([1.0, 2.0])
         node, reference = weakref.ref(x._node), weakref.ref(x)
         y = x * 2
@@ -230,7 +230,7 @@ class TestMemory:
         del y
         assert node() is None
 
-    def test_backward_lets_go_of_large_values(self, collector_off):
+    def test_backward_frees_saved_values(self, collector_off):
         x = leaf(np.ones(10_000))
         y = x.exp()
         saved = weakref.ref(y._value)
@@ -239,7 +239,7 @@ class TestMemory:
         z.backward()
         assert saved() is None and z.item() == pytest.approx(10_000 * np.e**2)
 
-    def test_named_graphs_keep_what_their_formulas_need(self):
+    def test_graphs_with_symbols_keep_values_for_formulas(self):
         x = tensor([1.0, 2.0], requires_grad=True, symbol="x")
         y = (x * x).sum()
         y.backward()
@@ -248,12 +248,12 @@ class TestMemory:
             y.backward()
         assert y.grad_fn.args is not None
 
-    def test_an_op_class_is_made_once(self):
+    def test_the_node_class_of_an_op_is_created_once(self):
         x = leaf(1.0)
         assert type(x.sin().grad_fn) is type(x.sin().grad_fn) and isinstance(x.sin().grad_fn, graph.Node)
 
 
-def test_a_view_that_no_graph_knows_is_unused():
+def test_a_view_created_under_no_grad_is_unused_in_the_graph():
     """It requires grad, as its base does, but no cotangent is its own: what torch says of it, word for word."""
     x = leaf([1.0, 2.0])
     for base in (x, x.sin()):
@@ -268,7 +268,7 @@ def test_a_view_that_no_graph_knows_is_unused():
         assert view.grad is None
 
 
-def test_a_quotient_that_was_written_over_is_not_computed_again():
+def test_division_in_place_by_a_number_does_not_recompute_its_value():
     """Its derivative by the dividend reads a number alone, for which nothing else was kept."""
     x = leaf([1.0, 2.0])
     y = x * 3.0
@@ -281,7 +281,7 @@ def test_a_quotient_that_was_written_over_is_not_computed_again():
 
 
 @pytest.mark.parametrize("index", [..., (), slice(None), slice(0, 3), (..., slice(None)), (slice(0, 3, 1), slice(0, 2))])
-def test_an_index_of_everything_writes_the_tensor_itself(index):
+def test_setitem_with_a_full_index_records_no_view(index):
     """Of which torch makes no view: the node is that of `fill_` or `copy_`, and a refusal speaks of the leaf."""
     x = leaf(np.ones((3, 2)))
     y, z = x * 2, x * 2

@@ -1,4 +1,4 @@
-"""Hessians: every op by being declared, the steps that are taken again, trees and chunks, structure, and what is refused."""
+"""Hessians: every registered op, replayed programs, trees and chunks, structure, and errors."""
 
 import dataclasses
 import functools
@@ -45,7 +45,7 @@ def scalar_of(op, parameters, i, now):
 
 
 @pytest.mark.parametrize("op, parameters", CASES)
-def test_every_op_three_times(op, parameters):
+def test_hessians_of_every_op_in_three_calls(op, parameters):
     """The first time by the pass itself, the second by the tape it leaves, the third on the tape at other numbers; by double backward each."""
     for i, first in enumerate(arrays(op, np.random.default_rng(1))):
         if first.dtype.kind != "f":
@@ -76,7 +76,7 @@ def test_what_a_function_captures_may_change_between_calls():
         close(h(x).numpy(), expected)
 
 
-def test_control_flow_shapes_and_more_forms_than_are_kept():
+def test_control_flow_shapes_and_more_signatures_than_the_cache_holds():
     def f(x, k):
         return (x ** (k + 2)).sum() if k % 2 else (x * x.sum()).sum() ** (k + 1)
 
@@ -87,7 +87,7 @@ def test_control_flow_shapes_and_more_forms_than_are_kept():
             close(h(x, k).numpy(), functional.hessian(functools.partial(f, k=k), x).numpy())
 
 
-def test_an_index_is_part_of_the_form():
+def test_an_index_is_part_of_the_signature():
     places = [symgrad.tensor([0, 1]), symgrad.tensor([2, 0]), symgrad.tensor([1, 1])]
     for structure in (None, "auto"):
         h = func.hessian(lambda x, i: (x[i] ** 3).sum(), structure=structure)
@@ -133,7 +133,7 @@ def test_trees_of_arguments():
 
 
 @pytest.mark.parametrize("chunk_size", [1, 3, 7, 40, 100])
-def test_chunks_make_no_difference(chunk_size):
+def test_results_do_not_depend_on_the_chunk_size(chunk_size):
     x = symgrad.tensor(np.random.default_rng(0).normal(size=40))
     whole = func.hessian(rosenbrock)(x).numpy()
     np.testing.assert_array_equal(func.hessian(rosenbrock, chunk_size=chunk_size)(x).numpy(), whole)
@@ -145,7 +145,7 @@ def test_a_chunk_size_below_one_is_refused():
         func.hessian(lambda x: x.prod(), chunk_size=0)(symgrad.ones(3))
 
 
-def test_outputs_beside_the_first_and_several():
+def test_has_aux_and_several_outputs():
     x = symgrad.tensor([1.0, 2.0])
     h, aux = func.hessian(lambda x: (x.prod() ** 2, x * 2), has_aux=True)(x)
     close(h.numpy(), [[8.0, 8.0], [8.0, 2.0]])
@@ -192,7 +192,7 @@ def test_hessians_in_batches():
     close(found[0][1].numpy(), np.stack([func.hessian(lambda x, w: (w * x).prod(), argnums=(0, 1))(x, weights)[0][1].numpy() for x in points]))
 
 
-def test_what_a_weight_outside_sees():
+def test_gradients_of_a_captured_weight():
     w = symgrad.tensor(2.0, requires_grad=True)
     h = func.hessian(lambda x: (w * x**3).sum())(symgrad.tensor([1.0, 2.0]))
     h.sum().backward()
@@ -214,7 +214,7 @@ def test_structure_is_found_and_reported(name, n, f, products):
         close(numbers(found), func.jacfwd(func.jacrev(f))(x).numpy())
 
 
-def test_an_arrow():
+def test_arrowhead_hessians():
     f = lambda x: (x[0] * x[1:] ** 2).sum() + x[0] ** 4
     h = func.hessian(f, structure="auto")
     x = symgrad.tensor(np.random.default_rng(5).uniform(0.5, 1.5, 80))
@@ -280,7 +280,7 @@ def test_factors():
     np.testing.assert_allclose(found.todense(), features.T @ (np.exp(features @ weights)[:, None] * features), rtol=1e-12)
 
 
-def test_hooks_are_asked_every_time():
+def test_hooks_run_on_every_call():
     def f(x):
         y = x**2
         y.register_hook(lambda g: g * 10)
@@ -296,7 +296,7 @@ def test_hooks_are_asked_every_time():
             assert h(x).tolist() == expected
 
 
-def test_a_saved_value_that_is_written_is_noticed_every_time():
+def test_a_modified_saved_value_raises_on_every_call():
     def f(x):
         y = x * x
         z = y * y
@@ -312,7 +312,7 @@ def test_a_saved_value_that_is_written_is_noticed_every_time():
                 g(x)
 
 
-def test_what_is_written_before_it_is_read_is_differentiated():
+def test_writes_before_the_first_read_are_differentiated():
     def f(x):
         out = symgrad.zeros(4)
         out[1:3] = x * x[0]
@@ -332,7 +332,7 @@ def test_what_is_written_before_it_is_read_is_differentiated():
         close(func.jacfwd(func.jacfwd(f))(x).numpy(), expected)
 
 
-def test_each_precision_has_steps_of_its_own():
+def test_each_dtype_has_its_own_program():
     x = np.random.default_rng(7).uniform(0.5, 1.5, 40)
     h = func.hessian(lambda x: ((x[1:] - x[:-1] ** 2) ** 2 * 0.1).sum(), structure="auto")
     truth = h(symgrad.tensor(x)).toarray()
@@ -348,7 +348,7 @@ def test_each_precision_has_steps_of_its_own():
     lambda x: (x.reshape(4, 10)[1:, 2:5].exp() * 7).sum() - (x.reshape(4, 10)[2] ** 4).sum(),
     lambda x: x[3] * x[5] ** 2 * x[7] ** 3, lambda x: (x[None, 3:9, ...] ** 4).mean() + (x[[1, 1, 2]] ** 3).sum()])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_steps_give_the_very_numbers_of_the_pass(f, dtype):
+def test_replay_is_bitwise_equal_to_the_backward_pass(f, dtype):
     random = np.random.default_rng(9)
     for structure in (None, "auto"):
         h = func.hessian(f, structure=structure)

@@ -1,4 +1,4 @@
-"""Hooks: what PyTorch says for the same programs (recorded), and what is ours: no hook costs nothing, nothing keeps itself alive, threads."""
+"""Hooks: results recorded from PyTorch for the same programs; lifetime, threads, and the cost of absent hooks."""
 
 import gc
 import threading
@@ -20,7 +20,7 @@ RECORDED = recorded(programs_tensor_hooks)
 
 @pytest.mark.filterwarnings("ignore:Using backward")
 @pytest.mark.parametrize("name", RECORDED)
-def test_what_pytorch_says(name):
+def test_programs_give_the_recorded_results_of_pytorch(name):
     compare(programs(programs_tensor_hooks)[name], symgrad, RECORDED[name], rel=1e-15, agree=begins)
 
 
@@ -40,7 +40,7 @@ def test_a_hook_that_raises_leaves_gradients_as_they_were():
 
 
 @pytest.mark.parametrize("freed", [False, True])
-def test_nothing_keeps_itself_alive(freed):
+def test_hooks_create_no_reference_cycles(freed):
     gc.collect()
     gc.disable()
     try:
@@ -64,7 +64,7 @@ def test_nothing_keeps_itself_alive(freed):
         gc.enable()
 
 
-def test_a_gradient_that_is_kept_is_nobodys_else():
+def test_a_retained_gradient_shares_no_memory():
     x = leaf(1.0, 2.0)
     y = x * 1
     y.retain_grad()
@@ -85,7 +85,7 @@ def test_hooks_on_complex_gradients():
     assert seen == [symgrad.complex128] and g.tolist() == [4.0 - 8.0j]
 
 
-def test_threads_with_hooks_of_their_own():
+def test_hooks_run_in_the_thread_of_the_backward():
     """Hooks are called in the thread that runs the backward, and a leaf that several threads share gets every gradient."""
     x, seen = leaf(1.0, 2.0), []
     x.register_hook(lambda g: seen.append(threading.get_ident()))
@@ -130,7 +130,7 @@ def test_an_optimizer_in_the_backward():
     np.testing.assert_array_equal([w.item() for w in weights], [w.item() - 0.1 * w.grad.item() for w in plain])
 
 
-def test_formulas_of_gradients_do_without_hooks():
+def test_formulas_of_gradients_ignore_hooks():
     """A hook may be any code; the formula is that of the mathematical derivative, and the number is the hook's."""
     x = tensor(2.0, requires_grad=True, symbol="x")
     y = x * x
@@ -140,7 +140,7 @@ def test_formulas_of_gradients_do_without_hooks():
     assert seen == [3.0] and str(x.grad.expr) == "6*x" and x.grad.item() == 12.0
 
 
-def test_a_cotangent_that_stands_for_none():
+def test_an_undefined_gradient_adds_nothing():
     """What a Function answers with None is no zero: what comes by another way is not touched, also in place."""
     array, scalar, t = np.ones(2), np.float64(3.0), symgrad.ones(2)
     for value, total in ((array, UNDEFINED + array), (array, array + UNDEFINED), (scalar, UNDEFINED + scalar), (scalar, scalar + UNDEFINED),
@@ -156,7 +156,7 @@ def test_a_cotangent_that_stands_for_none():
     assert first.tolist() == [10.0, 18.0] and grad(first.sum(), x)[0].tolist() == [8.0, 8.0]
 
 
-def test_a_hook_can_give_a_gradient_where_there_was_none():
+def test_a_hook_may_replace_an_undefined_gradient():
     Half = function_of(lambda ctx, x: x * 1, lambda ctx, g: None)
     x = leaf(2.0)
     y = x * 3
@@ -165,7 +165,7 @@ def test_a_hook_can_give_a_gradient_where_there_was_none():
     assert x.grad.item() == 21.0
 
 
-def test_hooks_elsewhere_change_no_graph():
+def test_hooks_on_other_tensors_do_not_change_a_graph():
     """A derivative that is zero adds nothing to another, whether there are hooks or not."""
     other, x = leaf(1.0), leaf(2.0)
 
@@ -247,7 +247,7 @@ def test_a_hook_may_refer_to_its_own_tensor(hook, freed):
     assert [each() for each in known] == [None] * 5
 
 
-def test_a_handle_does_not_keep_what_it_removes():
+def test_a_handle_does_not_keep_its_tensor_alive():
     x = leaf(1.0)
     known = weakref.ref(x)
     handle = x.register_hook(lambda g, x=x: x)
@@ -257,7 +257,7 @@ def test_a_handle_does_not_keep_what_it_removes():
     handle.remove()
 
 
-def test_hooks_upstream_of_an_op_that_chooses_see_a_zero_derivative():
+def test_hooks_upstream_of_a_selection_see_a_zero_derivative():
     x, seen = leaf(1.5, 2.5), []
     y = x * 2
     y.register_hook(lambda g: seen.append(g.tolist()))

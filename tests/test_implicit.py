@@ -42,7 +42,7 @@ ROOTS = [float(sympy.diff(sympy.sqrt(sympy.Symbol("a")), "a", k).subs("a", 3).ev
 
 
 @pytest.mark.parametrize("solve", ["dense", "cg", "gmres", single])
-def test_a_square_root_to_the_fourth_order(solve):
+def test_derivatives_of_a_square_root_up_to_order_four(solve):
     found = square_root(solve=solve)
     assert float(found(T(3.0))) == ROOTS[0]
     for k in range(1, 5):
@@ -73,7 +73,7 @@ def test_a_solution_in_a_larger_computation():
     close(hessian(lambda v: (root(v[0] * v[1]) * v[1]).sin())(at), hessian(lambda v: ((v[0] * v[1]) ** 0.5 * v[1]).sin())(at), 1e-13)
 
 
-def test_results_leave_a_transform_outside_of_every_graph():
+def test_results_of_transforms_do_not_require_grad():
     root = implicit_root(lambda x, a, b: x**2 - a * b, lambda a, b: float(a * b) ** 0.5)
     b = T(2.0)
     for transform in (grad, lambda f: grad(grad(f)), lambda f: grad(hessian(f)), hessian, lambda f: jacrev(jacrev(f)),
@@ -398,7 +398,7 @@ def test_values_of_other_kinds():
         implicit_root(lambda x: x, 3)
 
 
-def test_a_solution_that_was_written():
+def test_a_solution_modified_in_place_is_detected():
     a = T([4.0, 9.0], requires_grad=True)
     x = implicit_root(lambda x, a: x**2 - a, lambda a: a.sqrt())(a)
     total = x.sum()

@@ -1,4 +1,4 @@
-"""Inference mode: what PyTorch said for the same programs, and that nobody else pays or notices."""
+"""Inference mode: results recorded from PyTorch for the same programs, and that other code is not affected."""
 
 import copy
 import gc
@@ -30,7 +30,7 @@ def agree(found, expected):
 
 
 @pytest.mark.parametrize("name", programs(programs_inference))
-def test_the_same_is_said_as_by_torch(name):
+def test_programs_give_the_recorded_results_of_pytorch(name):
     found, expected = run(getattr(programs_inference, name), symgrad), RECORDED[name]
     assert len(found) == len(expected), "\n".join(map(str, found))
     wrong = [f"entry {i}:\n{a}\nwas recorded as\n{b}" for i, (a, b) in enumerate(zip(found, expected)) if not agree(a, b)]
@@ -42,7 +42,7 @@ def made(*values):
         return symgrad.tensor(list(values))
 
 
-def test_the_hot_path_goes_on_as_before_while_inference_tensors_live():
+def test_live_inference_tensors_do_not_change_the_hot_path():
     t = made(1.0, 2.0)
     assert not special and thread.modes.plain
     x = symgrad.ones(2, requires_grad=True)
@@ -51,7 +51,7 @@ def test_the_hot_path_goes_on_as_before_while_inference_tensors_live():
     assert (t * 2)._node is None
 
 
-def test_flags_that_absorb_all_others():
+def test_the_flags_of_inference_nodes_absorb_other_flags():
     flags = INFERENCE.flags
     assert not flags and not (3 | flags) and not (flags | 3) & 7 and flags & 1 is flags and 1 & flags is flags
     mixed = 0
@@ -72,7 +72,7 @@ def test_no_graph_ever_holds_the_node_of_inference_tensors():
     assert INFERENCE not in seen and len(seen) > 4
 
 
-def test_every_order_where_nothing_of_it_is_saved():
+def test_derivatives_of_ops_that_save_no_inference_tensor():
     x, t = symgrad.tensor([2.0, 3.0], requires_grad=True), made(5.0, 7.0)
     y = ((x + t) ** 3).sum()
     (first,) = symgrad.autograd.grad(y, x, create_graph=True)
@@ -80,7 +80,7 @@ def test_every_order_where_nothing_of_it_is_saved():
     assert first.tolist() == [147, 300] and second.tolist() == [42, 60]
 
 
-def test_formulas_take_them_for_constants():
+def test_inference_tensors_are_constants_in_formulas():
     x, t = symgrad.tensor(2.0, requires_grad=True, symbol="x"), made(5.0)
     assert str((x + t)[0].expr) == "x + 5"
     with pytest.raises(RuntimeError, match="cannot be saved"):
@@ -123,7 +123,7 @@ def test_a_graph_made_outside_is_pulled_back_inside():
     assert x.grad.tolist() == [2, 4] and seen[0].tolist() == [4, 8]
 
 
-def test_the_mode_is_of_one_thread():
+def test_inference_mode_is_thread_local():
     made_there = []
     with symgrad.inference_mode():
         thread = threading.Thread(target=lambda: made_there.append(symgrad.ones(2)))
@@ -132,7 +132,7 @@ def test_the_mode_is_of_one_thread():
     assert not made_there[0].is_inference()
 
 
-def test_saved_by_hooks_they_are_refused_too():
+def test_saved_tensor_hooks_do_not_allow_saving_inference_tensors():
     x, t = symgrad.ones(2, requires_grad=True), made(1.0, 2.0)
     with symgrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="cannot be saved"):
         x * t
@@ -142,26 +142,26 @@ def test_saved_by_hooks_they_are_refused_too():
         assert (x + t).requires_grad
 
 
-def test_dual_tensors_meet_them():
+def test_dual_tensors_and_inference_tensors():
     forward_ad, t = symgrad.autograd.forward_ad, made(5.0, 7.0)
     with forward_ad.dual_level():
         y = forward_ad.make_dual(symgrad.ones(2), symgrad.ones(2)) + t
         assert forward_ad.unpack_dual(y).tangent.tolist() == [1, 1]
 
 
-def test_what_makes_tensors_does_not_write_into_them():
+def test_factories_refuse_an_inference_tensor_as_out():
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
         symgrad.arange(2.0, out=made(1.0, 2.0))
 
 
-def test_integers_are_not_told_apart():
+def test_integer_tensors_are_never_inference_tensors():
     with symgrad.inference_mode():
         i = symgrad.arange(3)
     assert not i.is_inference() and i.add_(1).tolist() == [1, 2, 3]
     assert i.exp().dtype == symgrad.get_default_dtype()
 
 
-def test_what_is_written_through_a_view_inside_keeps_the_family():
+def test_writes_through_views_in_inference_mode_keep_bases_alive():
     with symgrad.inference_mode():
         t = symgrad.zeros(4)
         v, w = t[:2], t[1:]

@@ -1,4 +1,4 @@
-"""In-place methods: what each writes, where, what the graph and the versions know of it, and what it refuses to write.
+"""In-place methods: the values they write, the recorded graph, the version counters, and the errors.
 
 The methods are those of the registry's ops: a new op is tested by being declared. `CALLS` has the arguments of those that take more than tensors.
 """
@@ -134,7 +134,7 @@ class TestWritten:
         expected[inner] = gradients[0]
         assert same(a.grad, expected) and all(same(t.grad, g) for t, g in zip(leaves, gradients[1:]))
 
-    def test_what_was_saved_before_is_protected(self, name, x, args):
+    def test_a_write_to_a_saved_tensor_is_detected(self, name, x, args):
         y = tensor(x, requires_grad=True).clone()
         z = (y * y).sum()
         getattr(y, f"{name}_")(*built(args)[0])
@@ -177,7 +177,7 @@ def test_floats_are_not_written_into_integers(name):
 
 
 @pytest.mark.parametrize("name, args", [("float_power", (2,)), ("float_power", (2j,))])
-def test_a_power_of_double_precision_is_not_written_into_less(name, args):
+def test_float_power_refuses_a_narrower_dtype(name, args):
     y = symgrad.ones(2, dtype=symgrad.float32)
     wide = "ComplexDouble" if args == (2j,) else "Double"
     with pytest.raises(RuntimeError, match=f"^the base given to float_power_ has dtype Float but the operation's result requires dtype {wide}$"):
@@ -199,12 +199,12 @@ def test_integers_in_place(name):
         assert z is w and same(z, expected) and z._version == 1
 
 
-def test_bits_turned_over_in_place():
+def test_bitwise_not_in_place():
     y = tensor([True, False])
     assert y.bitwise_not_() is y and y.tolist() == [False, True] and y._version == 1
 
 
-def test_augmented_division_rounds_down():
+def test_augmented_floor_division():
     y = w = tensor([7, -7])
     y //= 2
     assert y is w and y.tolist() == [3, -4] and y._version == 1
@@ -216,7 +216,7 @@ def test_augmented_division_rounds_down():
 
 
 @pytest.mark.parametrize("name, node", [(n, f"{n.capitalize()}Backward") for n in ("eq", "ne", "lt", "le", "gt", "ge")])
-def test_a_truth_value_is_a_constant_to_the_graph(name, node):
+def test_a_comparison_in_place_has_a_zero_derivative(name, node):
     x = tensor([1.0, 2.0], requires_grad=True)
     for other, number in ((1.0, 0), (tensor([1.0, 3.0]), 1)):
         y = x * 3
@@ -225,7 +225,7 @@ def test_a_truth_value_is_a_constant_to_the_graph(name, node):
         assert symgrad.autograd.grad(y.sum(), x)[0].tolist() == [0.0, 0.0]
 
 
-def test_keywords_are_operands_too():
+def test_tensors_as_keyword_arguments_are_operands():
     x = tensor([1.0, 2.0, 3.0], requires_grad=True)
     y, value = x * 1, tensor(5.0, requires_grad=True)
     y.masked_fill_(mask=tensor([True, False, True]), value=value)
@@ -235,7 +235,7 @@ def test_keywords_are_operands_too():
         x.masked_fill_(mask=tensor([True, False, True]), value=value)
 
 
-def test_a_value_that_is_written_over_is_kept_for_a_keyword():
+def test_the_overwritten_value_is_saved_for_a_keyword_operand():
     y, weight = tensor([1.0, 2.0]), tensor([0.5, 0.5], requires_grad=True)
     y.lerp_(end=tensor([3.0, 8.0]), weight=weight)
     y.sum().backward()
@@ -250,7 +250,7 @@ class TestFillDiagonal:
         assert symgrad.zeros(3, 3, 3).fill_diagonal_(1.0).value[1].tolist() == [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
         assert symgrad.zeros(4, 6)[1:3, 2:].t().fill_diagonal_(1.0).tolist() == np.eye(4, 2).tolist()
 
-    def test_the_gradient_is_that_of_the_rest(self):
+    def test_the_gradient_of_the_filled_elements_is_zero(self):
         x = symgrad.zeros(2, 3, requires_grad=True)
         y = (x * 2).fill_diagonal_(5.0)
         assert y.grad_fn.name() == "torch::autograd::CopySlices"
@@ -271,7 +271,7 @@ class TestReshaped:
     def numbers(self):
         return tensor(np.arange(6.0).reshape(2, 3))
 
-    def test_the_tensor_itself_is_another_view(self, name):
+    def test_the_tensor_gets_the_shape_and_strides_of_the_view(self, name):
         args, _, shape = RESHAPING[name]
         y = self.numbers()
         memory, expected = y.data_ptr(), getattr(y, name[:-1])(*args)
@@ -290,7 +290,7 @@ class TestReshaped:
         (w * y).sum().backward()
         assert same(x.grad, expected.value)
 
-    def test_a_view_that_is_reshaped_stays_one(self, name):
+    def test_a_reshaped_view_keeps_its_base(self, name):
         args, node, shape = RESHAPING[name]
         x = self.numbers().requires_grad_()
         base = x * 1
@@ -305,7 +305,7 @@ class TestReshaped:
         getattr(ones, name[:-1])(*args).mul_(3.0)
         assert same(x.grad, ones.value)
 
-    def test_a_view_that_is_reshaped_is_told_of_writes(self, name):
+    def test_a_reshaped_view_is_stale_after_a_write(self, name):
         x = self.numbers().requires_grad_()
         base = x * 1
         view = base[:]
@@ -317,7 +317,7 @@ class TestReshaped:
         getattr(ones, name[:-1])(*RESHAPING[name][0]).fill_(2.0)
         assert same(x.grad, ones.value)
 
-    def test_views_of_what_is_reshaped_stay_where_they_are(self, name):
+    def test_views_of_a_reshaped_base_keep_their_geometry(self, name):
         args, node, _ = RESHAPING[name]
         x = self.numbers().requires_grad_()
         base = x * 1
@@ -349,14 +349,14 @@ class TestReshaped:
         (x * x).sum().backward()
         assert same(x.grad, 2 * x.detach().value)
 
-    def test_what_was_saved_before_is_protected(self, name):
+    def test_a_write_to_a_saved_tensor_is_detected(self, name):
         y = self.numbers().requires_grad_() * 1
         z = (y * y).sum()
         getattr(y, name)(*RESHAPING[name][0])
         with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
             z.backward()
 
-    def test_a_shape_that_no_graph_knows_carries_no_gradient(self, name):
+    def test_a_shape_changed_under_no_grad_carries_no_gradient(self, name):
         args, _, shape = RESHAPING[name]
         x = self.numbers().requires_grad_()
         y = x * 1
@@ -371,7 +371,7 @@ class TestReshaped:
             y.sum().backward()
 
 
-def test_the_shape_may_come_back_where_nothing_is_recorded():
+def test_a_shape_that_is_restored_under_no_grad_carries_a_gradient():
     x = tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
     y = x * 1
     with no_grad():
@@ -381,7 +381,7 @@ def test_the_shape_may_come_back_where_nothing_is_recorded():
     assert same(x.grad, 2 * x.detach().value)
 
 
-def test_squeezes_are_numbered_by_what_they_are_told():
+def test_the_node_of_squeeze_depends_on_its_arguments():
     x = symgrad.ones(1, 2, 1, requires_grad=True)
     for args, node, shape in (((), "SqueezeBackward3", (2,)), ((0,), "SqueezeBackward4", (2, 1)), (((0, 2),), "SqueezeBackward5", (2,))):
         y = (x * 1).squeeze_(*args)
@@ -404,7 +404,7 @@ class TestMemory:
         y.add_(1.0)
         assert y._version == 2
 
-    def test_resize_starts_where_the_tensor_does_and_follows_the_memory(self):
+    def test_resize_keeps_the_storage_offset(self):
         assert symgrad.arange(12.0)[4:].resize_(2).tolist() == [4.0, 5.0]
         assert symgrad.arange(6.0).reshape(2, 3).t().resize_(6).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
@@ -485,7 +485,7 @@ class TestQuotients:
 
 
 @pytest.mark.parametrize("inplace", [False, True])
-def test_a_rectifier_writes_in_place_if_told(inplace):
+def test_relu_inplace(inplace):
     x = tensor([-1.0, 2.0], requires_grad=True)
     for rectify in (symgrad.nn.ReLU(inplace=inplace), lambda t: symgrad.nn.functional.relu(t, inplace=inplace)):
         y = x * 1

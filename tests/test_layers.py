@@ -1,4 +1,4 @@
-"""Imports point down, and the configuration that says so names every module there is and no other."""
+"""Imports point down, and the configuration of the layers names every module and no other."""
 
 import ast
 import functools
@@ -50,7 +50,7 @@ def test_every_module_has_one_layer():
 
 @pytest.mark.parametrize("kind, change", [("no layer", lambda layers: layers[1:]), ("no module", lambda layers: [*layers, "attic"]),
                                           ("twice", lambda layers: [*layers, layers[0]])])
-def test_a_configuration_that_rots_is_noticed(kind, change):
+def test_a_stale_configuration_fails(kind, change):
     assert disagreement({"layers": change(CONTRACTS["layers"]["layers"])})[kind]
 
 
@@ -59,7 +59,7 @@ def test_imports_point_down(tmp_path):
     assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
-def test_an_import_that_points_up_is_noticed(tmp_path):
+def test_an_upward_import_fails(tmp_path):
     layers = CONTRACTS["layers"]["layers"]
     upside_down = "\n".join(['[tool.importlinter]', 'root_packages = ["symgrad"]', '[[tool.importlinter.contracts]]', 'name = "Imports point up"',
                              'type = "layers"', 'containers = ["symgrad"]', f"layers = {layers[::-1]!r}"])
@@ -111,13 +111,13 @@ def circle(arrows):
     return None
 
 
-def test_no_imports_run_in_a_circle():
+def test_there_is_no_import_cycle():
     arrows = imported()
     assert "symgrad.autograd.functional" in arrows["symgrad.autograd"] and "symgrad.diagnose.nans" in arrows["symgrad"]  # by a string
     assert circle(arrows) is None, " -> ".join(circle(arrows))
 
 
-def test_a_circle_is_noticed():
+def test_an_import_cycle_fails():
     arrows = {**imported(), "symgrad.types.dtypes": {"symgrad.engine.tensor"}}
     found = circle(arrows)
     assert found is not None and found[0] == found[-1] and "symgrad.types.dtypes" in found

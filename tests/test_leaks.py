@@ -1,4 +1,4 @@
-"""Memory stays flat over many forward and backward passes with the garbage collector off: every graph is freed by reference counts alone."""
+"""Memory stays constant over many forward and backward passes with the garbage collector off: every graph is freed by reference counts alone."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Results of transforms have memory of their own: what is written into one, or into an argument, changes no other result and no later call."""
+"""Results of transforms alias nothing: a write into one, or into an argument, changes no other result and no later call."""
 
 import pytest
 from test_memory import shared

@@ -1,4 +1,4 @@
-"""Nested gradients: what they are at any depth and in any composition, whoever looks on, and that each level costs no more than it must."""
+"""Nested gradients: values at any depth and in any composition of transforms, with hooks and observers, and the cost of each level."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_orders_agree_with_sympy(order, shape):
     close(found, [float(true(v)) for v in np.atleast_1d(x).ravel()[:6].tolist()], 1e-8)
 
 
-def test_the_steps_of_one_form_serve_other_numbers():
+def test_the_program_of_one_signature_is_replayed_on_other_values():
     f = nested(elementwise, 3)
     for x in (0.3, -1.1, 0.9):
         close(f(x), by_jvp(elementwise, *[1.0] * 3)(symgrad.tensor(x)))
@@ -69,7 +69,7 @@ def test_the_steps_of_one_form_serve_other_numbers():
         close(f(x), by_jvp(elementwise, *[np.ones_like(x)] * 3)(symgrad.tensor(x)))
 
 
-def test_a_form_knows_numbers_that_are_no_tensors():
+def test_captured_python_numbers_are_part_of_the_signature():
     for power, factor in ((3, 2.0), (4, 2.0), (3, 5.0)):
         found = nested(lambda x, p=power, c=factor: c * x**p, 2)(1.5)
         close(found, factor * power * (power - 1) * 1.5 ** (power - 2))
@@ -120,7 +120,7 @@ def test_compositions(name):
     close(found(), expected)
 
 
-def test_what_a_program_was_recorded_for_it_remembers():
+def test_the_nodes_of_nested_gradients():
     """A gradient that is differentiated outside is a node of its own, and so is its derivative by the same vector."""
     seen = []
 
@@ -136,7 +136,7 @@ def test_what_a_program_was_recorded_for_it_remembers():
 
 @pytest.mark.parametrize("f", [lambda x: grad(elementwise)(x), lambda x: nested(elementwise, 3)(x), lambda x: jacrev(grad(elementwise))(x)],
                          ids=["grad", "third", "jacrev of grad"])
-def test_members_of_a_batch_are_differentiated_each_by_itself(f):
+def test_nested_gradients_under_vmap(f):
     xs = np.linspace(-1, 1, 5)
     close(vmap(f)(xs), [np.asarray(f(float(x))) for x in xs])
 
@@ -171,7 +171,7 @@ def test_captured_tensors():
     close(symgrad.autograd.grad(first, b)[0], jacfwd(lambda b: (grad(lambda x: u(b * b, x))(X) ** 2).sum())(b.detach()))
 
 
-def test_one_input_inside_another():
+def test_a_program_input_computed_from_another_input():
     """Where an end of a program was computed from another one, each has its own part of the derivative."""
     def f(x):
         return (grad(lambda z: (z * x).sin().sum())(x**2) * x).sum()
@@ -179,7 +179,7 @@ def test_one_input_inside_another():
     close(grad(f)(X), 2 * POINT * np.cos(POINT**3) - 3 * POINT**4 * np.sin(POINT**3))
 
 
-def test_several_arguments_and_what_comes_beside():
+def test_several_arguments_and_has_aux():
     def f(a, b):
         return (a.sin() * b["c"]).sum() * b["d"], a.sum() * 2
 
@@ -207,7 +207,7 @@ def test_derivatives_that_are_constant_or_zero():
 
 @pytest.mark.parametrize("f", [lambda x: symgrad.maximum(x**3, x), lambda x: symgrad.where(x > 0.5, x**3, x.exp()), lambda x: (x.abs() + 1).log()],
                          ids=["maximum", "where", "abs"])
-def test_ops_that_choose(f):
+def test_selection_ops(f):
     close(nested(f, 2)(POINT), by_jvp(f, ones, ones)(X))
 
 
@@ -235,7 +235,7 @@ def test_hooks_and_observers_see_every_node():
     assert seen and "DerivativeBackward" not in seen
 
 
-def test_a_written_value_is_refused():
+def test_a_modified_saved_value_is_refused():
     def f(x):
         y = x * 1.0
         first = grad(lambda z: (z * y).sin().sum())(x)
@@ -247,7 +247,7 @@ def test_a_written_value_is_refused():
         grad(f)(X)
 
 
-def test_large_programs_do_without_written_steps(monkeypatch):
+def test_large_programs_are_replayed_without_generated_code(monkeypatch):
     monkeypatch.setattr(steps, "LONG", 0)
     for name in ("jacrev of grad of grad", "two vectors", "and moves again", "the same vector twice"):
         test_compositions(name)
@@ -314,7 +314,7 @@ def by_tangents(w, x, which):
 
 
 @pytest.mark.parametrize("which", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
-def test_coefficients_are_differentiated_by_what_was_captured(which):
+def test_jet_coefficients_are_differentiable_by_captured_tensors(which):
     w, x = weights(), symgrad.tensor(PLACES)
     for _ in range(2):  # the second time with the steps of the first
         found, expected = (grad(lambda w, by=by: by(w, x, which))(w) for by in (by_jet, by_tangents))
@@ -327,7 +327,7 @@ def test_coefficients_are_differentiated_by_what_was_captured(which):
         close(leaves[name].grad, value)
 
 
-def test_coefficients_are_differentiated_by_the_place_too_and_again():
+def test_jet_coefficients_are_differentiable_by_the_primal_twice():
     w, x = weights(), symgrad.tensor(PLACES)
     close(grad(lambda x: by_jet(w, x, (1,)))(x), grad(lambda x: by_tangents(w, x, (1,)))(x))
     second = [jacrev(grad(lambda b, by=by: by({**w, "b": b}, x, (0, 2))))(w["b"]) for by in (by_jet, by_tangents)]

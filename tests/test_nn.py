@@ -1,4 +1,4 @@
-"""Networks: what PyTorch said for the same programs, and what it cannot say: formulas, and batches split over threads."""
+"""Modules and losses: results recorded from PyTorch, formulas of networks, and data parallelism over threads."""
 
 import os
 import subprocess
@@ -20,16 +20,16 @@ TEXTS, NUMBERS = recorded(programs_nn), recorded(programs_losses)
 
 
 @pytest.mark.parametrize("name", programs(programs_nn))
-def test_modules_say_what_torchs_say(name):
+def test_modules_print_what_torch_prints(name):
     compare(programs(programs_nn)[name], symgrad, TEXTS[name], 4e-16)
 
 
 @pytest.mark.parametrize("name", programs(programs_losses))
-def test_functions_give_what_torchs_give(name):
+def test_losses_match_torch(name):
     compare(programs(programs_losses)[name], symgrad, NUMBERS[name], 1e-13)
 
 
-def test_a_program_that_says_something_else_is_noticed():
+def test_the_comparison_can_fail():
     expected = list(TEXTS["copies"])
     with pytest.raises(AssertionError, match="copies, entry 2"):
         compare(programs_nn.copies, symgrad, [*expected[:2], "Parameter", *expected[3:]])
@@ -70,7 +70,7 @@ def test_a_parameter_keeps_its_symbol_and_a_network_has_a_formula():
     assert line.weight.grad.item() == pytest.approx(6 * y.item() * (1 - y.item() ** 2), rel=1e-13)
 
 
-def test_the_formula_of_a_cross_entropy_is_that_of_its_number():
+def test_the_formula_of_cross_entropy_matches_its_value():
     logits = symgrad.tensor([[0.5, -1.0], [2.0, 0.25]], requires_grad=True, symbol="x")
     for options in ({}, {"weight": symgrad.tensor([0.5, 3.0])}, {"reduction": "sum"}, {"ignore_index": 0}, {"label_smoothing": 0.25}):
         loss = F.cross_entropy(logits, symgrad.tensor([0, 1]), **options)
@@ -78,7 +78,7 @@ def test_the_formula_of_a_cross_entropy_is_that_of_its_number():
         assert float(loss.expr.subs({symbol: values[str(symbol)] for symbol in loss.expr.free_symbols})) == pytest.approx(loss.item(), rel=1e-14)
 
 
-def test_losses_differentiate_by_their_weights_too():
+def test_losses_are_differentiable_by_their_weights():
     x, t = symgrad.tensor([0.3, -2.0], requires_grad=True), symgrad.tensor([1.0, 0.25])
     w, p = (symgrad.tensor(v, requires_grad=True) for v in ([0.5, 2.0], [3.0, 0.125]))
     loss = F.binary_cross_entropy_with_logits(x, t, w, pos_weight=p, reduction="sum")
@@ -104,7 +104,7 @@ def test_a_cross_entropy_of_logits_keeps_its_digits_in_the_tails():
     (nn.init.kaiming_uniform_, -(6 / 400) ** 0.5, (6 / 400) ** 0.5, (2 / 400) ** 0.5),
     (lambda t: nn.init.kaiming_normal_(t, mode="fan_out", nonlinearity="tanh"), -9.0, 9.0, 5 / 3 / 200**0.5),
     (lambda t: nn.init.kaiming_uniform_(t, a=5**0.5), -1 / 20, 1 / 20, 1 / 20 / 3**0.5)])
-def test_weights_begin_in_their_bounds(fill, low, high, deviation):
+def test_initial_weights_lie_in_their_bounds(fill, low, high, deviation):
     symgrad.manual_seed(0)
     weight = nn.Parameter(symgrad.zeros(200, 400))
     assert fill(weight) is weight and weight.requires_grad and weight.is_leaf
@@ -114,7 +114,7 @@ def test_weights_begin_in_their_bounds(fill, low, high, deviation):
         assert weight.max().item() == pytest.approx(high, rel=1e-3)
 
 
-def test_weights_can_be_drawn_again():
+def test_a_seed_repeats_the_initial_weights():
     def drawn():
         symgrad.manual_seed(3)
         return nn.Linear(4, 3).weight.tolist()
@@ -187,7 +187,7 @@ class Structured(nn.Module):
         return {"x": x, "out": Out(x.sum(), (pair[0] * 2, None))}, [scale, x if flag else -x]
 
 
-def test_arguments_and_results_may_have_structure():
+def test_data_parallel_with_nested_arguments_and_results():
     x, scale = symgrad.arange(3.0), symgrad.tensor([10.0, 20.0, 30.0])
     found, (scales, negative) = nn.DataParallel(Structured(), 2)(x, (x + 1, "same"), scale=scale, options={"empty": {}, "x": [x]})
     assert found["x"].tolist() == [0, 1, 2] and isinstance(found["out"], Out)
@@ -195,7 +195,7 @@ def test_arguments_and_results_may_have_structure():
     assert scales.tolist() == [10, 20, 30] and negative.tolist() == [0, -1, -2]
 
 
-def test_the_batch_may_stand_in_another_dimension():
+def test_data_parallel_along_another_dimension():
     x = symgrad.arange(6.0).reshape(2, 3)
     assert nn.DataParallel(nn.Identity(), 2, dim=1)(x).tolist() == x.tolist()
 
@@ -212,7 +212,7 @@ def test_an_exception_of_a_thread_reaches_the_caller_with_its_traceback():
     assert frames[-1].line.startswith("raise ArithmeticError")
 
 
-def test_the_modes_of_the_caller_hold_in_the_threads():
+def test_data_parallel_threads_inherit_the_modes_of_the_caller():
     parallel, x = nn.DataParallel(net(), 2), symgrad.ones(4, 5)
     assert parallel(x).requires_grad
     with symgrad.no_grad():
@@ -224,7 +224,7 @@ def test_the_modes_of_the_caller_hold_in_the_threads():
     assert modes == [True, True]
 
 
-def test_the_state_has_the_modules_name_in_front():
+def test_keys_of_the_state_dict_have_the_prefix_module():
     parallel = nn.DataParallel(net(), 2)
     assert list(parallel.state_dict()) == ["module.0.weight", "module.0.bias", "module.2.weight", "module.2.bias"]
     assert repr(parallel).startswith("DataParallel(\n  (module): Sequential(\n    (0): Linear(")
@@ -234,7 +234,7 @@ def test_the_state_has_the_modules_name_in_front():
 
 @pytest.mark.parametrize("devices, message", [(0, "needs at least one device"), ([], "needs at least one device"),
                                               (["cpu", "cuda:1"], "the device cuda:1"), ([0, 1], "the device 0 is not there")])
-def test_devices_that_are_not_there_are_refused(devices, message):
+def test_unavailable_devices_are_refused(devices, message):
     with pytest.raises(ValueError, match=message):
         nn.DataParallel(nn.Identity(), devices)
 

@@ -1,4 +1,4 @@
-"""Optimizers: the numbers and words of PyTorch's, to the last digit where its square root is exact."""
+"""Optimizers: PyTorch's values and texts, to the last digit where its square root is exact."""
 
 import programs_optim
 import pytest
@@ -13,7 +13,7 @@ DIFFERENCES = {"adam": 1e-14, "adam_w": 1e-14, "complex_numbers": 1e-14, "networ
 
 
 @pytest.mark.parametrize("name", programs(programs_optim))
-def test_optimizers_say_what_torchs_say(name):
+def test_optimizers_match_torch(name):
     compare(programs(programs_optim)[name], symgrad, RECORDED[name], DIFFERENCES.get(name, 0.0))
 
 
@@ -62,7 +62,7 @@ def test_a_written_parameter_names_the_step_that_wrote_it():
         loss.backward()
 
 
-def test_the_words_of_a_seed_find_a_minimum():
+def test_sgd_finds_a_minimum():
     x = symgrad.tensor(0.0, requires_grad=True)
     optimizer = optim.SGD(params=[x], lr=0.01)
     for _ in range(500):

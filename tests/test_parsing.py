@@ -1,4 +1,4 @@
-"""Formulas and values are read by a whitelist: what is not on it is an error that shows the place, and nothing is ever run."""
+"""Formulas and values are parsed by a whitelist: anything else is an error that shows its place, and nothing is evaluated as Python."""
 
 import math
 import time
@@ -63,7 +63,7 @@ def test_what_is_not_on_the_whitelist_is_refused_with_its_place(text):
     assert len(lines) == 3 and lines[2].strip() == "^" and len(lines[2]) <= len(lines[1]) + 1
 
 
-def test_the_caret_stands_under_the_trouble():
+def test_the_caret_marks_the_error():
     with pytest.raises(ParseError) as caught:
         parse("exp(x) + foo(y)")
     assert str(caught.value).splitlines()[1:] == ["  exp(x) + foo(y)", "           ^"]
@@ -78,7 +78,7 @@ def test_a_misspelled_function_is_recognised():
 @pytest.mark.parametrize("text", ["(" * 5000 + "x", "-" * 9000 + "x", "x" + "+x" * 4000, "exp(" * 3000 + "x", "x" + "**x" * 3000, "2**" * 3000 + "2",
     "x" * (MAX_LENGTH + 1),
                                   "1" * 9000, "9" * 400 + "**" + "9" * 400, "*".join(["x**900"] * 900), "(2*x)**1000*" * 800 + "x"])
-def test_a_hostile_text_is_answered_at_once(text):
+def test_adversarial_text_is_rejected_quickly(text):
     start = time.perf_counter()
     try:
         formula = parse(text)

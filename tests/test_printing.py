@@ -1,4 +1,4 @@
-"""Tensors print as PyTorch prints them: against outputs recorded from it, so that it need not be installed.
+"""Tensors print as PyTorch prints them, compared with recorded outputs.
 
 `python -m tests.test_printing` has PyTorch print the recorded tensors again, and writes its text and its version to the record.
 """
@@ -50,7 +50,7 @@ def test_prints_what_pytorch_prints(case: dict) -> None:
     assert printed(symgrad, case) == case["text"]
 
 
-def test_the_record_is_varied() -> None:
+def test_the_recorded_cases_cover_every_dtype() -> None:
     assert len(CASES) >= 150 and len({case["text"] for case in CASES}) > 140
     assert {case["dtype"] for case in CASES} == set(symgrad.types.dtypes.DTYPES)
     everything = "".join(case["text"] for case in CASES)
@@ -78,7 +78,7 @@ def test_a_vector_has_no_format() -> None:
         format(symgrad.tensor([1.0]), ".3f")
 
 
-def test_names_and_subclasses() -> None:
+def test_repr_of_named_tensors_and_subclasses() -> None:
     class Mass(symgrad.Tensor):
         __slots__ = ()
 
@@ -113,7 +113,7 @@ def test_options_are_kept_and_restored() -> None:
     ({"profile": "long"}, "unknown profile 'long'.*default, short, full"), ({"precision": -1}, "precision"), ({"edgeitems": -1}, "edgeitems"),
     ({"threshold": math.nan}, "threshold"),
 ])
-def test_options_that_make_no_sense_change_nothing(option: dict, words: str) -> None:
+def test_invalid_options_change_nothing(option: dict, words: str) -> None:
     before = symgrad.get_printoptions()
     with pytest.raises(ValueError, match=words):
         symgrad.set_printoptions(**{"linewidth": 50, **option})

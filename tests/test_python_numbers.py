@@ -1,4 +1,4 @@
-"""A Python number as an operand gives what a tensor of that number gives, also where a rule divides by it: infinities, never a ZeroDivisionError."""
+"""A Python number as an operand equals a tensor of it, also where a rule divides by it: infinities, and no ZeroDivisionError."""
 
 import warnings
 
@@ -41,7 +41,7 @@ def readings(f, create):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
-def test_a_number_is_what_a_tensor_of_it_is(op, dtype):
+def test_a_python_number_equals_a_tensor_of_it(op, dtype):
     call, dtype = getattr(symgrad, op.name), getattr(symgrad, dtype)
 
     def create():

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad import func
-from symgrad.frameworks.problem import Run
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.exact import AGREED, DIGITS, Exact, agreement
+from symgrad.reference.run import Run
 from symgrad.sampling.points import direction
 from symgrad.testing.strategies import Program, programs
 from symgrad.testing.strategies.programs import Operand, Step

@@ -1,4 +1,4 @@
-"""All routes to one derivative agree: at smooth points, at kinks and ties, where a branch that was not taken is singular, for Functions."""
+"""All routes to one derivative agree: at smooth points, at kinks and ties, beside singular unselected branches, and for Functions."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_all_routes_agree(name):
     assert not disagreements(f, tensor(x))
 
 
-def test_the_branch_that_was_not_taken():
+def test_a_singular_branch_that_was_not_selected():
     """The derivative of what was chosen, and not NaN, by every route."""
     f = lambda z: where(z > 0, z**1.5, 0 * z).sum()  # noqa: E731
     x = tensor([0.0, 1.0], requires_grad=True)
@@ -91,7 +91,7 @@ def test_the_branch_that_was_not_taken():
                 assert np.allclose(found.numpy()[1, 1, 1], -0.375) and np.count_nonzero(found.numpy()) == 1
 
 
-def test_a_nan_that_was_chosen_stays():
+def test_nan_of_a_selected_branch_is_kept():
     """Only what is not chosen is dropped: a singular derivative that counts is NaN or infinite by every route, as in a graph without a choice."""
     x = tensor([0.0, 1.0], requires_grad=True)
     (g,) = symgrad.autograd.grad((x.sqrt() * x.sqrt()).sum(), x)

@@ -1,4 +1,4 @@
-"""What a node saved: torch's names and `_saved_*` attributes, which writes and second uses they forbid, and that no rule reads anything else.
+"""Saved tensors: torch's names and `_saved_*` attributes, the writes and second backwards they forbid, and that no rule reads anything else.
 
 tests/parity/saved.py has recorded from PyTorch, for each of its calls and each set of arguments that require grad, the name of the node and
 what it saved.
@@ -134,7 +134,7 @@ def differences(text):
 
 
 @pytest.mark.parametrize("text", [text for text, entry in RECORDED.items() if any("error" not in each for each in entry.values())])
-def test_names_and_saved_tensors_are_torchs(text):
+def test_node_names_and_saved_tensors_match_torch(text):
     found = differences(text)
     intended = INTENDED.get(text, "").split()
     assert {name: what for name, what in (found or {}).items() if name not in intended} == {}
@@ -156,7 +156,7 @@ LENIENT = {"a.sgn()", "a.sgn_()", "a.div(2,rounding_mode='trunc')", "a.div(b,rou
 
 
 @pytest.mark.parametrize("text", [text for text in RECORDED if text not in LATER | LENIENT])
-def test_a_graph_is_used_up_where_torch_uses_it_up(text):
+def test_a_second_backward_raises_where_torch_raises(text):
     """The second backward raises exactly where torch has saved a tensor."""
     for key, entry in RECORDED[text].items():
         found = None if "error" in entry or entry["grad_fn"] in (None, "torch::autograd::NotImplemented") else called(text, key.split(","))
@@ -212,7 +212,7 @@ def test_a_rule_reads_only_what_the_node_has_saved(op, parameters):
                     gradient(op, parameters, xs, i, [place])
 
 
-def test_what_is_declared_is_what_is_read():
+def test_declared_saved_tensors_match_what_rules_read():
     """An op that says what it saves says no more than its rule can use: arguments, the result, or a parameter."""
     for op in REGISTRY.values():
         known = {*op.argument_names, "result", *(p.name for p in op.parameters)}
@@ -231,7 +231,7 @@ class Untidy:
         sum(range(50))
 
 
-def test_scalars_that_are_viewed_in_many_threads():
+def test_views_of_scalars_in_several_threads():
     """The record of scalars is cleared in one thread while the others write into it."""
     raised, before = [], sys.getswitchinterval()
 

@@ -1,4 +1,4 @@
-"""Saved tensors kept elsewhere, several gradients at once, places in the graph: what PyTorch said for the same programs, and what is ours."""
+"""Saved-tensor hooks, multi-grad hooks and gradient edges: results recorded from PyTorch for the same programs, and further cases."""
 
 import gc
 import re
@@ -33,7 +33,7 @@ def agree(found, expected):
 
 
 @pytest.mark.parametrize("name", programs(programs_hooks))
-def test_the_same_is_said_as_by_torch(name):
+def test_programs_give_the_recorded_results_of_pytorch(name):
     found, expected = run(getattr(programs_hooks, name), symgrad), RECORDED[name]
     assert len(found) == len(expected), "\n".join(map(str, found))
     wrong = [f"entry {i}:\n{a}\nwas recorded as\n{b}" for i, (a, b) in enumerate(zip(found, expected)) if not agree(a, b)]
@@ -69,7 +69,7 @@ def derivatives(function, x, *hooks):
 
 @pytest.mark.parametrize("name", OPS)
 @pytest.mark.parametrize("dtype", [symgrad.float64, symgrad.complex128])
-def test_every_order_is_the_same_where_the_graph_keeps_only_copies(name, dtype):
+def test_derivatives_of_every_order_with_packed_copies(name, dtype):
     if dtype is symgrad.complex128 and name in ("relu", "where", "std", "logsumexp", "maximum", "clamp", "norm", "remainder", "prod", "softmax"):
         dtype = symgrad.float64
     x = symgrad.tensor([[0.3, 0.6, 0.9], [1.1, 0.8, 0.5], [0.2, 0.4, 1.3]], dtype=dtype, requires_grad=True)
@@ -85,7 +85,7 @@ def test_every_order_is_the_same_where_the_graph_keeps_only_copies(name, dtype):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
-def test_a_value_that_hooks_replace_reaches_every_order():
+def test_an_unpacked_value_is_used_in_every_order():
     x = symgrad.tensor(2.0, requires_grad=True)
     with graph.saved_tensors_hooks(lambda t: None, lambda _: symgrad.tensor(5.0)):
         y = x.sin()
@@ -94,7 +94,7 @@ def test_a_value_that_hooks_replace_reaches_every_order():
     assert first.item() == pytest.approx(np.cos(5.0)) and second.item() == pytest.approx(-np.sin(5.0))
 
 
-def test_the_graph_forgets_what_hooks_keep():
+def test_the_graph_does_not_keep_packed_values_alive():
     x = symgrad.ones(1000, requires_grad=True)
     with graph.saved_tensors_hooks(lambda t: None, lambda _: symgrad.ones(1000)):
         y = x * 1
@@ -130,7 +130,7 @@ def test_hooks_see_the_ops_of_their_own_thread_only():
     assert not seen and x.grad.item() == 4
 
 
-def test_nothing_stays_switched_after_hooks_that_fail():
+def test_modes_are_restored_when_a_hook_raises():
     def fail(_):
         raise ValueError("no")
 
@@ -143,7 +143,7 @@ def test_nothing_stays_switched_after_hooks_that_fail():
     assert type((x * x).grad_fn) is type((x * x).grad_fn)
 
 
-def test_an_identity_that_keeps_results_is_collected():
+def test_graphs_packed_by_an_identity_hook_are_collected():
     x = symgrad.ones(10, requires_grad=True)
     with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = (x * 2).exp()
@@ -153,7 +153,7 @@ def test_an_identity_that_keeps_results_is_collected():
     assert node() is None
 
 
-def test_a_hook_for_several_gradients_does_not_keep_the_graph():
+def test_a_multi_grad_hook_does_not_keep_the_graph_alive():
     x = symgrad.ones(2, requires_grad=True)
     y, z = x * 2, x * 3
     node = weakref.ref(y.grad_fn)
@@ -164,7 +164,7 @@ def test_a_hook_for_several_gradients_does_not_keep_the_graph():
     handle.remove()
 
 
-def test_what_is_written_in_the_mutation_context_is_copied_once_and_only_then():
+def test_allow_mutation_copies_a_saved_tensor_once_when_it_is_written():
     x = symgrad.ones(1000, requires_grad=True)
     with graph.allow_mutation_on_saved_tensors():
         y = x * 2
@@ -177,7 +177,7 @@ def test_what_is_written_in_the_mutation_context_is_copied_once_and_only_then():
     assert x.grad[0].item() == pytest.approx(8 + 2 * np.exp(2))
 
 
-def test_a_write_that_the_mutation_context_cannot_see_is_an_error_and_never_a_wrong_gradient():
+def test_a_write_outside_of_allow_mutation_tracking_raises():
     x = symgrad.ones(2, requires_grad=True)
     with graph.allow_mutation_on_saved_tensors():
         y = x * 2
@@ -193,7 +193,7 @@ def test_hooks_must_be_callable():
         pass
 
 
-def test_a_hook_for_several_gradients_takes_places_too():
+def test_a_multi_grad_hook_accepts_gradient_edges():
     a, b = symgrad.tensor(2.0, requires_grad=True), symgrad.tensor(3.0, requires_grad=True)
     seen = []
     graph.register_multi_grad_hook([graph.get_gradient_edge(a), b], seen.append)
@@ -201,7 +201,7 @@ def test_a_hook_for_several_gradients_takes_places_too():
     assert [[g.item() for g in grads] for grads in seen] == [[3, 2]]
 
 
-def test_a_place_of_a_function_with_several_outputs():
+def test_a_gradient_edge_of_a_function_with_several_outputs():
     class Two(symgrad.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -218,7 +218,7 @@ def test_a_place_of_a_function_with_several_outputs():
     assert symgrad.autograd.grad(edge, x)[0].item() == 3
 
 
-def test_saved_attributes_fetch_and_parameters_stay():
+def test_saved_attributes_unpack_and_parameters_are_not_packed():
     x = symgrad.ones(2, 3, requires_grad=True)
     with graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
         y = x.softmax(1)

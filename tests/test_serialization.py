@@ -1,4 +1,4 @@
-"""Copies, pickles and files: what they keep, what they refuse, and that reading one runs nothing."""
+"""Copies, pickles and files: what is preserved, what is refused, and that loading runs no code."""
 
 import copy
 import inspect
@@ -62,7 +62,7 @@ def test_a_leaf_stays_a_leaf(way):
     assert x.grad.tolist() == [2.0, 4.0]
 
 
-def test_a_result_loses_its_graph_and_is_not_deepcopied():
+def test_non_leaves_lose_their_graph_and_refuse_deepcopy():
     y = symgrad.tensor([1.0, 2.0], requires_grad=True) * 2
     for way in (stored, pickled, copy.copy):
         z = way(y)
@@ -75,7 +75,7 @@ def test_a_result_loses_its_graph_and_is_not_deepcopied():
     assert copy.deepcopy(y.detach()).tolist() == [2.0, 4.0]
 
 
-def test_who_shares_memory_afterwards():
+def test_memory_sharing_after_a_round_trip():
     whole = symgrad.arange(6.0).reshape(2, 3)
     row, turned = whole[1], whole.t()
     assert copy.copy(row).data_ptr() == row.data_ptr()
@@ -90,14 +90,14 @@ def test_who_shares_memory_afterwards():
     assert b.tolist() == [3.0, 4.0, 5.0]
 
 
-def test_one_tensor_twice_is_one_tensor():
+def test_identity_of_tensors_is_preserved():
     x = symgrad.ones(2, requires_grad=True)
     for way in (stored, pickled, copy.deepcopy):
         a, b = way([x, x])
         assert a is b
 
 
-def test_layouts_that_own_nothing_simple():
+def test_layouts_of_views_and_broadcasts():
     for array in (np.arange(6.0)[::-1], np.broadcast_to(np.arange(2.0), (3, 2)), np.asfortranarray(np.arange(6.0).reshape(2, 3)),
                   np.arange(24.0).reshape(2, 3, 4)[:, ::2].transpose(2, 0, 1), np.frombuffer(b"12345678", np.int16)):
         x = symgrad.from_numpy(array)
@@ -123,7 +123,7 @@ def test_parameters_modules_and_their_state(tmp_path):
     assert list(symgrad.load(path)) == list(state)
 
 
-def test_structures_come_back_as_they_were():
+def test_containers_are_restored():
     x = {"a": [1, 2.5, "text", None, True, (1, (2,))], 3: {"inner": {1, 2}, "frozen": frozenset([4])}, (1, 2): OrderedDict(b=1, a=2),
          None: b"\x00\xff", "numbers": [float("inf"), -0.0, 1e-320, 10**30, 1 - 2j, complex(float("nan"), 0.0)],
          "size": symgrad.Size([2, 3]), "dtype": symgrad.float32,
@@ -152,7 +152,7 @@ def test_any_array(array):
         assert way(x)._value.tobytes() == array.tobytes() and way(x).shape == array.shape
 
 
-def test_paths_are_written_whole_or_not_at_all(tmp_path):
+def test_files_are_written_atomically(tmp_path):
     path = tmp_path / "x.pt"
     symgrad.save(symgrad.ones(2), str(path))
     before = path.read_bytes()
@@ -176,14 +176,14 @@ Point = namedtuple("Point", "x y")
     (Point(1, 2), "Point at the object.*store its parts"), (np.array(["a"]), "array of <U1"), (np.array([None]), "array of object"),
     (type("Mass", (symgrad.Tensor,), {})([1.0]), "Mass at the object.*only Parameter and Buffer"), (nn.ReLU(), "store its state_dict"),
 ])
-def test_what_a_file_cannot_hold_is_refused_by_place(obj, words):
+def test_the_error_for_an_unsupported_object_names_its_place(obj, words):
     file = io.BytesIO()
     with pytest.raises(TypeError, match=words):
         symgrad.save(obj, file)
     assert not file.getvalue()
 
 
-def test_what_has_no_end_is_refused():
+def test_recursive_and_deep_structures_are_refused():
     x = [1]
     x.append(x)
     with pytest.raises(ValueError, match=r"the object\[1\] contains itself"):
@@ -291,6 +291,6 @@ def test_every_public_function_is_pickled_by_its_name():
 
 
 @pytest.mark.parametrize("name", ["sech_square", "getitem"])
-def test_functions_that_are_not_public_say_that_they_are_not_found(name):
+def test_pickling_a_private_function_raises(name):
     with pytest.raises((pickle.PicklingError, AttributeError), match=name):  # which of them depends on the version of Python
         pickle.dumps(lift(REGISTRY[name]))

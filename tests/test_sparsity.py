@@ -1,4 +1,4 @@
-"""Patterns of Hessians and Jacobians: no zero is ever wrong, few products give every entry, and the patterns that people know have the fewest."""
+"""Patterns of Hessians and Jacobians: they contain every nonzero, few products recover every entry, and well-known patterns need the fewest."""
 
 import numpy as np
 import pytest
@@ -133,7 +133,7 @@ def test_several_inputs_of_any_shape(monkeypatch):
     assert plan.report.pattern == "sparse" or plan.report.pattern == "arrow"
 
 
-def test_constants_and_what_does_not_depend(monkeypatch):
+def test_constants_and_independent_inputs(monkeypatch):
     for f in (lambda x, y: symgrad.tensor(2.0) + 0.0 * x[0], lambda x, y: y.sum() + x[0]):
         plan, _ = check_hessian(monkeypatch, f, points(20), points(3))
         assert (plan.dense, plan.colours, plan.report.nonzeros) == (False, 0, 0)
@@ -144,7 +144,7 @@ def test_constants_and_what_does_not_depend(monkeypatch):
     assert plan.recover(np.zeros((0, 2, 3))).shape == (6, 5)
 
 
-def test_the_input_itself_and_nothing(monkeypatch):
+def test_the_identity_and_the_zero_function(monkeypatch):
     node, nodes, _ = recorded(lambda x: x, [points(20)])
     plan = plan_jacobian(node, nodes)
     assert (plan.report.pattern, plan.colours) == ("diagonal", 1)
@@ -164,7 +164,7 @@ def test_a_single_input_is_dense():
         plan.recover(np.zeros((1, 1)))
 
 
-def test_products_of_another_number_are_refused():
+def test_recover_refuses_a_wrong_number_of_products():
     node, nodes, _ = recorded(rosenbrock, [points(30)])
     with pytest.raises(ValueError, match=r"expected 3 products of 30 elements each, but got shape \(2, 30\)"):
         plan_hessian(node, nodes).recover(np.zeros((2, 30)))
@@ -181,7 +181,7 @@ class Square(Function):
         return 2 * g * ctx.saved_tensors[0] + 2 * h
 
 
-def test_a_function_may_depend_on_everything(monkeypatch):
+def test_a_custom_function_is_dense(monkeypatch):
     plan, there = check_hessian(monkeypatch, lambda x: (Square.apply(x[:3])[0] * x[5]).sum() + Square.apply(x)[1].sum(), points(20))
     assert plan.dense and there.all()
     plan, there = check_jacobian(monkeypatch, lambda x: Square.apply(x[:3])[0] * x[5], points(20))
@@ -201,7 +201,7 @@ class Product(Function):
         return g * ctx.other
 
 
-def test_a_function_may_use_what_it_was_not_given(monkeypatch):
+def test_a_custom_function_with_a_captured_input(monkeypatch):
     def f(x):
         Product.other = x[5:8]
         return Product.apply(x[:3]).sum()
@@ -211,7 +211,7 @@ def test_a_function_may_use_what_it_was_not_given(monkeypatch):
     check_hessian(monkeypatch, f, points(20))
 
 
-def test_ops_of_your_own_are_taken_at_their_word(monkeypatch, declare):
+def test_declared_ops_have_the_pattern_of_their_rules(monkeypatch, declare):
     straight = declare("straight_through", lambda xp, x: xp.round(x), 1)
     bent = declare("bent", lambda xp, x, y: xp.round(x) + 0 * y, lambda xp, y, a, b: b * a, None)
     total = symgrad.methods.extending.primitive("own_total", lambda xp, x: xp.sum(x * 0), vjp=lambda xp, g, y, x: g * x * xp.sum(x),
@@ -255,7 +255,7 @@ def test_the_local_pattern(monkeypatch):
     assert plan.report.nonzeros == 3
 
 
-def test_large_problems_take_room_in_proportion():
+def test_memory_is_linear_in_the_nonzeros():
     n = 20_000
     node, nodes, _ = recorded(rosenbrock, [points(n)])
     plan = plan_hessian(node, nodes)
@@ -276,7 +276,7 @@ def test_too_many_pairs_are_dense():
         patterns.entries(frozenset({(0, 0, ((50, 1, 0), (50, 0, 1)))}), (), 50, 50)
 
 
-def test_members_of_a_batch_do_not_meet(monkeypatch):
+def test_members_of_a_batch_do_not_interact(monkeypatch):
     from symgrad.func import vmap
 
     def pair(u, v):
@@ -292,7 +292,7 @@ def test_members_of_a_batch_do_not_meet(monkeypatch):
         check_hessian(monkeypatch, f, points(24), local=True)
 
 
-def test_ties_share_what_comes_back(monkeypatch):
+def test_ties_in_the_pattern_of_selections(monkeypatch):
     x = np.array([2.0, 1.0, 1.0, 3.0, 1.0, 4.0, 0.5])
     for rule in (lambda x: x.median(), lambda x: x.amax(), lambda x: symgrad.maximum(x, x.flip(0)).sum(), lambda x: x.sort().values[2]):
         for local in (False, True):
@@ -300,7 +300,7 @@ def test_ties_share_what_comes_back(monkeypatch):
             check_hessian(monkeypatch, lambda x, rule=rule: rule(x) ** 3, x, local=local)
 
 
-def test_a_pattern_that_was_read_off_a_constant_is_not_kept_for_another():
+def test_a_pattern_that_depends_on_a_constant_is_not_cached():
     matrices = [np.eye(40), np.eye(40, k=3), np.zeros((40, 40)), np.ones((40, 40))]
     current = matrices[0]
 
@@ -314,7 +314,7 @@ def test_a_pattern_that_was_read_off_a_constant_is_not_kept_for_another():
         np.testing.assert_allclose(found, dense_hessian(f, [points(40)]), rtol=1e-12, atol=0)
 
 
-def test_calls_that_are_one_node_are_read_as_what_they_compute(monkeypatch):
+def test_patterns_through_nodes_of_transforms(monkeypatch):
     from symgrad.func import grad, jvp
     from symgrad.func.checkpointing import checkpoint
     from symgrad.func.custom import custom_jvp
@@ -342,7 +342,7 @@ def test_calls_that_are_one_node_are_read_as_what_they_compute(monkeypatch):
     assert plan.dense
 
 
-def test_complex_numbers_on_the_way(monkeypatch):
+def test_patterns_through_complex_intermediates(monkeypatch):
     def f(x):
         z = symgrad.complex(x[:10], x[10:])
         return (z * z.conj()).real.sum() + (z.angle() ** 2).sum() + symgrad.view_as_real(z * z)[:3].prod() + z.exp().imag.sum() + z.abs().sum()

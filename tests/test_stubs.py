@@ -64,7 +64,7 @@ def test_the_stub_files_are_current():
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_stale_stub_file_is_noticed(tmp_path, monkeypatch, capsys):
+def test_a_stale_stub_file_fails_the_check(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(stubs, "PLACE", tmp_path)
     (tmp_path / "engine").mkdir()
     assert stubs.main([]) == 0

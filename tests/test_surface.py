@@ -1,4 +1,4 @@
-"""What PyTorch's record cannot say of the surface: storages, subclasses, NumPy's generators, indices that are written later, threads, formulas."""
+"""The surface of Tensor beyond the record of PyTorch: storages, subclasses, NumPy's generators, overwritten indices, threads, formulas."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ def test_a_storage_is_the_memory_of_all_its_views():
     assert bytes(raw.tolist()) == x.numpy().tobytes() and raw[8:16] == list(np.float64(1.0).tobytes()) and raw.element_size() == 1
 
 
-def test_storages_of_arrays_that_are_not_in_order():
+def test_storages_of_non_contiguous_arrays():
     array = np.asfortranarray(np.arange(6.0).reshape(2, 3))
     x = symgrad.from_numpy(array)
     assert x.untyped_storage().nbytes() == 48 and x.stride() == (1, 2) and x.storage_offset() == 0
@@ -69,7 +69,7 @@ def test_old_constructors_share_memory_with_a_tensor():
     assert not isinstance(x, symgrad.cuda.DoubleTensor)
 
 
-def test_numpys_generators_are_generators_too():
+def test_numpy_generators_are_accepted():
     a, b = (symgrad.rand(3, generator=np.random.default_rng(5)) for _ in range(2))
     assert symgrad.equal(a, b)
     with pytest.raises(TypeError, match="'generator' must be Generator, not int"):
@@ -84,7 +84,7 @@ def test_numpys_generators_are_generators_too():
         g.set_state(symgrad.zeros(80))
 
 
-def test_another_threads_default_device_is_its_own():
+def test_the_default_device_is_thread_local():
     found = []
     with symgrad.device("cuda"):
         thread = threading.Thread(target=lambda: found.append(symgrad.get_default_device()))
@@ -99,7 +99,7 @@ def test_a_device_cannot_be_changed():
 
 
 @pytest.mark.parametrize("function", ["gather", "scatter_add", "index_add", "index_select", "take", "masked_fill", "masked_select"])
-def test_an_index_that_is_written_later_changes_no_gradient(function):
+def test_writing_an_index_after_recording_changes_no_gradient(function):
     def run(spoil):
         x, index = t([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), t([[0, 1], [1, 1]])
         mask, vector = t([[True, False], [True, True]]), t([1, 1])
@@ -130,7 +130,7 @@ def test_where_as_a_method_takes_the_condition_second():
     assert x.where(x > 0, t([10.0, 20.0])).tolist() == [1.0, 20.0] and x.where(x > 0, 0.5).tolist() == [1.0, 0.5]
 
 
-def test_order_is_that_of_a_formula_where_it_was_recorded():
+def test_formulas_of_sort_use_the_recorded_order():
     x = symgrad.tensor([3.0, 1.0, 2.0], symbol="x")
     names = [str(e) for e in x.sort().values.expr]
     assert names == [str(x.expr[i]) for i in (1, 2, 0)] and [str(e) for e in x.topk(1).values.expr] == [str(x.expr[0])]
@@ -162,7 +162,7 @@ def test_selections_agree_with_numpy(k):
     assert np.array_equal(symgrad.diff(x, 2, 1), np.diff(a, 2, 1))
 
 
-def test_the_running_product_knows_zeros():
+def test_gradients_of_cumprod_with_zeros():
     for values in ([2.0, 0.0, 3.0, 4.0], [0.0, 0.0, 1.0], [5.0], [0.0]):
         x = t(values, requires_grad=True)
         w = symgrad.arange(1.0, len(values) + 1)
@@ -174,12 +174,12 @@ def test_the_running_product_knows_zeros():
         assert second.shape == x.shape
 
 
-def test_bfloat16_is_summed_in_more_digits():
+def test_bfloat16_sums_accumulate_in_float32():
     x = symgrad.full((4000,), 1.0, dtype=symgrad.bfloat16)
     assert x.sum() == 4000 and x.sum().dtype is symgrad.bfloat16 and x.mean() == 1
 
 
-def test_numbers_keep_their_digits_beside_a_small_default_dtype():
+def test_float64_scalars_keep_their_digits_with_default_dtype_float32():
     symgrad.set_default_dtype(symgrad.float32)
     try:
         for x in (t(0.1, dtype=symgrad.float64), symgrad.full((), 0.1, dtype=symgrad.float64), t([[0.1]], dtype=symgrad.float64),

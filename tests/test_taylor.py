@@ -99,7 +99,7 @@ def test_derivatives_of_order_eight_are_sympys_own():
         assert close([y.item() for y in found], [mpmath.mpf(formula.diff(x, k).subs(x, sympy.Rational(3, 4)).evalf(40)) for k in range(6)], 1e-14)
 
 
-def test_a_path_that_bends():
+def test_a_curved_path():
     """exp(sin(x)) along x(t) = 1/2 + t - t² + t³ / 3: the coefficients that are given go in as derivatives, too."""
     t = sympy.Symbol("t")
     path = HALF + t - t**2 + t**3 / 3
@@ -112,7 +112,7 @@ def test_a_path_that_bends():
     np.testing.assert_allclose([s.item() for s in series], [s.item() * f for s, f in zip(plain, (1, 2, 6, 24))], rtol=1e-15)
 
 
-def test_what_jax_gives():
+def test_values_of_jax_experimental_jet():
     """jax.experimental.jet(f, (0.7, [1, 2]), ([1, 2, 3], [[1, 0], [0, 1], [0.5, 0.5]])) of f(x, y) = x * sin(y), in double precision."""
     y, series = jet(lambda a, b: a * symgrad.sin(b), (0.7, np.array([1.0, 2.0])),
                     ([1.0, 2.0, 3.0], [np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5])]))
@@ -168,7 +168,7 @@ def test_a_chain_of_ten_thousand_operations():
     assert y.item() == chain(tensor(0.3)).item() and np.isfinite(second.item())
 
 
-def test_memory_is_that_of_the_graph_however_long_it_is():
+def test_memory_does_not_grow_with_the_length_of_the_graph():
     def chain(t):
         for _ in range(500):
             t = t.sin()
@@ -244,7 +244,7 @@ def test_coefficients_and_parameters_can_be_differentiated():
     assert autograd.grad(derivatives(lambda z: w * z, 2)(1.0)[1], w)[0].item() == 1.0
 
 
-def test_transforms_within_one_another():
+def test_nested_transforms():
     def function(t):
         return symgrad.sin(t) * symgrad.exp(t)
 
@@ -275,7 +275,7 @@ def test_trees_dtypes_and_shapes():
     assert jet(symgrad.sin, (0.0,), ([],))[1] == [] and len(derivatives(symgrad.sin, 0)(0.0)) == 1
 
 
-def test_what_is_stretched_moves_everywhere():
+def test_tangents_of_broadcast_arguments():
     """The pushforward of addcmul is that of its first argument, smaller than the result."""
     wide = np.ones((3, 1))
     found = derivatives(lambda t: symgrad.addcmul(t * t, tensor(wide), tensor(wide)).sum() + 0 * t, 2)(np.array([1.0, 2.0]))
@@ -283,7 +283,7 @@ def test_what_is_stretched_moves_everywhere():
 
 
 @pytest.mark.parametrize("tracked", [False, True])
-def test_what_is_written_in_place_was_something_else_before(tracked):
+def test_writes_in_place(tracked):
     def written(z):
         y = z.clone()
         y[0] = z[1] * z[0]
@@ -300,7 +300,7 @@ def test_what_is_written_in_place_was_something_else_before(tracked):
     np.testing.assert_allclose([y.detach().numpy() for y in found], [y.detach().numpy() for y in expected], rtol=1e-14)
 
 
-def test_results_are_nobody_elses_memory():
+def test_results_do_not_alias_the_arguments():
     v = np.ones(2)
     y, (first,) = jet(lambda t: t, (np.zeros(2),), ([v],))
     first += 1
@@ -323,7 +323,7 @@ class Square(autograd.Function):
         return 2 * ctx.saved_tensors[0] * t, t
 
 
-def test_a_custom_function_is_known_to_order_one():
+def test_a_custom_function_supports_order_one():
     def function(t):
         square, more = Square.apply(t)
         return square * more

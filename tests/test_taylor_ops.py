@@ -1,4 +1,4 @@
-"""Taylor mode of every op, by being declared: three coefficients along a direction are those of nested gradients."""
+"""Taylor mode of every registered op: three coefficients along a direction equal those of nested gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tensors: torch's values and dtypes, Python's protocols, memory, NumPy beside it, and functions that are made of others."""
+"""Tensors: torch's values and dtypes, Python's protocols, memory sharing, NumPy, and composite functions."""
 
 import copy
 import math
@@ -32,7 +32,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("row", range(len(ROWS)))
-def test_the_values_are_those_of_torch(row):
+def test_values_match_torch(row):
     call, expected, dtype = ROWS[row]
     found = call()
     assert same(plain(found), expected), (plain(found), expected)
@@ -107,7 +107,7 @@ def test_python_protocols():
     assert a.shape == () and b.item() == 2.0
 
 
-def test_a_tensor_is_a_key():
+def test_tensors_are_hashed_by_identity():
     a, b = tensor(1.0), tensor(1.0)
     assert {a: "a", b: "b"}[a] == "a" and hash(a) != hash(b)
 
@@ -147,7 +147,7 @@ class TestMemory:
     @pytest.mark.parametrize("made", [lambda x: x[[0, 1]], lambda x: x[x > 0], lambda x: x + 0, lambda x: x.clone(), lambda x: x.flip(0),
                                       lambda x: x.roll(1), lambda x: symgrad.cat([x]), lambda x: symgrad.stack([x]), lambda x: x.T.reshape(6),
                                       lambda x: x.sum(()), lambda x: x.clamp(-9.0, 9.0), lambda x: x.tril(5), lambda x: symgrad.einsum("ij->ij", x)])
-    def test_others_do_not(self, made):
+    def test_ops_that_copy_do_not_share(self, made):
         x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         assert not made(x).shares_memory_with(x)
 
@@ -197,7 +197,7 @@ class TestDtypes:
         (g,) = autograd.grad(y, x, tensor(1.0, dtype=dtype))
         assert g.dtype is dtype and [complex(v).real for v in g.tolist()] == [3.0, 9.0]
 
-    def test_numbers_never_widen(self):
+    def test_python_numbers_do_not_promote_the_dtype(self):
         x = tensor([1.0, 2.0], dtype=symgrad.float32, requires_grad=True)
         y = ((2 * x + 1.5) ** 2 / 3 - 1).exp().log().clamp(0.0, 99.0)
         assert y.dtype is symgrad.float32 and autograd.grad(y.sum(), x)[0].dtype is symgrad.float32
@@ -221,14 +221,14 @@ class TestNumPy:
         assert (np.array([5, 3]) & tensor([3, 1])).tolist() == [1, 1] and np.invert(tensor([True])).tolist() == [False]
         assert np.maximum(np.array([0.7, 0.7]), x).tolist() == [0.7, 1.0] and np.add(x, 1).requires_grad
 
-    def test_arrays(self):
+    def test_conversion_to_arrays(self):
         x = tensor([[1, 2], [3, 4]])
         assert np.asarray(x).tolist() == x.tolist() and np.array(x, dtype=float).dtype == np.float64
         assert np.linalg.det(tensor([[2.0, 0.0], [0.0, 3.0]])) == pytest.approx(6.0)
 
 
 class TestRandom:
-    def test_a_seed_repeats(self):
+    def test_manual_seed_repeats_the_numbers(self):
         def draw():
             return [symgrad.rand(2, 3).tolist(), symgrad.randn(2).tolist(), symgrad.randint(0, 9, (4,)).tolist(), symgrad.randperm(5).tolist(),
                     symgrad.normal(0.0, 2.0, (2,)).tolist(), symgrad.randn_like(symgrad.zeros(2)).tolist()]
@@ -239,7 +239,7 @@ class TestRandom:
         assert draw() == first
         assert draw() != first and symgrad.initial_seed() == 3
 
-    def test_what_is_drawn(self):
+    def test_distributions_of_random_numbers(self):
         symgrad.manual_seed(0)
         u, n = symgrad.rand(10_000), symgrad.randn(10_000)
         assert 0 <= u.min().item() and u.max().item() < 1 and abs(u.mean().item() - 0.5) < 0.02
@@ -300,7 +300,7 @@ COMPOSITES = {
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
-def test_functions_made_of_others(name):
+def test_composite_functions(name):
     function, reference = COMPOSITES[name]
     x = np.random.default_rng(0).normal(0.3, 1.5, (3, 4))
     leaf = tensor(x, requires_grad=True)
@@ -320,7 +320,7 @@ def test_functions_made_of_others(name):
 
 
 @given(st.lists(st.integers(1, 3), min_size=0, max_size=4), st.data())
-def test_indices_read_what_numpy_reads(shape, data):
+def test_indexing_matches_numpy(shape, data):
     """Any basic index, and integer arrays among it: the values, and the gradient that goes back to where they came from.
 
     Numbers are taken before arrays, as torch does; NumPy takes a number beside arrays for one of them.
@@ -346,7 +346,7 @@ def test_indices_read_what_numpy_reads(shape, data):
     assert g.tolist() == counts.reshape(x.shape).tolist()
 
 
-def test_slicing_is_undone_for_every_dtype():
+def test_gradients_of_indexing_keep_the_dtype():
     x = tensor([1.0, 2.0, 3.0], dtype=symgrad.float32, requires_grad=True)
     (g,) = autograd.grad(x[[0, 0, 2]].sum() + x[1:].sum(), x)
     assert g.dtype is symgrad.float32 and g.tolist() == [2.0, 1.0, 2.0]

@@ -161,7 +161,7 @@ def test_every_node_of_a_network_with_its_inputs_shape_and_formula(tmp_path):
     }
 
 
-def test_what_is_said_of_a_node(tmp_path):
+def test_attributes_of_a_node(tmp_path):
     model, args = networks(symgrad)["layers"]
     graph = graph_of(tmp_path, model, args)
     notes = {n.name.rpartition("/")[2]: {key: a.s.decode() for key, a in n.attr.items() if key != "_output_shapes"} for n in graph.node}
@@ -172,7 +172,7 @@ def test_what_is_said_of_a_node(tmp_path):
     assert graph.versions.producer == 22
 
 
-def test_nothing_that_does_not_require_grad_is_missing():
+def test_ops_without_grad_are_traced():
     for model, args in networks(symgrad).values():
         before = [repr(v) for v in trace(model, args)]
         with symgrad.no_grad():
@@ -192,7 +192,7 @@ def test_a_complex_operand_is_not_taken_for_a_real_one():
     assert [formula(v) for v in trace(lambda z: z.conj(), (symgrad.tensor([1j, 2.0]),)) if v.op] == ["conjugate(z)"]
 
 
-def test_what_hooks_compute_belongs_to_the_module():
+def test_ops_in_hooks_belong_to_the_module():
     model = symgrad.nn.Sequential(symgrad.nn.Tanh(), symgrad.nn.Sigmoid())
     model[1].register_forward_pre_hook(lambda module, args: (2 * args[0],))
     model[0].register_forward_hook(lambda module, args, output: output.exp())
@@ -309,13 +309,13 @@ def test_an_input_that_is_returned_and_a_tensor_from_outside():
     assert chain(lambda x: (x, x + outside), symgrad.zeros(2)) == ["add <- x const", "output.1 <- x", "output.2 <- add"]
 
 
-def test_threads_are_left_out():
+def test_other_threads_are_not_traced():
     model = symgrad.nn.DataParallel(symgrad.nn.Linear(2, 1), device_ids=2)
     assert [v.path for v in trace(model, (symgrad.ones(4, 2),)) if v.op] == ["DataParallel/Linear[module]/t", "DataParallel/Linear[module]/addmm"]
     assert len(model.device_ids) == 2
 
 
-def test_tensors_that_a_module_just_has():
+def test_tensor_attributes_of_a_module():
     class Shift(symgrad.nn.Module):
         def __init__(self):
             super().__init__()
@@ -329,7 +329,7 @@ def test_tensors_that_a_module_just_has():
         "%Shift/add : float64[2] = add(%input/x, %Shift/amount)", "%output/output.1 : float64[2] = IO Node(%Shift/add)"]
 
 
-def test_the_model_is_as_it_was():
+def test_tracing_restores_the_model():
     model, args = networks(symgrad)["layers"]
     model.train()
     model.head.eval()
@@ -346,7 +346,7 @@ def test_the_model_is_as_it_was():
     assert thread.modes.recorder is DEFAULT and thread.modes.plain
 
 
-def test_what_is_computed_meanwhile_has_its_gradients():
+def test_values_computed_while_tracing_have_gradients():
     kept = []
 
     def function(x, w):
@@ -360,7 +360,7 @@ def test_what_is_computed_meanwhile_has_its_gradients():
     assert not x.requires_grad and x._node is None
 
 
-def test_nothing_is_recorded_that_would_not_be_otherwise():
+def test_tracing_records_no_additional_graph():
     kept = []
 
     def function(x):
@@ -404,7 +404,7 @@ def test_scalars(tmp_path):
     assert {tag: found.SummaryMetadata(tag).plugin_data.plugin_name for tag in ("new", "double")} == {"new": "scalars", "double": "scalars"}
 
 
-def test_what_is_no_scalar(tmp_path):
+def test_non_scalars_are_refused(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         with pytest.raises(AssertionError, match=r"Tensor should contain one element \(0 dimensions\). Was given size: 2 and 1 dimensions"):
             writer.add_scalar("x", symgrad.ones(2))
@@ -412,7 +412,7 @@ def test_what_is_no_scalar(tmp_path):
             writer.add_scalar("x", "1.0")
 
 
-def test_several_scalars_are_runs_of_their_own(tmp_path):
+def test_add_scalars_writes_one_run_per_scalar(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         for step in range(3):
             writer.add_scalars("pair/both", {"sin": math.sin(step), "cos": symgrad.tensor(math.cos(step))}, step)
@@ -444,7 +444,7 @@ def test_histograms_as_tensorboard_shows_them(tmp_path):
     assert (event.step, event.histogram_value.bucket_limit, event.histogram_value.bucket) == (4, [0.0, 1.0, 2.0], [0.0, 1.0, 2.0])
 
 
-def test_histograms_of_nothing(tmp_path):
+def test_empty_histograms_are_refused(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         with pytest.raises(ValueError, match="The input has no element"):
             writer.add_histogram("x", symgrad.empty(0))
@@ -475,7 +475,7 @@ def test_the_folder_and_the_names_of_files(tmp_path, monkeypatch):
         assert writer.get_logdir() == str(tmp_path / "given")
 
 
-def test_flush_close_and_writing_on(tmp_path):
+def test_writing_after_flush_and_close(tmp_path):
     writer = SummaryWriter(tmp_path, flush_secs=3600)
     writer.add_scalar("x", 1.0, 0)
     writer.flush()

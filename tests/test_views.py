@@ -1,4 +1,4 @@
-"""Views beside their bases: metadata that leaves with the tensors, staleness, and writes that an interrupt cuts."""
+"""Views and their bases: lifetime of the metadata, staleness, and interrupted writes."""
 
 import gc
 import sys
@@ -13,7 +13,7 @@ import symgrad
 from symgrad.engine.storage import versions
 
 
-def test_a_view_that_was_reshaped_in_place_is_written_where_it_stands():
+def test_a_write_through_a_view_that_was_reshaped_in_place():
     w = symgrad.ones(2, 3, requires_grad=True)
     b = w * 1
     v = b[:, :2]
@@ -25,7 +25,7 @@ def test_a_view_that_was_reshaped_in_place_is_written_where_it_stands():
     assert w.grad.tolist() == [[0, 6, 2], [12, 32, 5]]
 
 
-def test_a_view_whose_base_was_reshaped_in_place_is_written_where_it_stands():
+def test_a_write_through_a_view_whose_base_was_reshaped_in_place():
     w = symgrad.ones(2, 3, requires_grad=True)
     b = w * 1
     v = b[0]
@@ -37,14 +37,14 @@ def test_a_view_whose_base_was_reshaped_in_place_is_written_where_it_stands():
     assert w.grad.tolist() == [[0, 8, 24], [1, 3, 5]]
 
 
-def test_memory_that_is_replaced_again_and_again_leaves_nothing():
+def test_replacing_data_repeatedly_leaves_no_owners_behind():
     x = symgrad.zeros(3)
     for _ in range(100):
         x.data = x.data + 1
     assert len(versions.counter_of(x._value).owners) <= 2
 
 
-def test_counters_leave_with_their_arrays():
+def test_version_counters_are_freed_with_their_arrays():
     gc.collect()
     before = len(versions._counters)
     for _ in range(100):
@@ -54,13 +54,13 @@ def test_counters_leave_with_their_arrays():
     assert len(versions._counters) == before
 
 
-def test_an_ordinary_tensor_has_no_metadata():
+def test_a_tensor_that_is_no_view_has_no_view_metadata():
     x = symgrad.ones(3, requires_grad=True)
     assert x._view is None and (x * x)._view is None and x.detach()._view is None
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_a_base_and_its_views_leave_nothing(recorded):
+def test_a_base_and_its_views_are_freed(recorded):
     w = symgrad.ones(4, requires_grad=recorded)
     base = w * 1
     view = base[:2]
@@ -99,7 +99,7 @@ def test_a_cycle_through_the_hook_of_a_view_is_collected():
     assert [r() for r in left] == [None] * 4
 
 
-def test_references_to_dead_views_do_not_pile_up():
+def test_weak_references_to_dead_views_are_pruned():
     base = symgrad.ones(4, requires_grad=True) * 1
     kept = [base[:2] for _ in range(10)]
     for _ in range(10_000):
@@ -109,7 +109,7 @@ def test_references_to_dead_views_do_not_pile_up():
     assert all(v.grad_fn.name() == "AsStridedBackward0" for v in kept)
 
 
-def test_a_refused_division_counts_no_version():
+def test_a_refused_division_does_not_increment_the_version():
     for x in (symgrad.arange(4), symgrad.arange(4).reshape(2, 2)):
         with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
             x.div_(x.float() + 1)
@@ -121,7 +121,7 @@ def test_a_refused_division_counts_no_version():
 class TestStaleness:
     """The steps of a view from its making to the write of its base."""
 
-    def test_a_stale_view_is_asked_and_not_missing(self):
+    def test_grad_fn_of_a_stale_view_is_regenerated(self):
         base = symgrad.ones(4, requires_grad=True) * 1
         view = base[:2]
         old = view.grad_fn
@@ -136,7 +136,7 @@ class TestStaleness:
 
 
 
-def test_ops_of_every_kind_meet_a_stale_view():
+def test_ops_of_every_kind_on_a_stale_view():
     ops = {"one": lambda v: v.sin(), "two": lambda v: v * v, "number": lambda v: 2 * v, "linear": lambda v: v.sum(), "product": lambda v: v @ v,
            "general": lambda v: v.clamp(0.0, 9.0), "view": lambda v: v.view(2, 1), "indexed": lambda v: v[[0, 1]],
            "joined": lambda v: symgrad.cat([v, v]), "exp": lambda v: v.exp(), "large": lambda v: v.repeat(200).tanh(),
@@ -157,7 +157,7 @@ def test_ops_of_every_kind_meet_a_stale_view():
             assert op(view).grad_fn is None, name
 
 
-def test_geometry_of_views_that_are_not_plain_strides():
+def test_geometry_of_views_that_strides_cannot_express():
     from symgrad.types.strides import Geometry
 
     base = np.arange(24.0).reshape(4, 6).T[::2]
@@ -250,7 +250,7 @@ def test_an_interrupted_write_leaves_gradients_that_agree_with_the_values(name, 
     assert refused
 
 
-def test_a_view_of_the_same_array_that_is_stale_is_written_in_the_graph():
+def test_a_write_to_a_stale_view_of_the_same_array_is_recorded():
     class Identity(symgrad.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -270,7 +270,7 @@ def test_a_view_of_the_same_array_that_is_stale_is_written_in_the_graph():
     assert view.tolist() == [2, 2]
 
 
-def test_views_that_are_made_in_many_threads_are_all_told_of_a_write():
+def test_views_made_in_several_threads_are_stale_after_a_write():
     base = symgrad.ones(4, requires_grad=True) * 1
     made, before = [], sys.getswitchinterval()
 
@@ -293,7 +293,7 @@ def test_views_that_are_made_in_many_threads_are_all_told_of_a_write():
     assert len(made) == 400 and all(view.grad_fn.name() == "AsStridedBackward0" for view in made)
 
 
-def test_versions_of_one_memory_in_many_threads():
+def test_version_counters_in_several_threads():
     arrays, before = [np.zeros(2) for _ in range(200)], sys.getswitchinterval()
 
     def work():

@@ -1,4 +1,4 @@
-"""vmap of every op, by being declared: a batch is a loop over its members, in both modes, to second order, nested. A new op needs no line here."""
+"""vmap of every registered op equals a loop over the members: in both modes, to second order, nested. A new op needs no line here."""
 
 import itertools
 
@@ -178,7 +178,7 @@ def test_second_order(op, parameters):
 
 
 @pytest.mark.parametrize("op, parameters", DIFFERENTIABLE)
-def test_leaves_outside(op, parameters):
+def test_gradients_of_captured_leaves(op, parameters):
     """Gradients of leaves that vmap is called with: shared ones get the sum over the members."""
     f, columns, count = function(op, parameters), members(op, 3), 3
     gs = cotangents(op, f, columns, count)

@@ -1,4 +1,4 @@
-"""vmap beside PyTorch's: the same programs say the same; and what a batch refuses, with the words that help."""
+"""vmap: results recorded from PyTorch for the same programs, and the errors with their remedies."""
 
 import numpy as np
 import programs_vmap
@@ -30,7 +30,7 @@ def agree(found, expected):
 
 
 @pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in programs(programs_vmap).items()])
-def test_the_same_is_said_as_by_torch(program):
+def test_programs_give_the_recorded_results_of_pytorch(program):
     found, expected = run(program, symgrad), EXPECTED[program.__name__]
     wrong = [f"entry {i}:\n{a}\nwas recorded as\n{b}" for i, (a, b) in enumerate(zip(found, expected)) if not agree(a, b)]
     assert not wrong, "\n".join([f"{program.__name__}: {len(wrong)} differ", *wrong])

@@ -1,4 +1,4 @@
-"""vmap of what people write: composite functions and methods, indices of every kind, losses and layers, each equal to a loop over the members."""
+"""vmap of composite functions, methods, indices of every kind, losses and layers, each equal to a loop over the members."""
 
 import itertools
 
@@ -193,7 +193,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_indices_that_differ(name):
+def test_batched_indices(name):
     (a,) = drawn(M)
     i = symgrad.tensor(np.random.default_rng(1).integers(0, 3, (COUNT, 3, 4)))
     i[:, 0, 0] = symgrad.tensor([2, 0, 0])  # some class that is not ignored

@@ -12,12 +12,13 @@ from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.checks.suspect import suspect
 from symgrad.diagnose.kinks.kinks import note
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse
 from symgrad.reference.exact import FULL, Entry, Exact, agreement
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
+from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.reports.labels import label
 from symgrad.reports.report import Counterexample, Report

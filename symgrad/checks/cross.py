@@ -149,7 +149,7 @@ class _Problem:
             try:
                 problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
-                return RecordedTruth(problem), None
+                return RecordedTruth(silence()(problem.run)), None
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
@@ -157,7 +157,7 @@ class _Problem:
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {_name(self.formula)}"
             problem, shape = self._function(self.formula)
-            return RecordedTruth(problem), shape
+            return RecordedTruth(silence()(problem.run)), shape
         expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
         for e in expressions:
             if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.checks.measuring import Measure, worse
 from symgrad.frameworks.adapter import Adapter, Levels
 from symgrad.frameworks.adapters import JaxAdapter
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
 from symgrad.reference.heads import Undecided, Undefined
-from symgrad.reference.measuring import Measure, worse
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text

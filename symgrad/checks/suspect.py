@@ -10,11 +10,12 @@ from symgrad.autograd.context import FunctionNode
 from symgrad.autograd.formulas import declares_another
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.problem import Run, silence
+from symgrad.frameworks.problem import silence
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.exact import Exact, agreement
+from symgrad.reference.run import Run
 
 __all__ = ["suspect"]
 

@@ -16,11 +16,12 @@ from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.examples import as_inputs, examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, _scalar, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
+from symgrad.reference.run import Run
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import at, number
 from symgrad.reports.parts import Line, Part, Table

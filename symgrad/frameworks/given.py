@@ -9,8 +9,8 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Adapter, Levels, coarser, missing, no_complex
 from symgrad.frameworks.calling import Call
-from symgrad.frameworks.differences import differences
 from symgrad.frameworks.problem import NotCheckable
+from symgrad.reference.differences import differences
 
 __all__ = ["GivenAdapter"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import sympy
 
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
-from symgrad.frameworks.problem import Run
 from symgrad.proofs.proof import Formulas, OutOfTime, limited, size_of
 from symgrad.reference.exact import Entry
 from symgrad.reference.oracle import Oracle
+from symgrad.reference.run import Run
 from symgrad.reports.labels import label
 from symgrad.reports.report import Report
 

@@ -11,10 +11,10 @@ import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import symbolic
-from symgrad.frameworks.problem import Run
 from symgrad.reference.exact import AGREED, digits_of
 from symgrad.reference.heads import Undefined, derivative, evaluator
 from symgrad.reference.recorder import Recorder
+from symgrad.reference.run import Run
 
 __all__ = ["Formulas", "OutOfTime", "is_zero", "limited", "size_of"]
 

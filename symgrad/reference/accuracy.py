@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import mpmath
 import numpy as np
 
-from symgrad.frameworks.problem import Run
 from symgrad.reference.exact import DIGITS, Entry, Exact, shifted
+from symgrad.reference.run import Run
 from symgrad.reports.labels import label
 
 __all__ = ["ALL", "Accuracy", "BOUNDS", "measured", "ulps"]

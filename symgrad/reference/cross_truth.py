@@ -11,11 +11,11 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.frameworks.differences import differences
-from symgrad.frameworks.problem import Problem, silence
+from symgrad.reference.differences import differences
 from symgrad.reference.exact import DIGITS, Exact
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.oracle import Oracle
+from symgrad.reference.run import Run
 from symgrad.reference.template import Step, cut
 
 __all__ = ["DifferenceTruth", "ExpressionTruth", "RecordedTruth", "TrueNumber", "Truth", "Truths"]
@@ -92,14 +92,13 @@ class ExpressionTruth(_Formula):
 class RecordedTruth(_Formula):
     """A symgrad function as the formula: what it records at each point, differentiated by SymPy op by op."""
 
-    def __init__(self, problem: Problem):
-        self.problem = problem
+    def __init__(self, run: Callable[[list[np.ndarray]], Run]):
+        self.run = run
 
     def at(self, point: Sequence[np.ndarray]) -> Oracle:
         """The equations of a run at the point. Raises Undefined where the function does not run."""
         try:
-            with silence():
-                run = self.problem.run([np.asarray(v, dtype=np.float64) for v in point])
+            run = self.run([np.asarray(v, dtype=np.float64) for v in point])
         except (ArithmeticError, ValueError, RuntimeError) as error:
             raise Undefined(str(error)) from None
         return Oracle(run.root, run.nodes)

@@ -11,10 +11,10 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.frameworks.problem import Run
 from symgrad.reference.heads import Undecided
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
 __all__ = ["AGREED", "DIGITS", "Entry", "Exact", "agreement", "shifted"]

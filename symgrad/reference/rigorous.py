@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.problem import Run
 from symgrad.reference.recorder import Recorder
+from symgrad.reference.run import Run
 from symgrad.reports.labels import label
 
 __all__ = ["Enclosure", "enclosures"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.problem import Run
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
+from symgrad.reference.run import Run
 
 __all__ = ["Point", "as_point", "direction", "flat", "random_points", "special_points"]
 

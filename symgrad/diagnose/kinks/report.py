@@ -18,12 +18,13 @@ from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, Run, _scalar, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, _scalar, silence
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.reference.run import Run
 from symgrad.reports.numbers import number
 from symgrad.sampling.points import as_point, flat
 

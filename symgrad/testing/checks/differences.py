@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated
 from symgrad.sampling.drawing import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
@@ -14,71 +15,16 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import NotApplicable, Wrong
 from symgrad.testing.subjects.base import is_active
 
-__all__ = ["check_differences", "extrapolated"]
+__all__ = ["check_differences"]
 
-RATIO, STEPS = 3.0, 9
 SHORTEST = 2.0**-40  # longest step, relative to the size of the argument
 LONGEST = 0.1  # longest step: kinks and periods of functions are on the scale of 1
-MARGIN = 100.0  # times the error bound, which is an estimate
-VAGUE = 1e-3  # a difference with a larger relative error bound is not used
-NOISE = 16 * 2.0**-52  # of the op's own values
 FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # numbers beyond are on another scale than the steps; the last bound holds beside other arguments
 SHIFT, LEAST, BESIDES = 2.0**-20, 2.0**-46, 8  # shift of a point relative to the longest step and to the number, and the number of shifted points
 Arrays = Sequence[np.ndarray]
 Slope = tuple[np.ndarray, np.ndarray]  # a derivative by differences, and an estimate of its error
 Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative before them
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
-
-
-def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """The derivatives at 0, and estimates of their errors, of functions known at 0 and at shrinking steps to both sides.
-
-    Along its first axis `values` has the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the rounded
-    steps, and `size` is the size of the argument there. Central differences are extrapolated to the step 0 (Ridders 1982); the extrapolation
-    that changes least is taken. The bound is its change or the effect of rounding, whichever is larger. It is infinite where the
-    quotients do not converge, as at a kink or where the function varies on the scale of the steps, and where a value
-    is not finite.
-
-    >>> h = 0.1 / 3.0**np.arange(9)
-    >>> steps = np.concatenate([[0.0], h, -h])
-    >>> found, bound = extrapolated(np.sin(1 + steps), steps)
-    >>> bool(abs(found - np.cos(1.0)) <= bound <= 1e-10)
-    True
-    """
-    base, above, below = values[0], values[1:STEPS + 1], values[STEPS + 1:]
-    grain = _grain(values)
-    best, bound = np.full(base.shape, np.nan), np.full(base.shape, np.inf)
-    row: list[np.ndarray] = []
-    gaps, plain = [], []
-    for k in range(STEPS):
-        right, left = places[1 + k], places[1 + STEPS + k]
-        noise = NOISE * np.maximum(np.maximum(np.abs(above[k]), np.abs(below[k])), np.abs(base)) / right
-        new = [(above[k] - below[k]) / (right - left)]
-        noise = noise + NOISE * size * np.abs(new[0]) / right  # the argument is rounded
-        plain.append(new[0])
-        gaps.append(np.abs((above[k] - base) / right - (below[k] - base) / left))
-        for j, previous in enumerate(row):
-            new.append(new[j] + (new[j] - previous) / (RATIO ** (2 * j + 2) - 1))
-            moved = np.maximum(np.abs(new[j + 1] - new[j]), np.abs(new[j + 1] - previous)) + np.maximum(noise, grain / right)
-            better = moved < bound
-            best, bound = np.where(better, new[j + 1], best), np.where(better, moved, bound)
-        row = new
-    kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
-    apart = np.abs(plain[-1] - plain[-2]) > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
-    elsewhere = np.abs(best - plain[-1]) > 0.05 * np.abs(plain[-1]) + 4 * noise  # as with long steps across many jumps
-    return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
-
-
-def _grain(values: np.ndarray) -> np.ndarray:
-    """The resolution of the values, where some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
-
-    Where all of them are equal it is the rounding of numbers near 1.
-    """
-    inwards = np.concatenate([values[1:STEPS + 1], values[:1], values[:STEPS:-1]])  # in order of their places
-    gaps = np.abs(np.diff(inwards, axis=0))
-    least = np.min(np.where(gaps > 0, gaps, np.inf), axis=0)
-    equal = (gaps == 0).any(axis=0) | (values[1:STEPS + 1] == values[STEPS + 1:]).any(axis=0)
-    return np.asarray(np.where(equal, np.where(np.isfinite(least), least, NOISE), 0.0))
 
 
 def _smooth(attack: Attack) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.frameworks.differences import differences
+from symgrad.reference.differences import differences
 from symgrad.testing.gradcheck.jacobians import Forward, Problem
 
 __all__ = ["LeftOut", "Points", "Unattacked"]

@@ -11,14 +11,12 @@ from ml_dtypes import finfo
 
 from symgrad.frameworks.adapter import Levels
 from symgrad.reference.cross_truth import Truths
+from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 from symgrad.reports.numbers import first_line
 
 __all__ = ["Measure", "worse"]
-
-MARGIN = 100  # factor on the error bound of a finite difference, which is an estimate
-VAGUE = 1e-3  # a finite difference with a larger relative error bound than this decides nothing
 
 
 def worse(a: Finding, b: Finding) -> bool:

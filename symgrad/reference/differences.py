@@ -1,0 +1,90 @@
+"""Derivatives as limits of difference quotients of floats, with bounds of their errors: for functions without derivatives of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MARGIN", "RATIO", "STEPS", "VAGUE", "differences", "extrapolated"]
+
+RATIO, STEPS = 3.0, 9
+NOISE = 4 * 2.0**-52  # of the values
+MARGIN = 100.0  # factor on the bounds, which are estimates
+VAGUE = 1e-3  # a difference with a larger relative bound decides nothing
+
+
+def differences(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives of a function of a vector by each coordinate, along a new first axis, and bounds of their errors, as `extrapolated` has them.
+
+    No step goes farther than `room` in a coordinate; a coordinate without room has an infinite bound.
+
+    >>> found, bound = differences(lambda x: np.sin(x[0]), np.array([1.0]))
+    >>> bool(abs(found[0] - np.cos(1.0)) <= bound[0] <= 1e-10)
+    True
+    """
+    found = []
+    for i in range(x.size):
+        longest = min(0.1 * max(abs(float(x[i])), 0.1), np.inf if room is None else float(room[i]))
+        h = max(longest, 0.0) * RATIO ** -np.arange(STEPS)
+        points = np.repeat(x[None], 1 + 2 * STEPS, 0)
+        points[:, i] += np.concatenate([[0.0], h, -h])
+        values = np.array([np.asarray(function(p), np.float64) for p in (points if longest > 0 else points[:1])])
+        if longest > 0:
+            found.append(extrapolated(values, points[:, i] - x[i]))
+        else:
+            found.append((np.full(values[0].shape, np.nan), np.full(values[0].shape, np.inf)))
+    return np.array([f for f, _ in found]), np.array([b for _, b in found])
+
+
+def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives at 0, and estimates of their errors, of functions known at 0 and at shrinking steps to both sides.
+
+    Along its first axis `values` has the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the rounded
+    steps, and `size` is the size of the argument there. Central differences are extrapolated to the step 0 (Ridders 1982); the extrapolation
+    that changes least is taken. The bound is its change or the effect of rounding, whichever is larger. It is infinite where the
+    quotients do not converge, as at a kink or where the function varies on the scale of the steps, and where a value
+    is not finite.
+
+    >>> h = 0.1 / 3.0**np.arange(9)
+    >>> steps = np.concatenate([[0.0], h, -h])
+    >>> found, bound = extrapolated(np.sin(1 + steps), steps)
+    >>> bool(abs(found - np.cos(1.0)) <= bound <= 1e-10)
+    True
+    """
+    base, above, below = values[0], values[1:STEPS + 1], values[STEPS + 1:]
+    grain = _grain(values)
+    best, bound = np.full(base.shape, np.nan), np.full(base.shape, np.inf)
+    row: list[np.ndarray] = []
+    gaps, plain = [], []
+    for k in range(STEPS):
+        right, left = places[1 + k], places[1 + STEPS + k]
+        noise = NOISE * np.maximum(np.maximum(np.abs(above[k]), np.abs(below[k])), np.abs(base)) / right
+        new = [(above[k] - below[k]) / (right - left)]
+        noise = noise + NOISE * size * np.abs(new[0]) / right  # the argument is rounded
+        plain.append(new[0])
+        gaps.append(np.abs((above[k] - base) / right - (below[k] - base) / left))
+        for j, previous in enumerate(row):
+            new.append(new[j] + (new[j] - previous) / (RATIO ** (2 * j + 2) - 1))
+            moved = np.maximum(np.abs(new[j + 1] - new[j]), np.abs(new[j + 1] - previous)) + np.maximum(noise, grain / right)
+            better = moved < bound
+            best, bound = np.where(better, new[j + 1], best), np.where(better, moved, bound)
+        row = new
+    kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
+    last = np.abs(plain[-1] - plain[-2])
+    apart = last > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
+    elsewhere = np.abs(best - plain[-1]) > np.maximum(0.05 * np.abs(plain[-1]), last / 4) + 4 * noise  # as with long steps across many jumps
+    return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
+
+
+def _grain(values: np.ndarray) -> np.ndarray:
+    """The resolution of the values, where some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
+
+    Where all of them are equal it is the rounding of numbers near 1.
+    """
+    inwards = np.concatenate([values[1:STEPS + 1], values[:1], values[:STEPS:-1]])  # in order of their places
+    gaps = np.abs(np.diff(inwards, axis=0))
+    least = np.min(np.where(gaps > 0, gaps, np.inf), axis=0)
+    equal = (gaps == 0).any(axis=0) | (values[1:STEPS + 1] == values[STEPS + 1:]).any(axis=0)
+    return np.asarray(np.where(equal, np.where(np.isfinite(least), least, NOISE), 0.0))

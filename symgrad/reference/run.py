@@ -1,0 +1,67 @@
+"""One recorded run of a function: the start of every reference value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.engine import grad
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.graph.node import Leaf
+
+__all__ = ["Run", "flat"]
+
+
+class Run:
+    """One recorded run: its leaves, its (weighted) result, and the derivatives the library gives for it."""
+
+    def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None):
+        self.leaves, self.result, self.shape = leaves, result, shape
+
+    @property
+    def root(self) -> Any:
+        """The node of the result."""
+        return self.result._node
+
+    @property
+    def nodes(self) -> list[Leaf]:
+        """The nodes of the leaves."""
+        return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
+
+    def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
+        """The gradient of a number by each leaf, as `symgrad.autograd.grad` has it; zeros where it does not depend on one."""
+        if not result.requires_grad:
+            return [tensor(np.zeros_like(leaf.value)) for leaf in self.leaves]
+        return list(grad(result, self.leaves, retain_graph=True, create_graph=create_graph, materialize_grads=True))  # type: ignore[arg-type]
+
+    def gradient(self) -> np.ndarray:
+        """The gradient by one numeric pullback, flat."""
+        return flat(self.gradients(self.result))
+
+    def along(self, direction: np.ndarray, order: int) -> np.ndarray:
+        """The derivative of that order with all but one of its arguments the direction, flat: for order 2, H u."""
+        result = self.result
+        for _ in range(order - 1):
+            total: Any = 0
+            at = 0
+            for g in self.gradients(result, create_graph=True):
+                part = direction[at:at + g.numel()].reshape(g.shape).astype(g.value.dtype)
+                total, at = total + (g * tensor(part)).sum(), at + g.numel()
+            result = total
+        return flat(self.gradients(result))
+
+    def derivatives(self, order: int) -> np.ndarray:
+        """All derivatives of an order by one pullback per entry of the order below, as an array with that many axes."""
+        level: list[Any] = [self.result]
+        for _ in range(order - 1):
+            level = [g.reshape(-1)[i] for result in level for g in self.gradients(result, create_graph=True) for i in range(g.numel())]
+        n = sum(leaf.numel() for leaf in self.leaves)
+        return np.array([flat(self.gradients(result)) for result in level]).reshape((n,) * order)
+
+
+def flat(tensors: Sequence[Tensor]) -> np.ndarray:
+    """Several tensors as one vector of floats."""
+    return np.concatenate([np.ravel(t.value).astype(np.float64) for t in tensors]) if tensors else np.zeros(0)
