@@ -42,7 +42,7 @@ class Finding:
         """The function's number or what it raised, the true one, and the error, as a table shows them."""
         if self.kind == "raises":
             return self.message, number(self.truth), ""
-        return *pair(self.value, self.truth), ulp_text(self.ulp)
+        return *((number(self.value), number(self.truth)) if self.agrees else pair(self.value, self.truth)), ulp_text(self.ulp)
 
 
 @dataclass

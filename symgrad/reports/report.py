@@ -45,7 +45,7 @@ class Points:
         """How many points were compared, and how many were left out for which reason."""
         kinds = (self.outside, outside), (self.singular, "without a derivative"), (self.kinks, kinks)
         left_out = ", ".join(f"{count} {what}" for count, what in kinds if count)
-        return f"compared at {self.random} random and {self.special} special points" + (f"; left out: {left_out}" if left_out else "")
+        return f"points: {self.random} random, {self.special} special" + (f"; left out: {left_out}" if left_out else "")
 
 
 @dataclass

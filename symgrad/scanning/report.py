@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symgrad.reference.accuracy import BOUNDS
+from symgrad.reference.accuracy import ALL, BOUNDS
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import ulp_text
 from symgrad.reports.parts import Formula, Line, Part, Table
@@ -100,7 +100,7 @@ class Better:
     def cell(self, order: int) -> str:
         """Before and after, as a cell of a table."""
         lost, left = self.regions[order]
-        return f"{ulp_text(self.before[order])} → {ulp_text(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
+        return f"{_lost(self.before[order])} → {_lost(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
 
 
 @dataclass
@@ -182,13 +182,13 @@ class AccuracyReport(BaseReport):
         orders = range(self.order + 1)
         rows: list[tuple[str, ...]] = []
         for w in filter(None, map(self.of_order, orders)):
-            rows.append((w.where, ulp_text(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
+            rows.append((w.where, _lost(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
         yield Table("Worst error of the floats (ULP of the true value)", ("", "ULP", "at", "float", "truth", "condition", ""), rows)
         found = {(w.region, w.order): w for w in self.worst}
         rows = []
         for s in self.samples:
             cells = [found.get((s.region, order)) for order in orders]
-            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else ulp_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
+            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _lost(w.ulp) + (" *" if w.lost else "") for w in cells)))
         yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
             (_ORDERS[order], *(_percent(self.above[order][t]) for t in THRESHOLDS)) for order in orders if order in self.above])
@@ -211,6 +211,10 @@ class AccuracyReport(BaseReport):
 
 
 _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
+
+
+def _lost(ulp: float) -> str:
+    return ulp_text(ulp) + " (no digit)" * bool(ALL <= ulp < np.inf)
 
 
 def _percent(part: float) -> str:
