@@ -400,8 +400,8 @@ def test_functions_without_one_formula_are_refused(function, words):
     (lambda: to_sympy(lambda x: x, -1), TypeError, "a shape is a number or"),
     (lambda: to_sympy(lambda x: x, at={"z": 1.0}), TypeError, "has no argument z"),
     (lambda: to_sympy(lambda x: x, 2, at=[1.0]), ValueError, "has the shape"),
-    (lambda: to_sympy(lambda x: x, domain={"x": (3, 2)}), ValueError, "empty"),
-    (lambda: to_sympy(lambda x: x, domain={"x": "R"}), TypeError, "a domain is"),
+    (lambda: to_sympy(lambda x: x, domain={"x": (3, 2)}), ValueError, "excludes every point"),
+    (lambda: to_sympy(lambda x: x, domain={"x": "R"}), TypeError, "the domain of x is 'R'; expected a pair"),
     (lambda: to_sympy(lambda x: x.argmax(), 3), TypeError, "depends on the numbers"),
     (lambda: to_sympy(lambda x: 1 / (x - x).item()), ZeroDivisionError, "division"),
     (lambda: to_sympy(b"x"), TypeError, "not bytes")], ids=named)

@@ -55,11 +55,8 @@ def everything(op, carrier, xs, parameters):
 
 
 def truths(op, xs, parameters):
-    before = precise.set_digits(DIGITS)
-    try:
+    with precise.working(DIGITS):
         return everything(op, precise, xs, parameters)
-    finally:
-        precise.set_digits(before)
 
 
 def check_holds(op, parameters, xs, bits=256):

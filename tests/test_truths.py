@@ -9,9 +9,9 @@ import sympy
 
 import symgrad
 from symgrad.graph.op import REGISTRY
+from symgrad.reference.quotients import moved, spread, terms
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
-from symgrad.testing.truths_quotients import moved, spread, terms
 from symgrad.testing.truths_symbolic import difference
 
 X, Y = sympy.symbols("x y", real=True)
@@ -45,10 +45,10 @@ def test_derivatives_of_one_argument_are_sympys(text):
     truth = Attack(lambda x: x, formula=text, framework="symgrad").truth
     e = sympy.sympify(text, {"x": X})
     for order in range(4):
-        found = truth.points.derivative((order,), [(x,) for x in FORMULAS[text]])
+        found = truth.quotients.derivative((order,), [(x,) for x in FORMULAS[text]])
         for x, d in zip(FORMULAS[text], found):
             true = exact(sympy.diff(e, X, order), [X], [x])
-            d = d or truth.points.derivative((order,), [(x,)], certain=True)[0]
+            d = d or truth.quotients.derivative((order,), [(x,)], certain=True)[0]
             assert agree(d, true), (order, x, d, true)
 
 
@@ -57,7 +57,7 @@ def test_mixed_derivatives_are_sympys(text):
     truth = Attack(lambda x, y: x, formula=text, framework="symgrad").truth
     e = sympy.sympify(text, {"x": X, "y": Y})
     for k in [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1)]:
-        found = truth.points.derivative(k, TWO[text])
+        found = truth.quotients.derivative(k, TWO[text])
         for point, d in zip(TWO[text], found):
             true = exact(sympy.diff(e, X, k[0], Y, k[1]), [X, Y], point)
             assert agree(d, true), (k, point, d, true)
@@ -78,26 +78,26 @@ def test_every_kind_of_formula_is_read_alike():
     ("sign", (0.0,), [(1,)], [(0,)]), ("sqrt", (0.0,), [(1,)], [(0,)]), ("maximum", (2.0, 2.0), [(1, 0), (0, 1), (1, 1)], [(0, 0)]),
     ("floor", (2.5,), [], [(0,), (1,), (2,)]), ("abs", (1e-300,), [], [(1,), (2,)]), ("atan2", (0.0, -1.0), [(1, 0)], [(0, 0), (0, 1)])])
 def test_where_a_derivative_does_not_exist(name, point, missing, there):
-    points = Attack(REGISTRY[name]).truth.points
+    points = Attack(REGISTRY[name]).truth.quotients
     assert all(points.derivative(k, [point]) == [None] for k in missing)
     assert all(points.derivative(k, [point]) != [None] for k in there)
 
 
 @pytest.mark.parametrize("name, point", [("floor", (1e100,)), ("floor_divide", (-1e300, 1.5)), ("floor_divide", (1.0, 1e-300))])
 def test_long_steps_do_not_hide_the_steps_of_a_function(name, point):
-    found = Attack(REGISTRY[name]).truth.points.derivative((1,) + (0,) * (len(point) - 1), [point])[0]
+    found = Attack(REGISTRY[name]).truth.quotients.derivative((1,) + (0,) * (len(point) - 1), [point])[0]
     assert found is None or found == 0
 
 
 def test_a_remainder_is_no_polynomial_although_it_repeats_itself():
-    points = Attack(REGISTRY["remainder"]).truth.points
+    points = Attack(REGISTRY["remainder"]).truth.quotients
     assert points.derivative((1, 0), [(1e100, 1e-8)]) == [1] and points.derivative((0, 2), [(-2.59265421, 1e-20)]) == [0]
 
 
 def test_what_lies_beyond_floats_is_infinite_and_a_zero_can_be_made_sure():
-    points = Attack(REGISTRY["exp"]).truth.points
+    points = Attack(REGISTRY["exp"]).truth.quotients
     assert points.derivative((1,), [(1e300,)]) == [mpmath.inf] and points.derivative((2,), [(-1e300,)]) == [0]
-    gumbel = Attack(lambda x: x, formula="1 - exp(-exp(x))", framework="symgrad").truth.points
+    gumbel = Attack(lambda x: x, formula="1 - exp(-exp(x))", framework="symgrad").truth.quotients
     (sure,) = gumbel.derivative((1,), [(6.5,)], certain=True)
     with mpmath.workdps(30):
         assert abs(sure / mpmath.exp(6.5 - mpmath.exp(mpmath.mpf(6.5))) - 1) < 1e-19

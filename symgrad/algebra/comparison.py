@@ -17,10 +17,11 @@ from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian, Unde
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
 from symgrad.algebra.limits import OutOfTime, limited
-from symgrad.algebra.ranges import Range, points_in, ranges_of, simpler, weight
+from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Comparison", "Identity"]
 
@@ -281,20 +282,16 @@ class Comparison:
 
     def _shrunk(self, witness: _Witness) -> _Witness:
         """A simpler point at which the two differ too."""
-        tries = 0
-        improved = True
-        while improved and tries < SHRINKING:
-            improved = False
-            for moved in simpler(witness.point):
-                if tries >= SHRINKING or time.monotonic() > self.deadline:
-                    break
-                if weight(moved) >= weight(witness.point) or not all(x in r for x, r in zip(moved, self.ranges)):
-                    continue
-                tries += 1
-                digits, values = self._compared(moved)
-                if digits is None:
-                    witness, improved = _Witness(moved, values), True
-                    break
+        def differ(point: list[Exact]) -> bool:
+            nonlocal witness
+            if time.monotonic() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
+                return False
+            digits, values = self._compared(point)
+            if digits is None:
+                witness = _Witness(point, values)
+            return digits is None
+
+        shrunk(witness.point, differ, SHRINKING)
         return witness
 
     # ------------------------------------------------------------------ the algebra

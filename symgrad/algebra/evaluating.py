@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -16,12 +16,12 @@ from sympy.logic.boolalg import Boolean, BooleanAtom
 
 from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Gaussian, Number, Undecided, Undefined
 
-__all__ = ["Program", "Unknown", "exact_float", "expanded", "opaque"]
+__all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
 
 Step = Callable[..., Any]
 
 
-class Unknown(Exception):
+class Unknown(TypeError):
     """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is no number."""
 
 
@@ -41,6 +41,8 @@ class Program:
     [Fraction(81, 16), Fraction(3, 2)]
     """
 
+    table: ClassVar[Mapping[Any, Step]]  # the step of each SymPy function
+
     def __init__(self, expressions: Sequence[Any], symbols: Sequence[sympy.Symbol]):
         self.steps: list[tuple[Step, tuple[int, ...]]] = []
         self.lazy: set[int] = set()
@@ -55,8 +57,8 @@ class Program:
             if top in self.places:
                 stack.pop()
                 continue
-            step, parts = _step(top)
-            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in STEPS)
+            step, parts = self._step(top)
+            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -68,7 +70,38 @@ class Program:
             self.places[top] = len(self.steps) - 1
         return self.places[root]
 
-    def at(self, point: Sequence[Any], arithmetic: Arithmetic) -> list[Any]:
+    def _step(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
+        """The function that computes a part, and its operands."""
+        constant = _constant(e)
+        if constant is not None:
+            return constant, ()
+        kind = type(e)
+        if kind in self.table:
+            return self.table[kind], e.args
+        if isinstance(e, sympy.Piecewise):
+            return _piecewise, tuple(part for pair in e.args for part in pair.args)
+        if isinstance(e, AppliedUndef):
+            raise Unknown(f"{kind.__name__} is not a function that has a value: {e}")
+        if isinstance(e, sympy.Symbol) or not isinstance(e, (sympy.Expr, Boolean)):
+            raise Unknown(f"{e} has no value")
+        name = NAMES.get(kind.__name__)
+        if name is not None:
+            function, slope = name
+            return (lambda a, *xs: a.function(_method(a, function), xs, slope)), e.args
+        if isinstance(e, sympy.Function):
+            simpler = expanded(e)
+            if simpler is not None:
+                return (lambda a, x: x), (simpler,)
+            return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
+        if e.is_number and isinstance(e, sympy.Expr):
+            return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
+        raise Unknown(f"{type(e).__name__} has no value: {e}")
+
+    def checked(self, x: Any) -> Any:
+        """A number that a step computed."""
+        return x
+
+    def at(self, point: Sequence[Any], arithmetic: Any) -> list[Any]:
         """The values at a point, one per expression: a number with its error, or an exception."""
         values: list[Any] = []
         for k, (step, places) in enumerate(self.steps):
@@ -79,7 +112,7 @@ class Program:
                     values.append(failed)
                     continue
             try:
-                values.append(step(arithmetic, *xs))
+                values.append(self.checked(step(arithmetic, *xs)))
             except (Undefined, Undecided) as error:
                 values.append(error)
             except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
@@ -94,12 +127,12 @@ def _constant(e: Any) -> Step | None:
     """The number of a leaf, None for any other expression."""
     if isinstance(e, sympy.Rational):
         value = Fraction(int(e.p), int(e.q))
-        return lambda a: value
+        return lambda a: a.kept(value)
     if isinstance(e, sympy.Float):
         value = exact_float(e)
         return lambda a: a.kept(value)
     if e is sympy.I:
-        return lambda a: Gaussian(Fraction(0), Fraction(1))
+        return lambda a: a.kept(Gaussian(Fraction(0), Fraction(1)))
     if isinstance(e, BooleanAtom):
         truth = bool(e)
         return lambda a: truth
@@ -112,32 +145,6 @@ def _constant(e: Any) -> Step | None:
             raise Undefined(str(e))
         return nothing
     return None
-
-
-def _step(e: Any) -> tuple[Step, tuple[Any, ...]]:
-    """The function that computes a part, and its operands."""
-    constant = _constant(e)
-    if constant is not None:
-        return constant, ()
-    kind = type(e)
-    if kind in STEPS:
-        return STEPS[kind], e.args
-    if isinstance(e, sympy.Piecewise):
-        return _piecewise, tuple(part for pair in e.args for part in pair.args)
-    if isinstance(e, (sympy.Symbol, AppliedUndef)) or not isinstance(e, (sympy.Expr, Boolean)):
-        raise Unknown(f"{e} has no value")
-    name = NAMES.get(kind.__name__)
-    if name is not None:
-        function, slope = name
-        return (lambda a, *xs: a.function(_method(a, function), xs, slope)), e.args
-    if isinstance(e, sympy.Function):
-        simpler = expanded(e)
-        if simpler is not None:
-            return (lambda a, x: x), (simpler,)
-        return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
-    if e.is_number and isinstance(e, sympy.Expr):
-        return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
-    raise Unknown(f"{type(e).__name__} has no value: {e}")
 
 
 def expanded(e: Any) -> Any:
@@ -338,6 +345,7 @@ STEPS: dict[Any, Step] = {
     sympy.ITE: lambda a, c, x, y: x if c else y,
 }
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
+Program.table = STEPS
 
 # From the SymPy name of a function to that of mpmath, or to a function of a context; with a bound on the logarithm of its derivative if known.
 NAMES: dict[str, tuple[Any, int | None]] = {

@@ -6,109 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import isinf
 from random import Random
 from typing import Any
 
 import sympy
 
 from symgrad.algebra.balls import Exact, Gaussian
+from symgrad.sampling.domain_reader import domain_of, pieces_of
+from symgrad.sampling.pieces import Piece
 from symgrad.types.domains import Domain
 
-__all__ = ["Piece", "Range", "points_in", "ranges_of", "simpler", "weight"]
+__all__ = ["Range", "points_in", "ranges_of"]
 
 SPECIAL = tuple(Fraction(*x) for x in ((0, 1), (1, 1), (-1, 1), (2, 1), (-2, 1), (1, 2), (-1, 2), (3, 1), (-3, 1), (10, 1), (-10, 1)))
 WORDS = ("real", "complex", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "zero", "integer", "even", "odd", "prime", "imaginary",
          "rational", "finite")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """The real numbers between two ends (None: infinite), or those with the remainder `offset` modulo `step`."""
-
-    low: Fraction | None = None
-    high: Fraction | None = None
-    open_low: bool = False
-    open_high: bool = False
-    step: int = 0
-    offset: int = 0
-
-    def __contains__(self, x: Fraction) -> bool:
-        if self.low is not None and (x < self.low or self.open_low and x == self.low):
-            return False
-        if self.high is not None and (x > self.high or self.open_high and x == self.high):
-            return False
-        return not self.step or x.denominator == 1 and x.numerator % self.step == self.offset
-
-    def __and__(self, other: Piece) -> Piece:
-        low, open_low = _inner(self.low, self.open_low, other.low, other.open_low, max)
-        high, open_high = _inner(self.high, self.open_high, other.high, other.open_high, min)
-        finer = max(self, other, key=lambda piece: piece.step)
-        coarser = other if finer is self else self
-        if coarser.step and finer.offset % coarser.step != coarser.offset:
-            high, low = Fraction(0), Fraction(1)  # the lattices have no common number
-        return Piece(low, high, open_low, open_high, finer.step, finer.offset)
-
-    @property
-    def empty(self) -> bool:
-        """Whether it is empty."""
-        if self.low is None or self.high is None:
-            return False
-        if self.step:
-            return self._whole(self.low, self.high) is None
-        return self.low > self.high or self.low == self.high and (self.open_low or self.open_high)
-
-    def _whole(self, low: Fraction, high: Fraction) -> int | None:
-        """The smallest number of a lattice inside two ends."""
-        n = -(-low.numerator // low.denominator)
-        n += (self.offset - n) % self.step
-        while n <= high:
-            if Fraction(n) in self:
-                return n
-            n += self.step
-        return None
-
-    def draw(self, rng: Random, size: str) -> Fraction:
-        """A number inside: of "moderate" size, of "any" size (over many magnitudes, and close to the ends), or "far" from 0."""
-        if self.low is not None and self.low == self.high:
-            return self.low
-        if self.step:
-            return self._draw_whole(rng, size)
-        if self.low is None or self.high is None:
-            x = _length(rng, size)
-            if self.low is not None:
-                return self.low + x
-            if self.high is not None:
-                return self.high - x
-            return x if rng.random() < 0.5 else -x
-        part = Fraction(rng.randint(1, 1023), 1024) if size == "moderate" else Fraction(1, 2 ** rng.randint(1, 30))
-        part = 1 - part if rng.random() < 0.5 else part
-        return self.low + (self.high - self.low) * part
-
-    def _draw_whole(self, rng: Random, size: str) -> Fraction:
-        reach = {"moderate": 8, "any": 30, "far": 200}[size]
-        low = self.low if self.low is not None else (self.high - reach if self.high is not None else Fraction(-reach))
-        high = min(self.high, low + 2 * reach) if self.high is not None else low + (reach if self.low is not None else 2 * reach)
-        x = Fraction(rng.randint(-(-low.numerator // low.denominator), high.numerator // high.denominator))
-        if self.step > 1:
-            x += (self.offset - x) % self.step
-        if x in self:
-            return x
-        first = self._whole(low, high)
-        return Fraction(0 if first is None else first)
-
-
-def _inner(a: Fraction | None, open_a: bool, b: Fraction | None, open_b: bool, inner: Any) -> tuple[Fraction | None, bool]:
-    if a is None or b is None:
-        return (b, open_b) if a is None else (a, open_a)
-    return (a, open_a or open_b) if a == b else (a, open_a) if inner(a, b) == a else (b, open_b)
-
-
-def _length(rng: Random, size: str) -> Fraction:
-    """A positive number of few bits."""
-    if size == "moderate":
-        return Fraction(rng.randint(1, 512), 64)
-    exponent = rng.randint(-30, 12) if size == "any" else rng.randint(4, 30)
-    return Fraction(rng.randint(513, 1023), 1024) * Fraction(2) ** exponent
 
 
 @dataclass(frozen=True)
@@ -177,53 +90,10 @@ class Range:
         """Special points inside: small whole numbers, the ends, the constants of an expression and their neighbours."""
         ends = [end for piece in self.pieces for end in (piece.low, piece.high) if end is not None]
         near = [c + d for c in [*constants, *self.excluded, *ends] for d in (0, Fraction(1, 2**12), -Fraction(1, 2**12))]
-        found: list[Exact] = [x for x in dict.fromkeys([*SPECIAL, *near]) if x in self]
+        found: list[Exact] = [x for x in dict.fromkeys([*near, *SPECIAL]) if x in self]
         if self.complex:
             found += [x for x in (Gaussian(Fraction(a), Fraction(b)) for a, b in ((0, 1), (0, -1), (1, 1), (-1, 1), (-1, -1), (2, -3))) if x in self]
         return found
-
-
-def _bound(end: Any, side: int) -> tuple[Fraction | None, bool]:
-    """An end of an interval; an irrational one is moved inside by a small distance."""
-    if end in (sympy.oo, -sympy.oo):
-        return None, True
-    if isinstance(end, (float, sympy.Float)):
-        return Fraction(float(end)), False
-    if end.is_Rational:
-        return Fraction(int(end.p), int(end.q)), False
-    return Fraction(str(sympy.N(end, 30))) + side * Fraction(1, 10**25), True
-
-
-def _pieces(given: Any) -> tuple[tuple[Piece, ...], frozenset[Fraction]]:
-    """The pieces of a SymPy set of real numbers, and the excluded points."""
-    none: frozenset[Fraction] = frozenset()
-    if isinstance(given, sympy.Interval):
-        (low, moved_low), (high, moved_high) = _bound(given.start, 1), _bound(given.end, -1)
-        return (Piece(low, high, bool(given.left_open) or moved_low, bool(given.right_open) or moved_high),), none
-    if isinstance(given, sympy.FiniteSet):
-        values = [_bound(x, 0)[0] for x in given]
-        return tuple(Piece(x, x) for x in values if x is not None), none
-    if given is sympy.S.Integers:
-        return (Piece(step=1),), none
-    if isinstance(given, sympy.Range) or given in (sympy.S.Naturals, sympy.S.Naturals0):
-        if abs(getattr(given, "step", 1)) != 1:
-            raise TypeError(f"a range of whole numbers with steps of 1 is expected, got {given}")
-        return (Piece(_bound(given.inf, 0)[0], _bound(given.sup, 0)[0], step=1),), none
-    if isinstance(given, sympy.Union):
-        parts = [_pieces(part) for part in given.args]
-        return tuple(piece for pieces, _ in parts for piece in pieces), none.union(*(out for _, out in parts))
-    if isinstance(given, sympy.Intersection):
-        parts = [_pieces(part) for part in given.args]
-        pieces = parts[0][0]
-        for more, _ in parts[1:]:
-            pieces = tuple(p & q for p in pieces for q in more)
-        return pieces, none.union(*(out for _, out in parts))
-    if isinstance(given, sympy.Complement) and isinstance(given.args[1], sympy.FiniteSet):
-        pieces, out = _pieces(given.args[0])
-        return pieces, out | {x for x in (_bound(y, 0)[0] for y in given.args[1]) if x is not None}
-    if given is sympy.S.EmptySet:
-        return (), none
-    raise TypeError(f"a union of intervals, finite sets and whole numbers is expected as the range of a symbol, got {given}")
 
 
 def _assumed(facts: Any, silent: bool = False) -> Range:
@@ -251,18 +121,18 @@ def _given(symbol: sympy.Symbol, given: Any) -> Range:
     if isinstance(given, Domain):
         if given.name == "COMPLEX":
             return Range(complex=True)
-        pieces = tuple(Piece(_bound(sympy.Float(i.low) if abs(i.low) != float("inf") else sympy.oo, 0)[0],
-                             _bound(sympy.Float(i.high) if abs(i.high) != float("inf") else sympy.oo, 0)[0],
-                             i.open_low, i.open_high, int(given.integer)) for i in given.intervals)
+        ends = [[None if isinf(end) else Fraction(end) for end in (i.low, i.high)] for i in given.intervals]
+        pieces = tuple(Piece(low, high, i.open_low, i.open_high, int(given.integer)) for i, (low, high) in zip(given.intervals, ends))
         return Range(pieces, frozenset(Fraction(x) for x in given.excluded))
     if isinstance(given, sympy.Set):
-        if given is sympy.S.Complexes:
-            return Range(complex=True)
-        return Range(*_pieces(given))
+        return Range(complex=True) if given is sympy.S.Complexes else Range(*pieces_of(given, symbol.name))
     words = given.replace(",", " ").split() if isinstance(given, str) else [w for w, holds in given.items() if holds] \
-        if isinstance(given, Mapping) else list(given) if isinstance(given, (list, tuple, set, frozenset)) else None
-    if words is None or not all(word in WORDS for word in words):
-        raise TypeError(f"the assumption on {symbol} must be a symgrad Domain, a SymPy set or words out of {', '.join(WORDS)}, got {given!r}")
+        if isinstance(given, Mapping) else [given] if not isinstance(given, (list, tuple, set, frozenset)) else given
+    if not all(word in WORDS for word in words):
+        try:
+            return _given(symbol, domain_of(given, symbol.name))
+        except TypeError as error:
+            raise TypeError(f"{error}, or words out of {', '.join(WORDS)}") from None
     default = {} if "complex" in words or "imaginary" in words else {"real": True}
     return _assumed(sympy.Symbol("x", **default | dict.fromkeys(words, True))._assumptions.get)
 
@@ -319,38 +189,3 @@ def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Rando
             yield [x if x in r else r.draw(rng, "any") for x, r in zip(values, ranges)]
         else:
             yield [r.draw(rng, "any" if kind == "special" else kind) for r in ranges]
-
-
-# ---------------------------------------------------------------------- simple points
-
-
-def _simplicity(x: Exact) -> tuple[int, Fraction, bool]:
-    """A sort key: integers before others, small before large, positive before negative, real before complex."""
-    if isinstance(x, Gaussian):
-        first, second = _simplicity(x.real), _simplicity(x.imag)
-        return first[0] + second[0] + 8, first[1] + second[1], first[2] or second[2]
-    return 0 if x.denominator == 1 and abs(x) < 100 else x.denominator.bit_length() + x.numerator.bit_length(), abs(x), x < 0
-
-
-def weight(point: Sequence[Exact]) -> tuple[int, Fraction, int]:
-    """A key for how far from simple a point is."""
-    parts = [_simplicity(x) for x in point]
-    return sum(p[0] for p in parts), sum((p[1] for p in parts), Fraction(0)), sum(p[2] for p in parts)
-
-
-def _near(x: Exact) -> list[Exact]:
-    if isinstance(x, Gaussian):
-        return [*(Fraction(k) for k in (0, 1, -1, 2)), *(Gaussian(Fraction(a), Fraction(b)) for a, b in ((0, 1), (0, -1), (1, 1), (-1, 1), (-1, -1))),
-                x.real, Gaussian(Fraction(0), x.imag)]
-    whole = [Fraction(k) for k in (0, 1, -1, 2, -2, 3, -3, 5, -5, 10, -10, 100, -100)]
-    return [*whole, Fraction(1, 2), Fraction(-1, 2), Fraction(int(x)), Fraction(round(x)), Fraction(round(x * 10), 10), x.limit_denominator(8),
-            Fraction(int(x / 2))]
-
-
-def simpler(point: Sequence[Exact]) -> Iterator[list[Exact]]:
-    """Simpler candidates for a point: all coordinates the same, then one by one."""
-    for k in (0, 1, -1, 2, -2):
-        yield [Fraction(k)] * len(point)
-    for i, x in enumerate(point):
-        for y in sorted(set(_near(x)), key=_simplicity):
-            yield [*point[:i], y, *point[i + 1:]]

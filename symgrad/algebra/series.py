@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import sympy
 
 from symgrad.algebra.stable_heads import elementary, larger, smaller, whole
-from symgrad.algebra.stable_numbers import context, value
+from symgrad.algebra.values import value
+from symgrad.carriers.digits import context, working
 
 __all__ = ["Laurent", "NotAnalytic", "expansion"]
 
@@ -196,7 +197,7 @@ class _Expanding:
         return self.known[expr]
 
     def number(self, expr: Any) -> Laurent:
-        number = value(expr, [])([])
+        number = value(expr)([])
         return _made(0, [number] + [context.zero] * (self.count - 1), [context.one] * self.count)
 
     def made(self, expr: Any) -> Laurent:
@@ -252,14 +253,10 @@ class _Expanding:
 def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
     """The Laurent series of an expression of one symbol at a point, with about `count` coefficients.
 
-    Raises NotAnalytic if it has none, and `symgrad.algebra.stable_numbers.Unknown` for a function without a rule.
+    Raises NotAnalytic if it has none, and `symgrad.algebra.values.Unknown` for a function without a rule.
     """
-    before, context.dps = context.dps, DIGITS
     try:
-        expr = elementary(expr)
-        at = value(sympy.sympify(point), [])([])
-        return _Expanding(symbol, at, count).of(expr)
+        with working(DIGITS):
+            return _Expanding(symbol, value(point)([]), count).of(elementary(expr))
     except (ZeroDivisionError, StopIteration, IndexError) as error:
         raise NotAnalytic(str(error) or "no value here") from None
-    finally:
-        context.dps = before

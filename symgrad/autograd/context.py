@@ -160,7 +160,7 @@ class FunctionNode(Node):
     __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "materialize", "places",
                  "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
     broadcasts = saves = chooses = False
-    silent = True  # an undefined cotangent does not change `.grad`
+    calls_code = silent = True  # an undefined cotangent does not change `.grad`
     function: type[Any]  # the Function
     context: type[FunctionCtx]
     places: tuple[int, ...]  # the positions of the tensors among the arguments

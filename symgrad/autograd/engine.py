@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.autograd.batched import batched
 from symgrad.autograd.seeds import one, seeds_of, tensors_of
 from symgrad.carriers import numeric
+from symgrad.engine.data import copied
 from symgrad.engine.hooks import Pullback, accumulate, hooks_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
@@ -71,7 +72,7 @@ def _own_memory(g: Any, like: Any = None) -> Any:
     """
     alone = sys.getrefcount(g) <= 3  # the references of the caller's variable, of the parameter, and of `getrefcount`
     if not isinstance(g, np.ndarray):
-        return g if alone or not isinstance(g, np.generic) else g.copy()
+        return g if alone or not isinstance(g, np.generic) else copied(g)
     packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)
     if alone and g.base is None and g.flags.writeable:
         if like is None or (g.flags.c_contiguous if not packed else dense(g) and g.strides == like.strides):

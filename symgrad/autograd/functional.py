@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.autograd.engine import grad, one
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import Evaluation, between_nodes, evaluate, owned, recording
+from symgrad.func.evaluation import Evaluation, evaluate, owned, recording
 from symgrad.func.hessians import hessian_blocks
 from symgrad.func.second import second
 from symgrad.func.transforms import ONE_BY_ONE, jacobian_blocks, pulled, pushed
@@ -173,8 +173,7 @@ def _gradient(ev: Evaluation, y: Tensor, independent: str) -> Evaluation:
     for i, g in enumerate(gradient):
         if not reached[i] or _constant(g):
             raise RuntimeError((GRADIENT_CONSTANT if reached[i] else independent).format(i))
-    between, path, _ = between_nodes([g._node for g in gradient], ev.nodes)
-    return dataclasses.replace(ev, outputs=gradient, between=between, path=path)
+    return ev.to(gradient)
 
 
 # The public functions

@@ -1,6 +1,6 @@
 """The precise carrier: many-digit floats, the reference for the accuracy of rules.
 
-The carrier has a separate mpmath context, so that the precision of other users of mpmath does not change; `set_digits` sets its working digits.
+The numbers are those of `symgrad.carriers.digits.context`; in the context `working(digits)` they have so many digits.
 Functions with cancellation use more digits inside. All results are accurate to the working digits, except for about ten.
 """
 
@@ -10,26 +10,17 @@ import builtins
 import sys
 from typing import Any
 
-import mpmath
 import numpy as np
 
+from symgrad.carriers import digits as _digits
 from symgrad.carriers import reducing
 from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, amax, sum
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.digits import bounded as _bounded
+from symgrad.carriers.digits import context, working
 
 GUARD = 30
-_HUGE = 100_000  # bits
-context = mpmath.MPContext()
-context.dps = 60
-
-# Constants of the context, which adapt to its precision.
-
-
-def set_digits(digits: int) -> int:
-    """Set the number of working decimal digits; returns the former number."""
-    before, context.dps = context.dps, digits
-    return before
 
 
 def _number(x: Any) -> Any:
@@ -60,36 +51,6 @@ def _real(function: Any) -> Any:
         return out
 
     return call
-
-
-def _bounded(function: Any) -> Any:
-    """The function with arguments beyond 2**100_000 replaced by infinity, since their integer part would exceed the memory."""
-    def call(*xs: Any) -> Any:
-        return function(*[context.inf * context.sign(x) if x and context.mag(x) > _HUGE else x for x in xs])
-
-    return call
-
-
-def _is_large(x: Any) -> bool:
-    """Whether a number is an integer so large that e**-x is negligible beside e**x; mpmath would compute e**x by repeated multiplication."""
-    return bool(context.isint(x) and context.mag(x) > 30)
-
-
-def _exponential(x: Any) -> Any:
-    """e**x; a large integer is shifted by one half."""
-    return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5) if _is_large(x) else context.exp(x)
-
-
-def _cosh(x: Any) -> Any:
-    return _exponential(builtins.abs(x)) / 2 if _is_large(x) else context.cosh(x)
-
-
-def _sinh(x: Any) -> Any:
-    return context.sign(x) * _exponential(builtins.abs(x)) / 2 if _is_large(x) else context.sinh(x)
-
-
-def _sech(x: Any) -> Any:
-    return 2 * _exponential(-builtins.abs(x)) if _is_large(x) else context.sech(x)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -124,7 +85,7 @@ def _log_sum_exp(row: Any) -> Any:
         return largest
     rest = list(row)
     rest.remove(largest)
-    return largest + context.log1p(context.fsum(_exponential(x - largest) for x in rest))
+    return largest + context.log1p(context.fsum(_digits.exponential(x - largest) for x in rest))
 
 
 class Digits(Cells):
@@ -143,9 +104,9 @@ def lift_value(value: Any) -> Any:
 
 
 abs, sign = _each(builtins.abs), _each(context.sign)
-exp, sin, cos, tan, atan = (_each(_bounded(f)) for f in (_exponential, context.sin, context.cos, context.tan, context.atan))
-sinh, cosh, tanh, sech, asinh = (_each(_bounded(f)) for f in (_sinh, _cosh, context.tanh, _sech, context.asinh))
-expm1 = _each(_bounded(context.expm1))
+exp, sinh, cosh, sech = map(_each, (_digits.exponential, _digits.sinh, _digits.cosh, _digits.sech))
+sin, cos, tan, atan, tanh, asinh, expm1 = (
+    _each(_bounded(f)) for f in (context.sin, context.cos, context.tan, context.atan, context.tanh, context.asinh, context.expm1))
 log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
     _each(_real(f)) for f in (context.log, context.log10, context.sqrt, context.asin, context.acos, context.acosh, context.atanh, context.log1p))
 floor, ceil, round = _each(context.floor), _each(context.ceil), _each(context.nint)

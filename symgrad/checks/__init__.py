@@ -44,7 +44,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     element. Without one, the function is its own formula where symgrad can run it; otherwise each order is compared with finite differences
     of the order below. Inputs may be left out; given ones say the shapes and dtypes.
 
-    It is called at special points and at `points` (100) random ones inside `domain`, which hypothesis draws: a mapping from names, or one for
+    It is called at special points and at `points` (100) random ones inside `domain`: a mapping from names, or one for
     all, to a pair (low, high), a `Domain`, a SymPy set, a name such as "positive", or text such as "-1..1" or "{-1, 1}". Where it has no end
     points are drawn up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is detected where it is not given; a function
     that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than `ulp` units in the last place
@@ -53,7 +53,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     Raises ValueError for another order, TypeError for inputs the function does not take, ImportError for `rigorous` without python-flint, and
     what the function raises at its inputs. Of a function of another system: TypeError and ValueError for a domain without points, a
     formula that names what is no argument or has another shape; ParseError for text that is no formula; ImportError where the
-    system or hypothesis is not installed.
+    system is not installed.
 
     >>> import symgrad
     >>> report = symgrad.check(lambda x, y: (x * y).sin(), 1.0, 2.0)

@@ -12,9 +12,11 @@ from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.checks.suspect import suspect
 from symgrad.diagnose.kinks.kinks import note
+from symgrad.engine.escapes import difference
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse
+from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, Entry, Exact, agreement
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
@@ -48,6 +50,8 @@ class Checker:
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
         self.errors: dict[int, Accuracy] = {}
         self.refuted: tuple[Point, Entry] | None = None
+        self.departed: tuple[Point, str] | None = None  # where the recorded graph is not the function, and how
+        self.varies: str | None = None  # what makes the formula hold near the given point only
         self.compared: list[np.ndarray] = []
         self.rigorous = rigorous
         if rigorous:
@@ -84,6 +88,7 @@ class Checker:
         if found is not None:
             report.notes.append(found)
         self.progress("comparing the given point", 0, 1)
+        self.base = base
         self._compare(problem.point, base, given=True)
         if self.rigorous:
             self.progress("enclosing the given point", 0, 1)
@@ -144,6 +149,12 @@ class Checker:
                 self.report.notes.append("the given point is a kink or the border of a branch, where a derivative is a convention; "
                                          "other points were compared")
             return True
+        departure = self.problem.departure(run)
+        if departure is not None:
+            self.departed = point, departure
+            return False
+        if run is not self.base and (run.escapes.lines or self.base.escapes.lines) and run.escapes.truths == self.base.escapes.truths:
+            self.varies = self.varies or difference(self.base.recorded, run.recorded)
         if random:
             found.random += 1
         else:
@@ -174,7 +185,7 @@ class Checker:
         """A run at another point, None where the function has no finite value there."""
         try:
             with silence():
-                run = self.problem.run(point)
+                run = self.problem.run(point, named=True)
         except Exception:  # whatever a user's function raises outside its domain
             return None
         return run if np.isfinite(run.result.value) else None
@@ -185,7 +196,7 @@ class Checker:
         special = special_points(self.problem.point, base)
         tries = 0
         source = random_points(self.problem.point, self.rng)
-        while self.refuted is None:
+        while self.refuted is None and self.departed is None:
             random = tries >= len(special)
             if random and (found.random >= self.wanted or tries >= len(special) + 6 * self.wanted):
                 break
@@ -207,12 +218,16 @@ class Checker:
         if self.refuted is not None:
             self._refute(*self.refuted)
             return
+        if self.departed is not None:
+            self._depart(*self.departed)
+            return
         if not points.compared:
             raise NotCheckable(f"there was no point to compare at: {points.outside} were outside the domain, {points.singular} without a "
                                f"derivative, {points.kinks} on kinks; give inputs inside the domain")
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
-        failure = formulas.proof(base, self.names, self.order, self.compared, min(PROOF, self.seconds))
+        failure = f"the formula is that near the given point: {self.varies}, by {base.escapes}" if self.varies is not None else formulas.proof(
+            base, self.names, self.order, self.compared, min(PROOF, self.seconds))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
@@ -221,6 +236,30 @@ class Checker:
             report.verdict = VERIFIED
             report.reason = f"the rules agree with sympy.diff to {points.digits:.0f} digits at {where}"
             report.notes.append(f"not proved: {failure}")
+
+    def _depart(self, point: Point, how: str) -> None:
+        """Compare the derivatives of a graph that is not the function with difference quotients of the function."""
+        report, problem = self.report, self.problem
+        run = problem.run(point)
+        claims = [(1, lambda x: problem.run(as_point(problem.point, x)).result.value, run.gradient)]
+        if 2 <= self.order and len(self.names) <= HESSIAN:
+            claims.append((2, lambda x: problem.run(as_point(problem.point, x)).gradient(), lambda: run.derivatives(2)))
+        with silence():
+            for order, below, claim in claims:
+                claimed = claim()
+                quotients, bounds = differences(below, flat(point))
+                wrong = np.argwhere(np.isfinite(bounds) & ~(abs(claimed - quotients) <= 4 * bounds + 1e-6 * abs(quotients)))
+                if not wrong.size:
+                    continue
+                index = tuple(map(int, wrong[0]))
+                where = label(order, index, self.names, False)
+                graph, function = float(claimed[index]), float(quotients[index])
+                report.verdict = REFUTED
+                report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, point)}, where, graph, function)
+                report.reason = (f"the recorded graph is not the function: {how}. The graph gives {where} = {graph:.12g}, difference quotients "
+                                 f"of the function give {function:.6g}")
+                return
+        raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
 
     def _refute(self, point: Point, culprit: Entry) -> None:
         """Simplify the refuting point, and report what is wrong there."""

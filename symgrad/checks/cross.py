@@ -16,7 +16,7 @@ from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.frameworks.adapters import adapter_for
 from symgrad.frameworks.calling import call_of, flat_names, parameters_of
 from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
-from symgrad.frameworks.problem import Problem, silence
+from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
@@ -46,7 +46,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`.
 
     Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
-    ImportError where a framework or hypothesis is not installed.
+    ImportError where a framework is not installed.
 
     >>> report = cross_check((lambda x: x**3, lambda x: 3 * x**2), formula="x**3", order=1, points=5)
     >>> report.verdict
@@ -211,7 +211,9 @@ class _Problem:
         recorded.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in self.call.names])  # type: ignore[attr-defined]
         problem = Problem(recorded, dict(zip(self.call.names, self.base)), self.call.names)
         with silence():
-            problem.run(problem.point)
+            how = problem.departure(problem.run(problem.point, named=True))
+        if how is not None:
+            raise NotCheckable(f"its recorded graph is not the function: {how}")
         return problem
 
 

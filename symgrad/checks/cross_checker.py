@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.checks.cross_hints import Features, hint
 from symgrad.checks.measuring import Measure, worse
 from symgrad.frameworks.adapter import Adapter, Levels
 from symgrad.frameworks.adapters import JaxAdapter
@@ -22,8 +23,7 @@ from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.sampling.drawing import NORMAL, drawn, loci, special
 from symgrad.sampling.points import as_point
-from symgrad.sampling.regions import Features, hint
-from symgrad.sampling.shrink import shrunk, simplicity
+from symgrad.sampling.shrink import shrunk, weight
 from symgrad.types.domains import Domain
 
 __all__ = ["CrossChecker"]
@@ -179,7 +179,7 @@ class CrossChecker:
             self._refute(wrong)
             for a in report.agreements:
                 if a.wrong and a.first is None:
-                    a.first = min((f for _, f in self.found[a.order] if not f.agrees), key=lambda f: _simple(self._flat(f.point)))
+                    a.first = min((f for _, f in self.found[a.order] if not f.agrees), key=lambda f: weight(self._flat(f.point)))
             return
         compared = [a.order for a in report.agreements]
         absent = [k for k in range(report.order + 1) if k not in compared]
@@ -213,7 +213,7 @@ class CrossChecker:
     def _refute(self, wrong: Agreement) -> None:
         """Simplify the first wrong point: the lowest order, the simplest numbers."""
         report = self.report
-        vector, finding = min(((v, f) for v, f in self.found[wrong.order] if not f.agrees), key=lambda vf: _simple(vf[0]))
+        vector, finding = min(((v, f) for v, f in self.found[wrong.order] if not f.agrees), key=lambda vf: weight(vf[0]))
         latest = {vector.tobytes(): finding}
         end = time.monotonic() + 3.0
 
@@ -262,10 +262,6 @@ class CrossChecker:
 
 def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
-
-
-def _simple(vector: np.ndarray) -> tuple[Any, ...]:
-    return tuple(map(sum, zip(*(simplicity(float(x)) for x in vector))))
 
 
 def _what(f: Finding) -> str:

@@ -11,7 +11,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.types.dtypes import dtype_of, get_default_dtype, numpy_dtype
 
-__all__ = ["as_value", "from_python"]
+__all__ = ["as_value", "copied", "from_python"]
 
 
 def as_value(data: Any, dtype: Any = None) -> Any:
@@ -28,6 +28,11 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         return value.astype(numpy_dtype(dtype), copy=False)
     dtype_of(value.dtype)
     return value
+
+
+def copied(x: Any) -> Any:
+    """A value in memory of its own; of a scalar another object, for which `+` takes a tenth of the time of its `copy`."""
+    return +x if isinstance(x, np.generic) and type(x) is not np.bool_ else x.copy()
 
 
 def from_python(data: Any, by_default: bool = True) -> Any:

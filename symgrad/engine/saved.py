@@ -19,7 +19,8 @@ from symgrad.graph.node import DETACHED, GRADIENT, RELEASED, TANGENT, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import dtype_of
 
-__all__ = ["Changed", "changed", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify"]
+__all__ = ["Changed", "changed", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify",
+           "verify_all"]
 
 TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short",
          "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
@@ -180,6 +181,13 @@ def read(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tupl
     if node.protects and node.sequence_nr < all_threads.written:
         verify(node, tuple([p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents]) if by is None else by)
     return node.value, node.args
+
+
+def verify_all(path: Sequence[Node]) -> None:
+    """Raise if a value that a node of a path saved, oldest first, was written since."""
+    if path and path[0].sequence_nr < all_threads.written:
+        for node in path:
+            read(node)
 
 
 def traced_args(node: Node) -> tuple[Any, tuple]:

@@ -168,11 +168,17 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same value, sharing memory, outside the graph."""
-        return wrap(self._array(), thread.modes.recorder.detach(self) if special else None)
+        if not special:
+            return wrap(self._array())
+        for observer in thread.modes.observers:
+            observer.detach(self)
+        return wrap(self._array(), thread.modes.recorder.detach(self))
 
     def _escape(self, shared: bool = False) -> None:
-        """Tell the recorder of this thread that the value is read as plain numbers, or its memory given away."""
-        thread.modes.recorder.escape(self, shared)
+        """Tell the recorder and the observers of this thread that the value is read as plain numbers, or its memory given away."""
+        modes = thread.modes
+        for recorder in (modes.recorder, *modes.observers):
+            recorder.escape(self, shared)
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import Escapes, departure
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.reference.run import Run
 
 __all__ = ["Input", "NotCheckable", "Problem", "silence"]
@@ -133,10 +134,16 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        with in_mode(complete=True):
+        escapes = Escapes()
+        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
-                return Run(leaves, *_scalar(result, self.name))
+                return Run(leaves, *_scalar(result, self.name), escapes)
+
+    def departure(self, run: Run) -> str | None:
+        """How the graph of a named run differs from the function around its point; None where they are the same."""
+        with silence():
+            return departure(run.recorded, lambda point: self.run(point, named=True).recorded)
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind

@@ -7,7 +7,6 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from symgrad.carriers.guarding import guarded_product
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import Evaluation, between_nodes
+from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import PathProgram, second
 from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode
@@ -66,8 +65,7 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
             along = [traced.expand(t, tuple(x.shape)) for t, x in zip(tangents, ev.inputs)]
             for k in range(flat.shape[0]):
                 element = traced.select(flat, 0, k)
-                between, path, _ = between_nodes([element._node], ev.nodes)
-                products = second(dataclasses.replace(ev, outputs=[element], between=between, path=path), element, along)
+                products = second(ev.to([element]), element, along)
                 s: Any = sum([traced.sum(t * h) for t, h in zip(along, products)])
                 total.append(traced.sum(traced.unbatch(s if weights is None else s * weights, 0, level, count), (0,)))
             found = traced.reshape(traced.stack(total), tuple(y.shape))

@@ -19,14 +19,14 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_traced
+from symgrad.engine.saved import read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import CurveSteps, Walk, steps_of, walked
 from symgrad.graph.modes import thread
-from symgrad.graph.node import Node, all_threads
+from symgrad.graph.node import Node
 
 __all__ = ["Curve", "curve"]
 
@@ -86,9 +86,7 @@ class Curve(Rule):
         taken = self.begun([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
         if taken is not None:
             steps, values = taken
-            if all_threads.written > self.walk.path[0].sequence_nr:
-                for node in self.walk.path:
-                    read(node)
+            verify_all(self.walk.path)
             on = sum(map(len, self.paths))
             for i, c in enumerate([c for c in cotangents if c is not None]):
                 values[on + i] = c._value

@@ -24,14 +24,14 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_traced
+from symgrad.engine.saved import read, read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, own
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph.modes import thread
-from symgrad.graph.node import Node, all_threads
+from symgrad.graph.node import Node
 
 __all__ = ["Derivative", "Program", "gradient"]
 
@@ -71,15 +71,15 @@ class Program(Walk):
         steps, values = self._steps, self._values
         if not values:
             values += steps.begun(self)
-        elif all_threads.written > self.path[0].sequence_nr:
-            for node in self.path:
-                read(node)
+        else:
+            verify_all(self.path)
         while self._reached < order:
             self._reached += 1
             steps.program.run_stage(values, self._reached)
         found = steps.program.outputs(values, order)
-        factor = math.factorial(order)  # a copy, since later steps read the values on the tape
-        return [None if t is None else t.copy() if factor == 1 else t * float(factor) for t in found]
+        if order < 2:  # copies, since later steps read the values on the tape
+            return [None if t is None else +t if type(t) is np.float64 else t.copy() for t in found]
+        return [None if t is None else t * float(math.factorial(order)) for t in found]
 
     def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
         """The first derivative along any vector: a pullback with dual values."""

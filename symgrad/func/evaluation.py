@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
-from symgrad.engine.data import as_value
+from symgrad.engine.data import as_value, copied
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -60,7 +60,8 @@ class Evaluation:
 
     `inputs` are the differentiated tensors and `form` is their tree structure in the arguments. `output` is the returned value, `outputs` are the
     tensors in it and `shape` is their tree structure. `between` are the nodes from the inputs to the outputs, and `path` those without the inputs,
-    oldest first. `tracked` says that the results must be differentiable outside the transform.
+    oldest first. A pullback is limited to the nodes `wanted`: those between, or None if it reaches no others. `tracked` says that the results must
+    be differentiable outside the transform.
     """
 
     inputs: list[Tensor]
@@ -72,6 +73,7 @@ class Evaluation:
     aux: Any
     between: set[Node]
     path: Sequence[Node]
+    wanted: set[Node] | None
     tracked: bool
     _inputs: Sequence[Node] = ()
 
@@ -85,7 +87,7 @@ class Evaluation:
     @property
     def calls_code(self) -> bool:
         """Whether a rule on the path may call a user's code."""
-        return any([node.op.kind == "function" for node in self.path if hasattr(node, "op")])
+        return any(map(_calls_code, self.path))
 
     @property
     def plain(self) -> bool:
@@ -101,6 +103,11 @@ class Evaluation:
         """The evaluation, tracked if one of these tensors is tracked."""
         return self if self.tracked or not thread.modes.grad or all(t._node is None for t in others) else dataclasses.replace(self, tracked=True)
 
+    def to(self, outputs: list[Tensor]) -> Evaluation:
+        """The evaluation with other outputs, which were computed from its inputs."""
+        between, path, wanted, _ = between_nodes([y._node for y in outputs], self.nodes)
+        return dataclasses.replace(self, outputs=outputs, between=between, path=path, wanted=wanted)
+
     def free(self, tree: Any) -> Any:
         """The tensors as results of the transform: detached from its graph unless tracked, in memory without other references."""
         leaves, form = flatten(tree)
@@ -108,7 +115,7 @@ class Evaluation:
 
     def returned(self) -> Any:
         """The outputs as results of the transform; an input that is returned unchanged is copied."""
-        found = [wrap(t._value.copy()) if t._node is None and not isinstance(t._value, Batched) else _left(t, self.tracked) for t in self.outputs]
+        found = [wrap(copied(t._value)) if t._node is None and not isinstance(t._value, Batched) else _left(t, self.tracked) for t in self.outputs]
         return self.shape.unflatten(found)
 
 
@@ -126,7 +133,7 @@ def _left(t: Tensor, tracked: bool) -> Tensor:
     if tracked:
         with recording(True):
             return traced.clone(t)
-    return wrap(value.copy())
+    return wrap(copied(value))
 
 
 def own(x: Any) -> Any:
@@ -138,7 +145,7 @@ def own(x: Any) -> Any:
         base = x.base
         alone = sys.getrefcount(x) <= 3 and (base is None or type(base) is np.ndarray and sys.getrefcount(base) <= 3 and _separate(x))
         return x if alone else x.copy()
-    return x.copy() if isinstance(x, np.generic) and sys.getrefcount(x) > 3 else x
+    return copied(x) if isinstance(x, np.generic) and sys.getrefcount(x) > 3 else x
 
 
 def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = ()) -> list[Tensor]:
@@ -148,11 +155,7 @@ def owned(ev: Evaluation, tensors: Sequence[Tensor], given: Iterable[Tensor] = (
     the function and of the tensors `given` to the transform.
     """
     if not ev.tracked:
-        out = []
-        for t in tensors:
-            value = own(t._value)
-            out.append(t if value is t._value else wrap(value))
-        return out
+        return [t if (value := own(t._value)) is t._value else wrap(value) for t in tensors]
     values = [x._value for x in (*ev.inputs, *given)]
     for node in ev.path:
         values.append(node.value)
@@ -278,10 +281,16 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
     for n, argument in zip(places, (tree,) if alone else tree):
         call[n] = argument
     try:
-        with in_mode(grad=True):
+        if outside:  # as in the scope below, which takes as long as three operations
             output = func(*call, **kwargs)
-    except (ValueError, RuntimeError) as error:
-        if "read-only" in str(error):
+            if thread.modes is not modes:
+                thread.modes = thread.modes.changed({"grad": True})
+        else:
+            with in_mode(grad=True):
+                output = func(*call, **kwargs)
+    except BaseException as error:
+        thread.modes = modes
+        if isinstance(error, (ValueError, RuntimeError)) and "read-only" in str(error):
             raise _mutation(func, words(), asking) from error
         raise
     finally:
@@ -302,8 +311,8 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
             if not isinstance(y, (float, int, np.ndarray, np.generic)):
                 raise RuntimeError(f"{asking}: {named(func)} must return Tensors; {names(output, 'output')[i]} is {type(y).__name__}")
             outputs[i] = wrap(as_value(y))
-    between, path, foreign = between_nodes([y._node for y in outputs], nodes)
-    return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, path, outside and foreign)
+    between, path, wanted, foreign = between_nodes([y._node for y in outputs], nodes)
+    return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, path, wanted, outside and foreign)
 
 
 def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> RuntimeError:
@@ -311,12 +320,12 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
                         f"arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
 
 
-_by_sequence = operator.attrgetter("sequence_nr")
+_by_sequence, _chooses, _calls_code = map(operator.attrgetter, ("sequence_nr", "chooses", "calls_code"))
 
 
-def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], bool]:
-    """The nodes from the inputs to the roots, the same without the inputs in order, and whether the roots depend on a node that is differentiable
-    outside the transform."""
+def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], set[Node] | None, bool]:
+    """The nodes from the inputs to the roots, the same without the inputs in order, those to which a pullback is limited (None if it reaches no
+    others), and whether the roots depend on a node that is differentiable outside the transform."""
     seen, found, whole = set(inputs), list[Node](), True
     for root in roots:
         if root is not None and root.flags & GRADIENT and root not in seen:
@@ -336,7 +345,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
     if whole:  # every node found depends on the inputs alone
-        return seen, found, foreign
+        return seen, found, seen if foreign or any(map(_chooses, found)) else None, foreign
     wanted, path = set[Node](inputs), []
     for node in found:
         parents = node.parents
@@ -345,7 +354,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)
-    return wanted, path, foreign
+    return wanted, path, wanted, foreign
 
 
 def scalar(ev: Evaluation, func: Callable[..., Any], asking: str) -> Tensor:

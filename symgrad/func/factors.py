@@ -18,7 +18,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.collapsed import is_linear
-from symgrad.func.evaluation import Evaluation, Input, between_nodes, evaluate, scalar
+from symgrad.func.evaluation import Evaluation, Input, evaluate, scalar
 from symgrad.func.plans import Plans
 from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transforms import jacobian_blocks, pushed
@@ -138,11 +138,9 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
 
     None if it is none of these.
     """
-    root = y._node
-    between, path, _ = between_nodes([root], cut)
     sizes = [node.value.size for node in cut]
     total, n = sum(sizes), sum(x.numel() for x in ev.inputs)
-    rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut, between=between, path=path)
+    rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut).to([y])
     known = plans.of(rest, y)
     plan = known.planned(rest, y)
     if plan.report.pattern == "diagonal" and plan.colours == 1:
@@ -176,12 +174,11 @@ def _linear_part(ev: Evaluation, node: Node) -> Any:
         at += x.numel()
     if node in starts:
         return Picked(starts[node], node.value.size, at)
-    between, path, _ = between_nodes([node], ev.nodes)
     found = _product(node, starts)
     if found is not None:
         place, factor, by_columns, to_columns = found
         return Kronecker(factor, by_columns, to_columns, starts[place], place.value.shape, at)
-    alone = dataclasses.replace(ev, outputs=[wrap(node.value, node)], between=between, path=path)
+    alone = ev.to([wrap(node.value, node)])
     plan = plan_jacobian(node, ev.nodes)
     if plan.seeds is not None:
         return Matrix(plan.recover(_columns(alone, plan.seeds)))

@@ -29,8 +29,8 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
 from symgrad.func.evaluation import Input, _repeated, recording
-from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Node, all_threads, node_class
+from symgrad.graph.modes import DEFAULT, in_mode, node_by_flags, special, thread
+from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
 __all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
@@ -83,7 +83,7 @@ def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
     parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
     value = values[0] if len(values) == 1 else values
     rule.entered = thread.modes.batches
-    node = recorded(op, (*rule.values, rule), parents, value)
+    node = (node_by_flags if not special and INFERENCE not in parents else recorded)(op, (*rule.values, rule), parents, value)
     if node is None:
         return outputs
     node.__class__ = node_class(op, broadcasts=False)

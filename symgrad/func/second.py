@@ -15,9 +15,9 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_by, read_traced
+from symgrad.engine.saved import read, read_by, read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import UNCHANGED, Evaluation, Input, between_nodes
+from symgrad.func.evaluation import UNCHANGED, Evaluation, Input
 from symgrad.func.transforms import finished, pulled, spread
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
@@ -74,7 +74,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
         return Dual(value, moved[node]) if node in moved else value, along
 
     ends = frozenset([node for node in ev.nodes if type(node) is not Input])  # nodes at a cut may lie upstream of one another
-    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.between, ends=ends)  # type: ignore[list-item]
+    out = pullback(_carrier(xp), [(y._node, seed)], read_dual, ev.wanted, ends=ends)  # type: ignore[list-item]
     found = [out.get(node) for node in ev.nodes]
     return [g.tangent if type(g) is Dual else None for g in found]
 
@@ -107,9 +107,7 @@ def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | 
     """The same by a second pullback, for custom Functions without a pushforward: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
     tracked = dataclasses.replace(ev, tracked=True)
     gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
-    between, path, _ = between_nodes([g._node for g in gradient], ev.nodes)
-    first = dataclasses.replace(ev, outputs=gradient, between=between, path=path)
-    return pulled(first, [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
+    return pulled(ev.to(gradient), [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
 
 
 # Products with several vectors
@@ -171,9 +169,7 @@ class PathProgram:
     def run(self, path: Sequence[Node]) -> list[Any]:
         """The results of the pass for a path with this signature."""
         values: list[Any] = [None] * self._program.count
-        if path and path[0].sequence_nr < all_threads.written:
-            for node in path:
-                read(node)  # raises if a value was written since it was recorded
+        verify_all(path)
         for place, i, k in self._wanted:
             node = path[i]
             values[place] = node.value if k == VALUE else node.args[k] if k >= 0 else node.residual  # type: ignore[index, attr-defined]

@@ -14,7 +14,7 @@ from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import arguments, call_rule
-from symgrad.engine.saved import read
+from symgrad.engine.saved import verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
@@ -166,9 +166,10 @@ class Steps:
 
     def begun(self, walk: Walk) -> list[Any]:
         """The values on the tape for another walk, with empty slots for the vectors and the steps."""
-        path = [read(node) for node in walk.path]
-        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i][1][k] for i, k in self.constants], *[v for v, _ in path],
-                *[walk.path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]  # type: ignore[attr-defined]
+        path: Any = walk.path
+        verify_all(path)
+        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i].args[k] for i, k in self.constants],
+                *[node.value for node in path], *[path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]
 
 
 class GradientSteps(Steps):

@@ -38,7 +38,7 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if len(pairs) == 1 and ev.plain and unobserved(ev.path):
-        out = pullback(numeric, pairs, wanted=ev.between)  # type: ignore[arg-type]
+        out = pullback(numeric, pairs, wanted=ev.wanted)  # type: ignore[arg-type]
         return [finished(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with inside(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
         out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
@@ -278,11 +278,11 @@ def shaped(ev: Evaluation, t: Tensor, shape: tuple[int, ...]) -> Tensor:
     return traced.reshape(t, shape) if ev.tracked else wrap(numeric.reshape(t._value, shape))
 
 
-def _laid_out(block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
+def _laid_out(ev: Evaluation, block: Tensor, y: Tensor, x: Tensor, last: bool) -> Tensor:
     """A block of a Jacobian in the shape (*y.shape, *x.shape), from one whose first axis counts the elements of y, or of x."""
     if last:
-        block = traced.movedim(block, 0, -1)
-    return traced.reshape(block, (*y.shape, *x.shape)) if block.shape != (*y.shape, *x.shape) else block
+        block = traced.movedim(block, 0, -1) if ev.tracked or type(block._value) is Batched else wrap(np.moveaxis(block._value, 0, -1).copy())
+    return shaped(ev, block, (*y.shape, *x.shape))
 
 
 def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callable[..., list[Tensor]] = pushed,
@@ -291,8 +291,8 @@ def jacobian_blocks(ev: Evaluation, forward: bool, chunk_size: Any, push: Callab
     of every output; each of shape (*y.shape, *x.shape)."""
     if forward:
         by_input = [columns(ev, j, chunk_size, push, unit) for j in range(len(ev.inputs))]
-        return [[_laid_out(by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
-    return [[_laid_out(block, y, x, False) for block, x in zip(rows(ev, i, chunk_size, unit), ev.inputs)] for i, y in enumerate(ev.outputs)]
+        return [[_laid_out(ev, by_input[j][i], y, x, True) for j, x in enumerate(ev.inputs)] for i, y in enumerate(ev.outputs)]
+    return [[_laid_out(ev, block, y, x, False) for block, x in zip(rows(ev, i, chunk_size, unit), ev.inputs)] for i, y in enumerate(ev.outputs)]
 
 
 def jacobians(ev: Evaluation, forward: bool, chunk_size: int | None, asking: str) -> list[Tensor]:

@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "observed", "special", "thread", "turn_hot_path_off"]
+__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "node_by_flags", "observed", "special", "thread", "turn_hot_path_off"]
 
 special: set[weakref.ref[Any]] = set()  # empty: every thread records by the hot path
 
@@ -28,7 +28,7 @@ def turn_hot_path_off(owner: Any) -> None:
 class Recorder:
     """Makes the nodes of a thread. This one makes the nodes that the hot path makes; others override what they need.
 
-    The observers of a thread are recorders, too: of them `observe` and `write` are called.
+    The observers of a thread are recorders, too: of them `observe`, `write`, `branch`, `escape` and `detach` are called.
     """
 
     flags = TRACKED  # the flags of the nodes whose results are recorded

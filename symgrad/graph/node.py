@@ -54,6 +54,7 @@ class Node(NamedAsInTorch):
     vjp: Any
     broadcasts: bool
     chooses = False
+    calls_code = False  # whether its rule may call a user's code
     saves: bool
     outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
     along: Any = None  # how a number's tangent is carried along, where the forward kept what makes that cheap
@@ -198,7 +199,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
         words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "protects": op.saves and op.kind != "linear",
-                 "chooses": op.chooses, "__doc__": op.doc, "__module__": "symgrad"}
+                 "chooses": op.chooses, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": False, "release": _release_saved}
         if op.view == "many":

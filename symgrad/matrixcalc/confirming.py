@@ -38,8 +38,7 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
 
 def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
     """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
-    before = precise.set_digits(WORKING)
-    try:
+    with precise.working(WORKING):
         points, generator = 0, random.Random(len(text))
         truth = _truth(problem)
         for values, sizes in _points(problem, generator):
@@ -54,8 +53,6 @@ def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | N
                 return points
         raise ValueError(f"matrix_expr: no point was found at which {text} could be compared with the truth: the value is not finite near the arrays "
                          f"given; give arrays inside the function's domain")
-    finally:
-        precise.set_digits(before)
 
 
 def _flat(array: Any, total: Sum) -> Any:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symgrad.engine.escapes import Escapes, Recorded, departure
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.matrixcalc.confirming import confirm, sizes_of
 from symgrad.matrixcalc.derivatives import derivative
@@ -249,6 +251,16 @@ def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], 
     return tensors, named, symmetric
 
 
+def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> tuple[Tensor, Recorded]:
+    """A call of a function: its result, and the graph of it."""
+    escapes = Escapes()
+    with np.errstate(all="ignore"), in_mode(observers=(*thread.modes.observers, escapes)):
+        y = of(**tensors)
+    if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:
+        raise ValueError("matrix_gradient: the function must return a Tensor computed from its arguments")
+    return y, Recorded(y._node, [t._node for t in tensors.values()], escapes)  # type: ignore[misc]
+
+
 def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> Problem:
     if isinstance(of, Tensor):
         if arrays:
@@ -263,13 +275,14 @@ def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetr
         raise TypeError("matrix_gradient: give the function's arguments by name, as dimensions (A=\"m n\") or as arrays")
     for seed in range(24):
         tensors, named, more = _declared(arrays, seed)
-        with np.errstate(all="ignore"):
-            y = of(**tensors)
-        if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:
-            raise ValueError("matrix_gradient: the function must return a Tensor computed from its arguments")
+        y, recorded = _recorded(of, tensors)
         if np.isfinite(y.detach().numpy()).all():
             break
-    return Problem([(y._node, None)], [*symmetric, *more], named)
+    how = departure(recorded, lambda values: _recorded(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)})[1],
+                    far=True)
+    if how is not None:
+        raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
+    return Problem([(recorded.root, None)], [*symmetric, *more], named)
 
 
 def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:

@@ -41,11 +41,9 @@ def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None
                 else:
                     append(_key(a))
         append(get(root))
-        signature = tuple(out)
-        hash(signature)
     except (TypeError, AttributeError):
         return None
-    return signature
+    return tuple(out)
 
 
 def has_signature(signature: Any, inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> bool:
@@ -105,4 +103,5 @@ def _key(x: Any) -> Any:
         return x.shape, x.dtype, x.tobytes()
     if kind.__hash__ is object.__hash__:  # type: ignore[comparison-overlap]  # which equals nothing but itself, and would be kept alive
         raise TypeError("nothing to compare by")
+    hash(x)  # raises TypeError
     return kind, x

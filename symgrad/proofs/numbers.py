@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 import mpmath
-import numpy as np
 import sympy
 
 from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
@@ -26,7 +25,7 @@ __all__ = ["Found", "Numbers"]
 DIGITS = (70, 140, 400)  # that are tried in turn, until two numbers agree or certainly differ
 AGREED = 48
 SIMPLIFIED = 3  # refuted statements whose points are made simple
-SIMPLE = (Fraction(1), Gaussian(Fraction(0), Fraction(1)), Gaussian(Fraction(1), Fraction(1)), Gaussian(Fraction(2), Fraction(-1)))  # numbers to try
+TRIES = 60  # to make one point simple
 SAME, DIFFERENT, OPEN = "same", "different", "open"
 
 
@@ -75,29 +74,17 @@ class Numbers:
     def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
         """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
         refuted = sum(f.point is not None for f in self.found.values())
-        for simple in self._simpler(key, inner) if refuted < SIMPLIFIED else ():
-            verdict, *values = self._at(simple, [key])[key]
-            if verdict == DIFFERENT and self._persists(key, simple):
-                inner, (claim, truth) = simple, values
-                break
+        if refuted < SIMPLIFIED:
+            simple = shrunk(list(inner), lambda point: self._refutes(key, point), TRIES)
+            if simple != list(inner):
+                inner, (_, claim, truth) = simple, self._at(simple, [key])[key]
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
         point = {x: self.region(x).xreplace(at) for x in self.case.variables}
         used = set().union(*(e.free_symbols for e in self.truths[key]))
         point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
         self.found[key] = Found(self.found[key].points, point, claim, truth, refuted < SIMPLIFIED)
 
-    def _simpler(self, key: Key, inner: Sequence[Exact]) -> Iterator[Sequence[Exact]]:
-        """Candidates for a simple point, the simplest first."""
-        if self.case.complex:
-            for value in SIMPLE:
-                if all(value in r for r in self.ranges):
-                    yield [value] * len(inner)
-        else:
-            best = shrunk(np.array([float(x) for x in inner]), lambda v: self._refutes(key, v), 60)  # type: ignore[arg-type]
-            yield [Fraction(float(x)) for x in best]
-
-    def _refutes(self, key: Key, vector: np.ndarray) -> bool:
-        inner = [Fraction(float(x)) for x in vector]
+    def _refutes(self, key: Key, inner: Sequence[Exact]) -> bool:
         if not all(x in r for x, r in zip(inner, self.ranges)):
             return False
         return self._at(inner, [key])[key][0] == DIFFERENT and self._persists(key, inner)
@@ -139,17 +126,13 @@ class Numbers:
 
     def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
-        before = precise.set_digits(digits)
 
         def supply(name: str, shape: tuple[int, ...]) -> Any:
             cells = [_digits(sympy.sympify(self.region(s)).xreplace(at), self.case.complex) for s in self.case.supply(name, shape).ravel().tolist()]
             return precise.Digits.fill(cells, shape)
 
-        try:
-            recorder = Recorder(precise, precise.lift_value, self.case.complex)
-            return dict(self.case.claims(recorder, supply, order))
-        finally:
-            precise.set_digits(before)
+        with precise.working(digits):
+            return dict(self.case.claims(Recorder(precise, precise.lift_value, self.case.complex), supply, order))
 
 
 def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None, digits: int) -> tuple[str, Any, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
-from symgrad.carriers import symbolic
+from symgrad.carriers import precise, symbolic
 from symgrad.reference.exact import AGREED, digits_of
 from symgrad.reference.heads import Undefined, derivative, evaluator
 from symgrad.reference.recorder import Recorder
@@ -64,7 +64,7 @@ class Formulas:
         functions = {index: [evaluator(self.symbols, e) for e in (ours, self.truth(index))] for index, ours in self.derivatives.items()}
         unseen = set(functions)
         for point in points:
-            with mpmath.workdps(80):
+            with precise.working(80):
                 xs = [mpmath.mpf(float(x)) for x in point]
                 for index, (ours, true) in functions.items():
                     try:
@@ -138,7 +138,7 @@ def _numerator(e: Any) -> Any:
 def _zero_somewhere(difference: Any) -> bool:
     """Whether the expression vanishes at a test point; one that does not need not be simplified."""
     symbols = sorted(difference.free_symbols, key=str)
-    with mpmath.workdps(80):
+    with precise.working(80):
         try:
             return bool(abs(evaluator(symbols, difference)(*(mpmath.mpf(7 + 3 * i) / (11 + i) for i in range(len(symbols))))) < 1e-12)
         except Undefined:

@@ -72,9 +72,9 @@ def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tup
             best, bound = np.where(better, new[j + 1], best), np.where(better, moved, bound)
         row = new
     kink = (gaps[-1] > 0.2 * gaps[1]) & (gaps[-1] > 100 * noise)
-    last = np.abs(plain[-1] - plain[-2])
-    apart = last > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
-    elsewhere = np.abs(best - plain[-1]) > np.maximum(0.05 * np.abs(plain[-1]), last / 4) + 4 * noise  # as with long steps across many jumps
+    apart = np.abs(plain[-1] - plain[-2]) > 0.3 * np.abs(plain[-2] - plain[-3]) + 4 * noise
+    off = np.min([np.abs(best - short) for short in row[:3]], axis=0)  # from the shortest steps, where the slope may be 0
+    elsewhere = ~(off <= 0.05 * np.abs(plain[-1]) + 4 * noise)  # as with long steps across many jumps
     return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
 
 

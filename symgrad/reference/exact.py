@@ -100,27 +100,27 @@ class Exact:
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
         """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) at a tiny distance."""
-        highest = self.order if order is None else order
-        before = precise.set_digits(digits)
         try:
-            recorder = Recorder(precise, precise.lift_value)
-            values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
-            y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
-            out = [y.value.item()]
-            levels = [[recorder.gradients([(y, 1)], leaves)]] if highest else []
-            for _ in range(2, min(self.full, highest) + 1):
-                levels.append([recorder.gradients([(g, _one(g, i))], leaves) for gs in levels[-1] for g in gs for i in range(g.value.size)])
-            out += [x for level in levels for gs in level for x in _numbers(gs)]
-            if highest > self.full:
-                line = levels[0][0]
-                for k in range(2, highest + 1):
-                    line = recorder.gradients([(g, part) for g, part in zip(line, self._parts(line))], leaves)
-                    out += _numbers(line) if k > self.full else []
-            return out
+            with precise.working(digits):
+                return self._read(shift, self.order if order is None else order)
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise NoFormula(f"a rule cannot be read with many digits: {error}; write it with the functions of xp alone") from error
-        finally:
-            precise.set_digits(before)
+
+    def _read(self, shift: Callable[[Any], Any] | None, highest: int) -> list[Any]:
+        recorder = Recorder(precise, precise.lift_value)
+        values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
+        y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
+        out = [y.value.item()]
+        levels = [[recorder.gradients([(y, 1)], leaves)]] if highest else []
+        for _ in range(2, min(self.full, highest) + 1):
+            levels.append([recorder.gradients([(g, _one(g, i))], leaves) for gs in levels[-1] for g in gs for i in range(g.value.size)])
+        out += [x for level in levels for gs in level for x in _numbers(gs)]
+        if highest > self.full:
+            line = levels[0][0]
+            for k in range(2, highest + 1):
+                line = recorder.gradients([(g, part) for g, part in zip(line, self._parts(line))], leaves)
+                out += _numbers(line) if k > self.full else []
+        return out
 
     def _parts(self, leaves: Sequence[Box]) -> Iterator[Any]:
         at = 0

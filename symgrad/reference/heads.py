@@ -14,6 +14,8 @@ import mpmath
 import sympy
 from mpmath.libmp import MPZ
 
+from symgrad.algebra.values import Real, Unknown
+
 __all__ = ["Head", "Undecided", "Undefined", "along", "derivative", "edge_met", "evaluator", "head", "multiply_into", "number", "placeholder"]
 
 STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
@@ -40,55 +42,40 @@ def placeholder(i: int) -> sympy.Symbol:
     return sympy.Symbol(f"p{i}", real=True)
 
 
-def _heaviside(x: Any, at_zero: Any = None) -> Any:
-    if x == 0:
-        _Edge.met = True
-        return mpmath.mpf(1) / 2 if at_zero is None else at_zero
-    return mpmath.mpf(1 if x > 0 else 0)
-
-
-def _dirac(x: Any, order: int = 0) -> Any:
-    if x == 0:
-        _Edge.met = True
-    return mpmath.mpf(0)
-
-
-def _sign(x: Any) -> Any:
-    if x == 0:
-        _Edge.met = True
-    return mpmath.sign(x)
-
-
-FUNCTIONS = {"Heaviside": _heaviside, "DiracDelta": _dirac, "sign": _sign, "Max": lambda *xs: max(xs), "Min": lambda *xs: min(xs),
-             "Mod": lambda a, b: a - b * mpmath.floor(a / b)}
-
-
-def _bounded(name: str) -> Callable[[Any], Any]:
-    function = getattr(mpmath, name)
-
-    def call(x: Any) -> Any:
-        if mpmath.mag(x) > HUGE:
-            raise OverflowError(name)
-        return function(x)
+def _at_edge(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which notes that its argument is 0."""
+    def call(a: Any, x: Any, *more: Any) -> Any:
+        _Edge.met |= x == 0
+        return function(x, *more)
 
     return call
 
 
-BOUNDED = {name: _bounded(name) for name in ("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh")}
+class _Values(Real):
+    """The values of a head; intermediate ones may be complex."""
+
+    table = Real.table | {sympy.Heaviside: _at_edge(lambda x, at_zero=0.5: mpmath.mpf(at_zero if x == 0 else x > 0)),
+                          sympy.DiracDelta: _at_edge(lambda x, order=0: mpmath.mpf(0)), sympy.sign: _at_edge(mpmath.sign)}
+    real = False
 
 
 def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., Any]:
-    """An expression as a function of numbers, to the working precision.
+    """An expression as a function of numbers, to the working precision of `precise.working`.
 
-    Raises Undefined outside the domain, at a pole and where a number would not fit in memory.
+    Raises Undefined outside the domain, at a pole, and for a function that cannot be evaluated.
     """
-    function = sympy.lambdify(symbols, e, modules=[FUNCTIONS | BOUNDED, "mpmath"])
+    function: Any = None
 
     def call(*xs: Any) -> Any:
+        nonlocal function
         try:
-            return _real(function(*xs), e)
-        except (ArithmeticError, ValueError, TypeError, NameError, MemoryError):
-            raise Undefined(str(e)) from None
+            function = function or _Values(e, symbols)
+        except Unknown as error:
+            raise Undefined(str(error)) from None
+        out = function(*xs)
+        if mpmath.isnan(out) or hasattr(out, "_mpc_") and out.imag != 0:
+            raise Undefined(str(e))
+        return mpmath.mp.make_mpf(out.real._mpf_)
 
     return call
 
@@ -114,12 +101,7 @@ class Head:
         call = self._call
         if call is None:
             call = self._call = self._compiled()
-        try:
-            out = call(*xs)
-        except (ZeroDivisionError, ValueError, OverflowError):
-            raise Undefined(str(self.expr)) from None
-        if type(out) is not mpmath.mpf:
-            out = _real(out, self.expr)
+        out = call(*xs)
         _, mantissa, exponent, bits = out._mpf_
         if not mantissa and exponent or abs(exponent + bits) > HUGE:
             raise Undefined(str(self.expr))
@@ -136,7 +118,7 @@ class Head:
             return lambda a, b: a * b
         if e.has(sympy.Piecewise):
             raise NotImplementedError(f"a choice inside {e}")
-        return sympy.lambdify(p, e, modules=[FUNCTIONS, "mpmath"])
+        return evaluator(p, e)
 
     def partial(self, i: int) -> Head:
         """The derivative by the i-th argument, by `sympy.diff`."""
@@ -183,15 +165,8 @@ def number(e: sympy.Expr) -> Any:
     """A SymPy number to the working precision."""
     if isinstance(e, sympy.Rational):
         return mpmath.mpf(MPZ(e.p)) / int(e.q)
-    return _real(e.evalf(mpmath.mp.dps + 5)._to_mpmath(mpmath.mp.prec + 10), e)
-
-
-def _real(x: Any, e: Any) -> Any:
-    if isinstance(x, mpmath.mpc):
-        if x.imag != 0:
-            raise Undefined(str(e))
-        return x.real
-    return x if isinstance(x, mpmath.mpf) else mpmath.mpf(x)
+    out: Any = evaluator([], e)()
+    return out
 
 
 def edge_met() -> bool:

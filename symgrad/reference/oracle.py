@@ -15,6 +15,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.carriers import precise
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
@@ -80,7 +81,7 @@ class Oracle:
 
     def evaluated(self, digits: int) -> Evaluation:
         """The values of all equations to that many digits."""
-        with mpmath.workdps(digits):
+        with precise.working(digits):
             return Evaluation(self, digits)
 
 
@@ -147,7 +148,7 @@ class Evaluation:
     @property
     def scale(self) -> Any:
         """A size that no term of the computation exceeds: a number smaller than that by all working digits may be rounding."""
-        with mpmath.workdps(self.digits):
+        with precise.working(self.digits):
             cotangents = self._back([[v] for v in self.values], 1)
             numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]
             return mpmath.mpf(2) ** (3 * max([0, *(int(mpmath.mag(x)) for x in numbers)]))
@@ -157,7 +158,7 @@ class Evaluation:
 
         Raises Undefined where one of them does not exist or lies at a pole.
         """
-        with mpmath.workdps(self.digits):
+        with precise.working(self.digits):
             edge_met()
             back = self._back(self._series(direction, length), length)
             self.edge |= edge_met()

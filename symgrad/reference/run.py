@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import grad
+from symgrad.engine.escapes import Escapes, Recorded
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.node import Leaf
@@ -16,10 +17,11 @@ __all__ = ["Run", "flat"]
 
 
 class Run:
-    """One recorded run: its leaves, its (weighted) result, and the derivatives the library gives for it."""
+    """One recorded run: its leaves, its (weighted) result, the numbers that left its graph, and the derivatives the library gives for it."""
 
-    def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None):
+    def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None, escapes: Escapes | None = None):
         self.leaves, self.result, self.shape = leaves, result, shape
+        self.escapes = escapes or Escapes()
 
     @property
     def root(self) -> Any:
@@ -30,6 +32,11 @@ class Run:
     def nodes(self) -> list[Leaf]:
         """The nodes of the leaves."""
         return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
+
+    @property
+    def recorded(self) -> Recorded:
+        """The graph of the run."""
+        return Recorded(self.root, self.nodes, self.escapes)
 
     def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
         """The gradient of a number by each leaf, as `symgrad.autograd.grad` has it; zeros where it does not depend on one."""

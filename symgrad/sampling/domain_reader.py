@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy
 
 from symgrad.formulas.parsing import ParseError, parse
+from symgrad.sampling.pieces import Piece
 from symgrad.types.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
 
-__all__ = ["domain_of", "domains_of", "parse_domains", "simple_number", "written"]
+__all__ = ["domain_of", "domains_of", "parse_domains", "pieces_of", "simple_number", "written"]
 
 NONPOSITIVE = Domain("NONPOSITIVE", (Interval(-math.inf, 0.0),))
 UNIT = Domain("UNIT", (Interval(0.0, 1.0),))
 NAMED = {"real": REAL, "positive": POSITIVE, "nonnegative": NONNEGATIVE, "negative": NEGATIVE, "nonpositive": NONPOSITIVE, "nonzero": NONZERO,
          "unit": UNIT, "integer": INTEGER, "boolean": BOOLEAN}
-EXPECTED = f"a pair (low, high), a symgrad Domain, a SymPy set, one of {', '.join(NAMED)}, or text such as '-1..1', '(0, 1]' or '{{-1, 1}}'"
+EXPECTED = (f"a pair (low, high), a list of pairs, a symgrad Domain, a SymPy set of intervals, numbers or integers, one of {', '.join(NAMED)}, "
+            f"or text such as '-1..1', '(0, 1]' or '{{-1, 1}}'")
 SIMPLE = (1.0, 0.5, 2.0, -1.0, -0.5, 3.0, 0.25, -0.25, -2.0, 10.0, -10.0, 0.0)
 
 
@@ -40,21 +46,23 @@ def written(domain: Domain) -> str:
     return text + (", whole numbers" if domain.integer else "")
 
 
-def domains_of(given: Any, names: Sequence[str]) -> dict[str, Domain]:
-    """A domain for each argument, from a mapping by name or one for all of them; all real numbers where none is given.
+def domains_of(given: Any, names: Sequence[str], default: Sequence[Domain] = ()) -> dict[str, Domain]:
+    """A domain for each argument, from a mapping by name or one for all of them; the default, or all real numbers, where none is given.
 
     Raises TypeError for a name that is no argument and for what is no domain, ValueError for a domain without points.
     """
+    out = dict(zip(names, default or [REAL] * len(names)))
     if isinstance(given, Mapping):
-        unknown = [str(name) for name in given if name not in names]
+        named = {getattr(key, "name", key): value for key, value in given.items()}  # a key may be a symbol
+        unknown = [str(name) for name in named if name not in names]
         if unknown:
-            raise TypeError(f"check: domain names {unknown[0]}, but the arguments are {', '.join(names) or 'none'}")
-        return {name: domain_of(given[name], name) if name in given else REAL for name in names}
-    return {name: REAL if given is None else domain_of(given, name) for name in names}
+            raise TypeError(f"domain names {unknown[0]}, but the arguments are {', '.join(names) or 'none'}")
+        return {name: domain_of(named[name], name) if name in named else d for name, d in out.items()}
+    return out if given is None else {name: domain_of(given, name) for name in names}
 
 
-def domain_of(given: Any, name: str = "x") -> Domain:
-    """One domain, as any of the forms that users write.
+def domain_of(given: Any, name: str = "") -> Domain:
+    """One domain, as any of the forms that users write; errors name the argument.
 
     Raises TypeError for another form and ValueError for a domain that excludes every point.
 
@@ -65,19 +73,36 @@ def domain_of(given: Any, name: str = "x") -> Domain:
         out = given
     elif isinstance(given, str):
         out = NAMED[given.strip().lower()] if given.strip().lower() in NAMED else _from_text(given, name)
-    elif isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(x, (int, float)) for x in given):
+    elif isinstance(given, (tuple, list)) and len(given) == 2 and all(map(_is_end, given)):
         out = _interval(float(given[0]), float(given[1]))
-    elif getattr(given, "is_set_expr", False) or hasattr(given, "is_subset"):  # a SymPy set
+    elif isinstance(given, (tuple, list)) and given and all(isinstance(part, (tuple, list)) for part in given):
+        parts = [domain_of(part, name) for part in given]
+        out = Domain(" or ".join(part.name for part in parts), tuple(i for part in parts for i in part.intervals))
+    elif isinstance(given, sympy.Set):
         out = _from_sympy(given, name)
     else:
-        raise TypeError(f"check: the domain of {name} is {given!r}; expected {EXPECTED}")
+        raise _refused(given, name)
     if not any(simple_number(Domain("", (i,), out.excluded, out.integer)) is not None for i in out.intervals):
-        raise ValueError(f"check: the domain {given!r} of {name} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
+        raise ValueError(f"the domain {given!r}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
     return out
 
 
+def _is_end(x: Any) -> bool:
+    return not isinstance(x, bool) and (isinstance(x, numbers.Real) or isinstance(x, sympy.Expr) and x.is_extended_real and x.is_number)
+
+
+def _of(name: str) -> str:
+    return f" of {name}" if name else ""
+
+
+def _refused(given: Any, name: str, told: str = "") -> TypeError:
+    """The error for what is no domain."""
+    return TypeError(f"the domain{_of(name)} is {given!r}{told}; expected {EXPECTED}")
+
+
 def _interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> Domain:
-    return Domain(f"[{low:g}, {high:g}]", (Interval(low, high, open_low, open_high),))
+    found = (Interval(low, high, open_low, open_high),)
+    return Domain(written(Domain("", found)), found)
 
 
 RANGE = re.compile(r"\s*(?P<open>[\[(]?)\s*(?P<low>[^,]*?)\s*(?:\.\.|,)\s*(?P<high>[^,]*?)\s*(?P<close>[\])]?)\s*$")
@@ -86,13 +111,13 @@ RANGE = re.compile(r"\s*(?P<open>[\[(]?)\s*(?P<low>[^,]*?)\s*(?:\.\.|,)\s*(?P<hi
 def _from_text(text: str, name: str) -> Domain:
     inner = text.strip()
     if inner.startswith("{") and inner.endswith("}"):
-        numbers = [_end(part, text, name) for part in inner[1:-1].split(",") if part.strip()]
-        return Domain(inner, tuple(Interval(x, x) for x in sorted(numbers)))
+        ends = [_end(part, text, name) for part in inner[1:-1].split(",") if part.strip()]
+        return Domain(inner, tuple(Interval(x, x) for x in sorted(ends)))
     match = RANGE.match(inner)
     bracketed = inner[:1] in ("[", "(") and inner[-1:] in ("]", ")")
     if match is None or "," in inner and not bracketed:
         near = difflib.get_close_matches(text.strip().lower(), NAMED, 1)
-        raise TypeError(f"check: the domain of {name} is {text!r}{f' (did you mean {near[0]!r}?)' if near else ''}; expected {EXPECTED}")
+        raise _refused(text, name, f" (did you mean {near[0]!r}?)" if near else "")
     low, high = match["low"], match["high"]
     if ".." in inner and not bracketed:
         low, _, high = inner.partition("..")
@@ -109,38 +134,66 @@ def _end(text: str, domain: str, name: str) -> float:
             return float(formula())
     except ParseError:
         pass
-    raise TypeError(f"check: {text.strip()!r} in the domain {domain!r} of {name} is not a number; expected {EXPECTED}")
+    raise _refused(domain, name, f", where {text.strip()!r} is not a number")
 
 
 def _from_sympy(given: Any, name: str) -> Domain:
-    import sympy
+    pieces, excluded = pieces_of(given, name)
+    if len({piece.step for piece in pieces}) > 1:
+        raise _refused(given, name)
+    found = [_floats_in(piece) for piece in pieces]
+    return Domain(str(given), tuple(sorted(found, key=lambda i: i.low)), tuple(map(float, excluded)), any(piece.step for piece in pieces))
 
-    pieces: list[Interval] = []
-    excluded: list[float] = []
-    integer = False
-    stack = [given]
-    while stack:
-        part = stack.pop()
-        if part is sympy.S.EmptySet:
-            continue
-        if part is sympy.S.Reals:
-            pieces.append(Interval())
-        elif part in (sympy.S.Integers, sympy.S.Naturals, sympy.S.Naturals0):
-            integer = True
-            pieces.append(Interval() if part is sympy.S.Integers else Interval(1.0 if part is sympy.S.Naturals else 0.0))
-        elif isinstance(part, sympy.Interval):
-            pieces.append(Interval(float(part.start), float(part.end), bool(part.left_open), bool(part.right_open)))
-        elif isinstance(part, sympy.FiniteSet):
-            pieces += [Interval(float(x), float(x)) for x in part]
-        elif isinstance(part, sympy.Union):
-            stack += part.args
-        elif isinstance(part, sympy.Complement) and isinstance(part.args[1], sympy.FiniteSet):
-            stack.append(part.args[0])
-            excluded += [float(x) for x in part.args[1]]
-        else:
-            raise TypeError(f"check: the domain of {name} is {given}; of SymPy's sets, intervals, finite sets, the integers, unions of these and "
-                            f"their complements in finite sets can be drawn from")
-    return Domain(str(given), tuple(sorted(pieces, key=lambda i: i.low)), tuple(excluded), integer)
+
+def _floats_in(piece: Piece) -> Interval:
+    """The interval with the same floats; an end that is no float is rounded, and included if it then lies inside."""
+    low = -math.inf if piece.low is None else float(piece.low)
+    high = math.inf if piece.high is None else float(piece.high)
+    if low == high:
+        return Interval(low, high, piece.open_low, piece.open_high)
+    opened = [math.isfinite(end) and Fraction(end) not in replace(piece, step=0, offset=0) for end in (low, high)]
+    return Interval(low, high, *opened)
+
+
+def _bound(end: Any, side: int) -> tuple[Fraction | None, bool]:
+    """An end of an interval; an irrational one is moved inside by a small distance."""
+    if end in (sympy.oo, -sympy.oo):
+        return None, True
+    if isinstance(end, (float, sympy.Float)):
+        return Fraction(float(end)), False
+    if end.is_Rational:
+        return Fraction(int(end.p), int(end.q)), False
+    return Fraction(str(sympy.N(end, 30))) + side * Fraction(1, 10**25), True
+
+
+def pieces_of(given: Any, name: str) -> tuple[tuple[Piece, ...], frozenset[Fraction]]:
+    """The exact pieces of a SymPy set of real numbers, and the excluded points. Raises TypeError for another set."""
+    none: frozenset[Fraction] = frozenset()
+    if isinstance(given, sympy.Interval):
+        (low, moved_low), (high, moved_high) = _bound(given.start, 1), _bound(given.end, -1)
+        return (Piece(low, high, bool(given.left_open) or moved_low, bool(given.right_open) or moved_high),), none
+    if isinstance(given, sympy.FiniteSet):
+        values = [_bound(x, 0)[0] for x in given]
+        return tuple(Piece(x, x) for x in values if x is not None), none
+    if given is sympy.S.Integers:
+        return (Piece(step=1),), none
+    if given in (sympy.S.Naturals, sympy.S.Naturals0) or isinstance(given, sympy.Range) and abs(given.step) == 1:
+        return (Piece(_bound(given.inf, 0)[0], _bound(given.sup, 0)[0], step=1),), none
+    if isinstance(given, sympy.Union):
+        parts = [pieces_of(part, name) for part in given.args]
+        return tuple(piece for pieces, _ in parts for piece in pieces), none.union(*(out for _, out in parts))
+    if isinstance(given, sympy.Intersection):
+        parts = [pieces_of(part, name) for part in given.args]
+        pieces = parts[0][0]
+        for more, _ in parts[1:]:
+            pieces = tuple(p & q for p in pieces for q in more)
+        return pieces, none.union(*(out for _, out in parts))
+    if isinstance(given, sympy.Complement) and isinstance(given.args[1], sympy.FiniteSet):
+        pieces, out = pieces_of(given.args[0], name)
+        return pieces, out | {x for x in (_bound(y, 0)[0] for y in given.args[1]) if x is not None}
+    if given is sympy.S.EmptySet:
+        return (), none
+    raise _refused(given, name)
 
 
 def simple_number(domain: Domain) -> float | None:

@@ -1,25 +1,23 @@
-"""Points of comparison: special ones, made from the domains and the formula, and random ones, drawn by hypothesis. All lie in the domains."""
+"""Points of comparison: special ones, made from the domains and the formula, and random ones. All lie in the domains."""
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import sympy
 
-from symgrad.types.domains import Domain, Interval
+from symgrad.sampling.numbers import HEAD, PAGE, PAGES, table
+from symgrad.types.domains import Domain
 
 __all__ = ["NORMAL", "drawn", "loci", "room_in", "special"]
 
-FAR = 1e3  # how far random numbers go where a domain has no end
+SIZES = 1e-8, 1e3  # of random numbers where a domain has no end
 TAILS = (40.0, 1e3, 1e-8, 20.0, 100.0, 1e-5, 1e-3, 10.0, 700.0, 1e-300, 1e8, 1e5, 1e-16, 1e-100, 2.2250738585072014e-308, 5e-324)
 SPECIAL = (0.0, 1.0, -1.0, -0.0, *(s * t for t in TAILS for s in (1.0, -1.0)))
 NEAR = (2.0**-10, 2.0**-26)
 DEGREE = 2  # of a polynomial whose zeros are special points
-BLOCK = 12  # points that hypothesis draws at a time
 NORMAL = 2.2250738585072014e-308
 
 
@@ -115,83 +113,20 @@ def _around(x: float) -> list[float]:
     return [x, float(np.nextafter(x, math.inf)), float(np.nextafter(x, -math.inf)), *(x + s * step * size for step in NEAR for s in (1.0, -1.0))]
 
 
-def _within(domain: Domain, i: Interval, far: float) -> tuple[float, float]:
-    """The part of an interval up to a size, without open ends; all of an interval that lies beyond."""
-    low, high = max(i.low, min(-far, i.high - far)), min(i.high, max(far, i.low + far))
-    return (float(np.nextafter(low, math.inf)) if i.open_low and low == i.low else low,
-            float(np.nextafter(high, -math.inf)) if i.open_high and high == i.high else high)
-
-
-def _ordinary(domain: Domain, i: Interval) -> Any:
-    """Numbers of a readable size: multiples of 1/8 and others."""
-    from hypothesis import strategies as st
-
-    low, high = _within(domain, i, 9.0)
-    if i.low == i.high:
-        return st.just(i.low)
-    if domain.integer:
-        return st.integers(math.ceil(low), math.floor(high)).map(float)
-    even = st.floats(0.0, 1.0).map(lambda u: min(max(low + u * (high - low), low), high))
-    first, last = math.ceil(8 * low), math.floor(8 * high)
-    return st.one_of(st.integers(first, last).map(lambda k: k / 8), even) if last - first >= 8 else even
-
-
-def _wild(domain: Domain, i: Interval) -> Any:
-    """Floats of any kind, and of every size, by the ends and by 0."""
-    from hypothesis import strategies as st
-
-    if i.low == i.high or domain.integer:
-        return _ordinary(domain, i)
-    low, high = _within(domain, i, FAR)
-    kinds = [st.floats(low, high, allow_subnormal=False), st.floats(-12.0, 0.0).map(lambda u: min(max(low + (high - low) * 10.0**u, low), high)),
-             st.floats(-12.0, 0.0).map(lambda u: min(max(high - (high - low) * 10.0**u, low), high))]
-    if low < 0 < high:
-        top = math.log10(max(-low, high))
-        kinds.append(st.builds(lambda s, u: min(max(s * 10.0**u, low), high), st.sampled_from([-1.0, 1.0]), st.floats(min(-8.0, top - 8), top)))
-    return st.one_of(*kinds)
-
-
-def _numbers(domain: Domain, kind: Any) -> Any:
-    from hypothesis import strategies as st
-
-    out = st.one_of(*(kind(domain, i) for i in domain.intervals))
-    return out.map(lambda x: x if x in domain else float(np.nextafter(x, math.inf))) if domain.excluded else out
-
-
 def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
-    """So many different random points, the same ones for the same seed; fewer where the domains do not have so many.
+    """So many different random points of the domains, the same ones for the same seed; fewer where the domains do not have so many.
 
-    Two thirds of them are of a readable size. They are constructed inside the domains; none is rejected.
-    Raises ImportError where hypothesis is not installed.
+    Two thirds of them are simple numbers and numbers near these, one third has every size and every distance from an end.
     """
-    try:
-        import hypothesis
-    except ImportError as error:
-        raise ImportError("check: points are drawn with hypothesis: pip install 'symgrad[testing]'") from error
-    from hypothesis import strategies as st
-
-    ordinary, wild = (st.tuples(*(_numbers(d, kind) for d in domains)) for kind in (_ordinary, _wild))
+    rng = np.random.default_rng(seed)
+    tables = [table(d, "float64", *SIZES) for d in domains]
     out: dict[bytes, np.ndarray] = {}
-
-    def draw() -> None:
-        @hypothesis.seed(seed)
-        @hypothesis.settings(max_examples=2 + count // BLOCK * 2, database=None, deadline=None, phases=[hypothesis.Phase.generate], derandomize=False,
-                             suppress_health_check=list(hypothesis.HealthCheck))
-        @hypothesis.given(st.tuples(*[ordinary, ordinary, wild] * (BLOCK // 3)))
-        def collect(points: tuple[tuple[float, ...], ...]) -> None:
-            for numbers in points:
-                vector = np.array(numbers, dtype=np.float64)
-                if len(out) < count:
-                    out.setdefault(vector.tobytes(), vector)
-
-        collect()
-
-    if hypothesis.currently_in_test_context():  # hypothesis refuses a test that runs inside another one in the same thread
-        thread = threading.Thread(target=draw)
-        thread.start()
-        thread.join()
-    else:
-        draw()
+    for k in range(20 * count):
+        first, last = (3 * HEAD, PAGE) if k % 3 == 2 else (0, 3 * HEAD)
+        vector = np.array([entries[rng.integers(PAGES), rng.integers(first, last)] for entries in tables])
+        out.setdefault(vector.tobytes(), vector)
+        if len(out) == count:
+            break
     return list(out.values())
 
 

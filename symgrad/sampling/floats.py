@@ -5,44 +5,95 @@ Ranks drawn uniformly give floats that are uniform in their representation: each
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+
+from symgrad.types.domains import Domain, Interval
+from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["Floats"]
 
-INTEGERS: dict[int, Any] = {2: np.int16, 4: np.int32, 8: np.int64}
-
 
 class Floats:
-    """The floats of one NumPy type; without `subnormals` those below the smallest normal one are taken for zero, as XLA does it.
+    """The numbers of a floating-point type in any form that symgrad takes; for a complex type, those of the parts.
+
+    `digits` counts the bits after the leading one, `normal` is the smallest number that has them all. Without `subnormals` the numbers below
+    it are taken for zero, as XLA does it. Raises TypeError for other types.
 
     >>> floats = Floats("float64")
     >>> [int(floats.rank(x)) for x in (0.0, -0.0, 5e-324, -5e-324)], float(floats.at(floats.rank(1.0) - 1))
     ([0, 0, 1, -1], 0.9999999999999999)
+    >>> Floats("float16").largest, Floats("bfloat16").digits
+    (65504.0, 7)
     """
 
     def __init__(self, dtype: Any, subnormals: bool = True):
         self.subnormals = subnormals
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in (np.float16, np.float32, np.float64):
-            raise TypeError(f"accuracy: the dtype must be float16, float32 or float64, not {self.dtype}")
-        self.kind = self.dtype.type
-        self.info = np.finfo(self.dtype)
-        self.integers = INTEGERS[self.dtype.itemsize]
-        self.mask = 2 ** (8 * self.dtype.itemsize - 1) - 1
+        found = numpy_dtype(dtype)
+        self.dtype = np.dtype(f"f{found.itemsize // 2}") if found.kind == "c" else found
+        try:
+            limits = ml_dtypes.finfo(self.dtype)
+        except ValueError as error:
+            raise TypeError(f"numbers are drawn for floating-point types, not for {found}") from error
+        self.digits, self.largest, self.normal, self.smallest = (
+            int(limits.nmant), float(limits.max), float(limits.smallest_normal), float(limits.smallest_subnormal))
+        self.whole = np.dtype(f"i{self.dtype.itemsize}")
+        self.top = int(self.rank(self.largest))
 
     def rank(self, x: Any) -> np.ndarray:
         """The ranks of floats, in their order; both zeros have 0."""
-        bits = np.asarray(x, self.dtype).view(self.integers).astype(np.int64)
-        return np.where(bits < 0, -(bits & self.mask), bits)
+        bits = np.asarray(x, self.dtype).view(self.whole).astype(np.int64)
+        return np.where(bits < 0, np.iinfo(self.whole).min - bits, bits)
 
     def at(self, rank: Any) -> np.ndarray:
         """The floats of ranks; beyond the largest float it is that one."""
-        top = int(self.rank(self.info.max))
-        rank = np.clip(np.asarray(rank, np.int64), -top, top)
-        out = np.abs(rank).astype(self.integers).view(self.dtype)
+        rank = np.clip(np.asarray(rank, np.int64), -self.top, self.top)
+        out = np.asarray(np.abs(rank), self.whole).view(self.dtype)
         return np.where(rank < 0, -out, out).astype(self.dtype)
+
+    def nearest(self, x: Any) -> np.ndarray:
+        """The nearest numbers of the type as float64; those too large become the largest."""
+        with np.errstate(all="ignore"):
+            return np.asarray(np.clip(np.asarray(x, np.float64), -self.largest, self.largest).astype(self.dtype), np.float64)
+
+    def moved(self, x: Any, steps: Any) -> np.ndarray:
+        """The numbers, as float64, that are so many steps up, or down, in the order of the type's finite numbers.
+
+        >>> Floats("float64").moved(1.0, 1) == np.nextafter(1.0, 2.0), float(Floats("bfloat16").moved(0.0, -1))
+        (np.True_, -9.183549615799121e-41)
+        """
+        rank = self.rank(np.asarray(x, np.float64))
+        kept = np.maximum(np.minimum(np.asarray(steps, np.int64), self.top - np.maximum(rank, 0)), -self.top - np.minimum(rank, 0))
+        return np.asarray(self.at(rank + kept), np.float64)
+
+    def part(self, i: Interval, whole: bool = False) -> tuple[float, float] | None:
+        """The first and the last number of the type in an interval, or the first and the last whole one; None if there is none."""
+        low, high = (float(self.nearest(end)) for end in (i.low, i.high))
+        if low < i.low or i.open_low and low == i.low:
+            low = float(self.moved(low, 1))
+        if high > i.high or i.open_high and high == i.high:
+            high = float(self.moved(high, -1))
+        if whole:
+            exact = 2.0 ** (self.digits + 1)
+            low, high = (float(np.ceil(max(low, -exact))), float(np.floor(min(high, exact)))) if high > -exact and low < exact else (1.0, 0.0)
+        return (low, high) if low <= high and low in i and high in i else None
+
+    def inside(self, x: Any, parts: Sequence[tuple[float, float]], domain: Domain, which: Any = 0) -> np.ndarray:
+        """Numbers moved into the parts `which` of a domain: from beyond an end to it, from a hole to its neighbour."""
+        low, high = (np.array([p[k] for p in parts])[which] for k in (0, 1))
+        out = np.clip(self.nearest(np.rint(x) if domain.integer else x), low, high)
+        step: Any = 1
+        for _ in range(2 * len(domain.excluded)):
+            hit = np.isin(out, domain.excluded)
+            if not hit.any():
+                break
+            aside = out + step if domain.integer else self.moved(out, step)
+            step = np.where(hit & (aside > high), -1, step)
+            out = np.where(hit, np.where(aside > high, out + step if domain.integer else self.moved(out, step), aside), out)
+        return out
 
     def between(self, low: float, high: float, count: int, rng: np.random.Generator) -> np.ndarray:
         """Floats of an interval, ends included: one from each of `count` pieces that hold as many floats as each other, and the ends."""
@@ -61,8 +112,8 @@ class Floats:
     def _spacing(self, nearest: np.ndarray) -> np.ndarray:
         """The unit in the last place at some numbers."""
         with np.errstate(all="ignore"):
-            unit = np.spacing(np.minimum(np.abs(nearest), float(self.info.max)).astype(self.dtype)).astype(np.float64)
-        return unit if self.subnormals else np.where(np.abs(nearest) < float(self.info.tiny), float(self.info.tiny), unit)
+            unit = np.spacing(np.minimum(np.abs(nearest), self.largest).astype(self.dtype)).astype(np.float64)
+        return unit if self.subnormals else np.where(np.abs(nearest) < self.normal, self.normal, unit)
 
     def close(self, values: np.ndarray, truth: Any, ulps: float) -> np.ndarray:
         """Which floats are within so many ULP of numbers of many digits, rounded to floats."""
@@ -83,7 +134,7 @@ class Floats:
         array([ True])
         """
         units = self._spacing(np.array([float(t) for t in truth]))
-        largest = float(self.info.max)
+        largest = self.largest
         out = np.empty(len(values))
         for k, (value, t, unit) in enumerate(zip(np.asarray(values, np.float64).tolist(), truth, units.tolist())):
             if abs(t) > largest:

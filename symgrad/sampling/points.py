@@ -9,7 +9,6 @@ import numpy as np
 
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
-from symgrad.reference.run import Run
 
 __all__ = ["Point", "as_point", "direction", "flat", "random_points", "special_points"]
 
@@ -47,7 +46,7 @@ def random_points(point: Sequence[np.ndarray], rng: np.random.Generator) -> Iter
         yield as_point(point, sign * size * np.exp(rng.uniform(-2.0, 2.0)))
 
 
-def special_points(point: Sequence[np.ndarray], run: Run, limit: int = 24) -> list[Point]:
+def special_points(point: Sequence[np.ndarray], run: Any, limit: int = 24) -> list[Point]:
     """Edges: all inputs at 0, 1, -1 and ±20, each input at the special values of the ops it goes into, and 0 for each input by itself."""
     base = flat(point)
     vectors = [np.full(base.size, value) for value in SPECIAL]
@@ -63,7 +62,7 @@ def special_points(point: Sequence[np.ndarray], run: Run, limit: int = 24) -> li
     return [as_point(point, v) for v in list(unique.values())[:limit]]
 
 
-def _special_inputs(run: Run) -> Iterator[tuple[slice, float]]:
+def _special_inputs(run: Any) -> Iterator[tuple[slice, float]]:
     """Each leaf's place in the flat vector with each special value of an op that takes it directly."""
     places: dict[Any, slice] = {}
     at = 0

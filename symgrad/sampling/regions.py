@@ -1,107 +1,114 @@
-"""A description of where a function is wrong: a threshold of an argument or of a part of the formula, and the kind of mistake."""
+"""Domains cut into regions: around zero, in the tails, and next to the points where a function has an edge, a pole or a zero."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import sympy
 
-from symgrad.reports.cross import Agreement, Finding
+from symgrad.sampling.floats import Floats
+from symgrad.types.domains import Domain, Interval
 
-__all__ = ["Features", "hint"]
+__all__ = ["Region", "bounds", "inside", "ordinary", "regions_beside", "regions_of"]
 
-PARTS, LONG = 10, 6  # parts of a formula that are considered, and operations in one
-ORDINARY = 0.01, 10.0  # sizes of numbers at which a function should be right
-MOST = 0.9  # of the ordinary points: wrong at so many is wrong everywhere
-GROSS = 1e-3  # a relative error that is no loss of digits,
-ROUNDING = 1e-10  # unless it is so small beside the same number at other points
-EXAMPLES = 3  # points that a region needs
+NEAR = 1 / 16  # how far, as a part of a point, the floats reach that count as next to it
 
 
-class Features:
-    """Numbers that distinguish points: the arguments, and parts of the formula."""
+@dataclass(frozen=True)
+class Region:
+    """Floats of one argument from `low` to `high`, or with `beside`, those that lie between that point and one of the ends.
 
-    def __init__(self, names: Sequence[str], expressions: Sequence[sympy.Expr]):
-        self.names = list(names)[:8]
-        self.parts: list[tuple[str, Any]] = []
-        if len(expressions) == 1:
-            symbols = [sympy.Symbol(name, real=True) for name in names]
-            inner = {e for e in sympy.preorder_traversal(expressions[0]) if isinstance(e, sympy.Expr) and e.args and not e.is_number
-                     and e.count_ops() <= LONG and not isinstance(e, (sympy.exp, sympy.Piecewise)) and (e != expressions[0])}
-            for e in sorted(inner, key=lambda e: (e.count_ops(), str(e)))[:PARTS]:
-                self.parts.append((str(e), sympy.lambdify(symbols, e, "numpy")))
+    `argument` says which one; the others have ordinary values, or with `jointly` lie anywhere. With `close`, all arguments are almost equal.
+    """
 
-    def columns(self, vectors: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Each feature's name with its numbers at the points."""
-        for k, name in enumerate(self.names):
-            yield name, vectors[:, k]
-        with np.errstate(all="ignore"):
-            for name, function in self.parts:
-                try:
-                    yield name, np.broadcast_to(np.asarray(function(*vectors.T), dtype=np.float64), len(vectors))
-                except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):
-                    continue
+    name: str
+    argument: int
+    low: float
+    high: float
+    beside: float | None = None
+    jointly: bool = False
+    close: bool = False
 
-    def region(self, vectors: np.ndarray, wrong: np.ndarray) -> str:
-        """The condition that the wrong points fulfil and the others do not; "" where there is no simple one, "everywhere" where all are wrong.
-
-        >>> f = Features(["x"], [])
-        >>> f.region(np.array([[-3.0], [-2.0], [1.0], [25.0], [30.0], [40.0]]), np.array([False, False, False, True, True, True]))
-        'x > 1 (from 25)'
-        """
-        if wrong.all():
-            return "everywhere"
-        if wrong.sum() < EXAMPLES:
-            return ""
-        for name, values in self.columns(vectors):
-            for label, column in ((name, values), (f"|{name}|" if name.isidentifier() else f"|{name}|", np.abs(values))):
-                bad, good = column[wrong], column[~wrong]
-                if np.isnan(column).any():
-                    break
-                if bad.min() > good.max():
-                    return f"{label} > {good.max():.3g} (from {bad.min():.3g})"
-                if bad.max() < good.min():
-                    return f"{label} < {good.min():.3g} (from {bad.max():.3g})"
-        return ""
+    def draw(self, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Floats of the argument."""
+        if self.low == self.high == 0:
+            return np.array([0.0, -0.0], floats.dtype)
+        if self.beside is None:
+            return floats.between(self.low, self.high, count, rng)
+        far = self.high if self.beside == self.low else self.low
+        return floats.beside(self.beside, int(floats.rank(far) - floats.rank(self.beside)), count, rng)
 
 
-def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree: bool, region: str, framework: str) -> str:
-    """The kind of mistake in an order: a wrong derivative, a loss of digits, an overflow, or an exception."""
-    wrong = [(v, f) for v, f in found if not f.agrees]
-    if not wrong:
-        return ""
-    where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else f" at {len(wrong)} of {len(found)} points"
-    ordinary = [(v, f) for v, f in found if all(ORDINARY[0] <= abs(x) <= ORDINARY[1] for x in v)]
-    bad = [f for _, f in ordinary if not f.agrees]
-    typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # beside which a lost digit is nothing
-    gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > max(GROSS * abs(f.truth), ROUNDING * typical)]
-    kinds = {f.kind for _, f in wrong}
-    thing = "the value" if a.order == 0 else "the derivative"
-    if kinds == {"raises"}:
-        return f"raises{where}"
-    if ordinary and len(bad) >= MOST * len(ordinary):
-        by = "" if len(gross) >= MOST * len(bad) else f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
-        start = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}"
-        if below_agree and a.order >= 2:
-            return f"{start}, though the orders below are right: {_cause(framework)}"
-        return f"{start}: {thing} itself is wrong, not its last digits"
-    if gross and len(gross) >= EXAMPLES:
-        return f"{thing} is wrong{where}, by more than its digits"
-    if kinds == {"not finite"}:
-        return f"not finite{where}, where the truth is"
-    finite = [f.ulp for _, f in wrong if f.kind == "differs"]
-    lost = min(16.0, math.log10(max(finite))) if finite and math.isfinite(max(finite)) else 16.0
-    also = f", and it is not finite at {sum(f.kind == 'not finite' for _, f in wrong)} points" if "not finite" in kinds else ""
-    return f"digits are lost{where}: {'all' if lost > 15.5 else f'{lost:.0f}'} of 16{also}"
+def inside(domain: Domain, x: np.ndarray) -> np.ndarray:
+    """Which floats lie in a domain."""
+    out = np.zeros(np.shape(x), bool)
+    for i in domain.intervals:
+        above = x > i.low if i.open_low else x >= i.low
+        out |= above & (x < i.high if i.open_high else x <= i.high)
+    for point in domain.excluded:
+        out &= x != point
+    return out & (np.floor(x) == x if domain.integer else True)
 
 
-def _cause(framework: str) -> str:
-    """Why the derivative of a right derivative is wrong."""
-    if framework == "torch":
-        return "the backward takes something for a constant, such as a result of forward that is kept on ctx, .data or .detach()"
-    if framework in ("jax", "autograd"):
-        return "the rule takes something for a constant, as stop_gradient does"
-    return "the gradient takes something for a constant"
+def bounds(floats: Floats) -> list[tuple[str, float, float]]:
+    """The positive floats by size: subnormal where there are such; too small to change 1; small; ordinary; large, as exponentials overflow; huge."""
+    tiny, largest = floats.normal, floats.largest
+    unit = 2.0 ** (-floats.digits - 1)
+    overflow = 2.0 ** math.ceil(math.log2(-math.log(tiny)))
+    cuts = [("subnormal", floats.smallest), ("tiny", tiny), ("small", unit), ("ordinary", NEAR), ("large", 16.0),
+            ("huge", max(overflow, 32.0))]
+    ends = [low for _, low in cuts[1:]] + [math.inf]
+    below = lambda x: largest if x == math.inf else float(floats.at(floats.rank(x) - 1))
+    sized = [(name, low, below(high)) for (name, low), high in zip(cuts, ends) if low < high]
+    return sized if floats.subnormals else sized[1:]
+
+
+def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = "") -> list[Region]:
+    """The regions of a domain: sizes of both signs, 0, and what lies next to its ends and to points it leaves out."""
+    prefix = f"{name}: " if name else ""
+    sized = bounds(floats)
+    rows = [(f"{size}, negative", -high, -low) for size, low, high in reversed(sized)] + [("zero", 0.0, 0.0)]
+    rows += [(f"{size}, positive" if any(i.low < 0 for i in domain.intervals) else size, low, high) for size, low, high in sized]
+    out = []
+    for label, low, high in rows:
+        for interval in domain.intervals:
+            ends = _clipped(interval, low, high, floats)
+            if ends is not None:
+                out.append(Region(prefix + label, argument, *ends))
+    for c in dict.fromkeys([*(e for i in domain.intervals for e in (i.low, i.high)), *domain.excluded]):
+        out += regions_beside(c, domain, floats, argument, name)
+    return out
+
+
+def _clipped(interval: Interval, low: float, high: float, floats: Floats) -> tuple[float, float] | None:
+    """The part of [low, high] in an interval, as floats of the type; None if it is empty."""
+    first, last = int(floats.rank(max(low, min(interval.low, high)))), int(floats.rank(min(high, max(interval.high, low))))
+    if interval.low > high or interval.high < low:
+        return None
+    with np.errstate(all="ignore"):
+        first += int(float(floats.at(first)) < interval.low or interval.open_low and float(floats.at(first)) <= interval.low)
+        last -= int(float(floats.at(last)) > interval.high or interval.open_high and float(floats.at(last)) >= interval.high)
+    return (float(floats.at(first)), float(floats.at(last))) if first <= last else None
+
+
+def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, name: str = "", what: str = "") -> list[Region]:
+    """What lies next to a point, below and above, as far as the domain reaches; none for 0 and infinity, which have regions of their own."""
+    if c == 0 or not abs(c) <= floats.largest or float(floats.dtype.type(c)) == 0:
+        return []
+    prefix, c = f"{name}: " if name else "", float(floats.dtype.type(c))
+    out = []
+    for side, low, high in (("below", c - abs(c) * NEAR, c), ("above", c, c + abs(c) * NEAR)):
+        low, high = (float(floats.dtype.type(e)) for e in (low, high))
+        middle = floats.at(floats.rank(low) + (floats.rank(high) - floats.rank(low)) // 2)
+        if low < high and abs(high) <= floats.largest and inside(domain, np.asarray(middle)).all():
+            out.append(Region(f"{prefix}just {side} {c:.9g}{what}", argument, low, high, beside=c))
+    return out
+
+
+def ordinary(domain: Domain, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Floats of ordinary size in a domain, in random order; any of its floats where it has none of these."""
+    found = [r for r in regions_of(domain, floats) if r.name.startswith("ordinary")] or regions_of(domain, floats)
+    drawn = np.concatenate([r.draw(floats, max(count, 3), rng) for r in found])
+    drawn = drawn[inside(domain, drawn)]
+    return rng.choice(drawn, count) if drawn.size else np.zeros(0, floats.dtype)

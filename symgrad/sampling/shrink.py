@@ -1,80 +1,93 @@
-"""Simplifying a refuting point: few digits, small integers, zeros where nothing depends on a coordinate."""
+"""Simplifying numbers while a condition holds: zeros and small integers first, then short decimals, then powers of ten."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-__all__ = ["shrunk", "simplicity"]
+__all__ = ["FROM_ONE", "FROM_ZERO", "shrunk", "simpler", "simplicity", "weight"]
+
+SMALL = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
+FROM_ONE = SMALL  # the simplest numbers where a zero would hide the argument
+FROM_ZERO = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, *(x for x in SMALL if abs(x) > 3 or 0.01 < abs(x) < 1))
+UNITS = ((0, 1), (0, -1), (1, 1), (-1, 1), (-1, -1))  # real and imaginary parts of simple complex numbers
+PARTS = (16, 8, 4, 2, 1.5, 1.2)  # divisors of the exponent of a very large or very small number
 
 
-def simplicity(x: float) -> tuple[int, float, bool]:
-    """A sort key, simplest first: 0, then small integers, then few digits; positive before negative.
+def simplicity(x: Any, first: Sequence[float] = FROM_ZERO) -> tuple[float, ...]:
+    """A sort key for a float, a fraction or a complex number, the simplest first: those of `first`, then short ones, then those near 1.
 
     >>> sorted([0.3, -1.0, 2.0, 0.0, 1.0, 0.25], key=simplicity)
-    [0.0, 1.0, -1.0, 2.0, 0.3, 0.25]
+    [0.0, 1.0, -1.0, 2.0, 0.25, 0.3]
     """
-    digits = 0 if float(x).is_integer() and abs(x) < 1e6 else len(repr(abs(float(x))).strip("0").replace(".", ""))
-    return digits, abs(x), x < 0
+    if x.imag:
+        return tuple(map(sum, zip(simplicity(x.real), simplicity(x.imag), (1, 0, 0, 0))))
+    x = float(x.real) if isinstance(x.real, float) else x.real
+    if x in first:
+        return 0, first.index(x), 0, 0
+    return 1, len(str(x).removesuffix(".0")), max(abs(x), 1 / abs(x)) if math.isfinite(x) else math.inf, x
 
 
-def _simpler(x: float) -> Iterator[float]:
-    """Candidates in place of a number, simplest first."""
-    integers = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 5.0, -5.0, 10.0, -10.0]
-    near = [float(math.trunc(x)), float(math.floor(x)), float(math.ceil(x))] if abs(x) < 1e15 else []
-    rounded = [float(f"{x:.{k}g}") for k in (1, 2, 3)]
-    halves = [float(math.trunc(x / 2)), x / 2] if abs(x) > 1 else []
-    seen = set()
-    for candidate in sorted([*integers, *near, *rounded, *halves, 0.5, -0.5, 0.1, -0.1], key=simplicity):
-        if simplicity(candidate) < simplicity(x) and candidate not in seen:
+def weight(values: Iterable[Any]) -> tuple[float, ...]:
+    """The simplicity of several numbers together."""
+    return tuple(map(sum, zip(*map(simplicity, values))))
+
+
+def simpler(x: Any, first: Sequence[float] = FROM_ZERO, digits: int = 3) -> Iterator[Any]:
+    """Simpler numbers of the same type than a float, a fraction or a complex number, the simplest first; rounded to up to so many digits."""
+    part = type(x.real)
+    found = [part(k) for k in first]
+    if x.imag:
+        found = [*found[:6], *(type(x)(part(a), part(b)) for a, b in UNITS), x.real, type(x)(part(0), x.imag)]
+    elif math.isfinite(x) and x not in first:
+        found.append(abs(x))
+        if abs(x) < 1e6:
+            found += [part(math.trunc(x)), part(math.floor(x)), part(math.ceil(x))]
+        if 1e-308 < abs(x) < 1e308:
+            exponent, sign = math.floor(math.log10(abs(x))), -1 if x < 0 else 1
+            powers = {*(math.trunc(exponent / k) for k in PARTS), exponent + 1, exponent}
+            found += [sign * part(f"1e{k}") for k in powers if abs(k) < 300]
+            found += [part(f"{float(x):.{k}g}") for k in range(1, digits + 1)]
+    limit, seen = simplicity(x, first), set()
+    for candidate in sorted(found, key=lambda c: simplicity(c, first)):
+        if candidate not in seen and simplicity(candidate, first) < limit:
             seen.add(candidate)
             yield candidate
 
 
-def _weight(vector: np.ndarray) -> tuple[float, ...]:
-    """The simplicity of all coordinates together."""
-    return tuple(map(sum, zip(*(simplicity(float(x)) for x in vector))))
+def shrunk(values: Any, holds: Callable[[Any], bool], limit: int = 300) -> Any:
+    """The simplest values found for which `holds` is still true: all the same, then each alone, until none can be simplified.
 
-
-def shrunk(vector: np.ndarray, refutes: Callable[[np.ndarray], bool], limit: int = 300) -> np.ndarray:
-    """The simplest point found that still refutes: all coordinates at once, then each alone, until none can be simplified.
-
-    `refutes` is called at most `limit` times.
+    The values are an array of floats, or a list of floats, fractions or complex numbers. `holds` is called at most `limit` times.
 
     >>> shrunk(np.array([3.7, -8.125]), lambda v: v[1] < -1)
     array([ 0., -2.])
     """
-    best, tries = vector.copy(), 0
-    tried: set[bytes] = {best.tobytes()}
+    made: Callable[[Sequence[Any]], Any] = np.array if isinstance(values, np.ndarray) else list
+    best = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    tried = {tuple(best)}
 
-    def accepted(candidate: np.ndarray) -> bool:
-        nonlocal tries, best
-        if candidate.tobytes() in tried or tries >= limit or _weight(candidate) >= _weight(best):
+    def accepted(candidate: list[Any]) -> bool:
+        nonlocal best
+        if tuple(candidate) in tried or len(tried) > limit or weight(candidate) >= weight(best):
             return False
-        tried.add(candidate.tobytes())
-        tries += 1
-        if not refutes(candidate):
+        tried.add(tuple(candidate))
+        if not holds(made(candidate)):
             return False
         best = candidate
         return True
 
-    for value in (0.0, 1.0, -1.0, 2.0, -2.0):
-        if accepted(np.full(best.shape, value)):
-            break
-    else:
-        for round_to in (np.round, lambda v: np.round(v, 1)):
-            if accepted(np.asarray(round_to(best))):
-                break
+    kinds = [type(x.real) for x in best]
+    together = ([kind(k) for kind in kinds] for k in FROM_ZERO[:5])
+    rounded = ([type(x)(round(x, k)) for x in best] for k in (0, 1)) if not any(x.imag for x in best) else ()
+    any(accepted(candidate) for candidate in itertools.chain(together, rounded))
     improved = True
-    while improved and tries < limit:
+    while improved:
         improved = False
-        for i in range(best.size):
-            for candidate in _simpler(float(best[i])):
-                moved = best.copy()
-                moved[i] = candidate
-                if accepted(moved):
-                    improved = True
-                    break
-    return best
+        for i in range(len(best)):
+            improved |= any(accepted([*best[:i], candidate, *best[i + 1:]]) for candidate in simpler(best[i]))
+    return made(best)

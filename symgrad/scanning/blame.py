@@ -51,7 +51,7 @@ class Blame:
 
     def __init__(self, subject: Subject, floats: Floats):
         self.subject, self.floats = subject, floats
-        self.unit = float(floats.info.eps)
+        self.unit = 2.0**-floats.digits
 
     def find(self, worst: Worst, index: Index, truth: Any) -> Loss | None:
         """The loss behind the error of a derivative at a point, whose true value is known."""
@@ -75,20 +75,16 @@ class Blame:
     def _exact(self, root: Node, truth: Any) -> dict[Node, Any] | None:
         """The graph with so many digits that its result is the true one; None if there are not as many."""
         for digits in LEVELS:
-            before = precise.set_digits(digits)
-            try:
+            with precise.working(digits):
                 values = replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value)
                 found = values[root].item()
                 if abs(found - truth) <= mpmath.mpf("1e-20") * abs(truth) or abs(truth) < mpmath.mpf("1e-400") > abs(found):
                     return values
-            finally:
-                precise.set_digits(before)
         return None
 
     def _path(self, root: Node, exact: dict[Node, Any]) -> list[Stage]:
         """From the result down to where its error came from."""
-        before = precise.set_digits(LEVELS[-1])
-        try:
+        with precise.working(LEVELS[-1]):
             path: list[Stage] = []
             node: Node | None = root
             place: tuple[int, ...] = ()
@@ -106,8 +102,6 @@ class Blame:
                 path.append(Stage(node, place, error, self._error(np.asarray(node.value)[place], alone), inherited))
                 node, place = self._source(node, place, operands, exact, error)
             return path
-        finally:
-            precise.set_digits(before)
 
     def _source(self, node: Node, place: tuple[int, ...], operands: Sequence[tuple[Node, float, tuple[int, ...]]], exact: dict[Node, Any],
                 error: float) -> tuple[Node | None, tuple[int, ...]]:
@@ -162,7 +156,7 @@ class Blame:
                     name, (worst.order,), (worst.region,), worst.point)
 
     def _reason(self, stage: Stage, value: float, truth: Any) -> str:
-        largest, tiny = float(self.floats.info.max), float(self.floats.info.tiny)
+        largest, tiny = self.floats.largest, self.floats.normal
         if not np.isfinite(value):
             return "it overflows" if not mpmath.isfinite(truth) or abs(truth) > largest else "it is not finite"
         if stage.own >= SHARE * stage.error:

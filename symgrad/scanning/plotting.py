@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.reference.accuracy import ALL, BOUNDS
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.regions import bounds
+from symgrad.sampling.regions import bounds
 
 __all__ = ["plot"]
 

@@ -15,11 +15,12 @@ from symgrad.formulas.expressions import formula as formula_of
 from symgrad.formulas.parsing import parse
 from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
+from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats
+from symgrad.sampling.regions import ordinary
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
 from symgrad.scanning.outside import Foreign, Values
-from symgrad.scanning.regions import domains_of, ordinary
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import Index, Subject
@@ -41,7 +42,7 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
     count = len(domain) if isinstance(domain, dict) else None
     subject: Subject = Foreign(fn, order, count) if is_foreign(fn) else Subject(fn, count)
     floats = Floats(kind, subject.subnormals)
-    domains = domains_of(domain, subject.names, subject.domains)
+    domains = list(domains_of(domain, subject.names, subject.domains).values())
     source, words = _truth(subject, formula)
     notes = []
     if isinstance(subject, Foreign):
@@ -88,6 +89,10 @@ def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndar
     else:
         return None
     try:
+        how = subject.departure(list(point), far=True)
+        if how is not None:
+            report.notes.append(f"there is no one formula: {how}")
+            return None
         if len(upstream([result._node])) > LARGEST:  # type: ignore[list-item]
             return None
         report.formula = expr(result)
@@ -133,15 +138,14 @@ def _recorded(subject: Subject, domains: Sequence[Domain], floats: Floats) -> bo
 
 
 def _numpy_type(dtype: Any) -> np.dtype:
-    """A dtype of symgrad's, of NumPy's or by name as NumPy's; float64 for None. Raises TypeError for what is none."""
-    if dtype is None:
-        return np.dtype(np.float64)
-    if isinstance(dtype, DType):
-        return np.dtype(dtype.numpy)
+    """A dtype of symgrad's, of NumPy's or by name as NumPy's; float64 for None. Raises TypeError for any other."""
     try:
-        return np.dtype(dtype)
+        found = np.dtype(np.float64 if dtype is None else dtype.numpy if isinstance(dtype, DType) else dtype)
     except TypeError:
         raise TypeError(f"accuracy: {dtype!r} is no dtype; give float16, float32 or float64") from None
+    if found not in (np.float16, np.float32, np.float64):
+        raise TypeError(f"accuracy: the dtype must be float16, float32 or float64, not {found}")
+    return found
 
 
 def _truth(subject: Subject, formula: Any) -> tuple[Exact, str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.reports.labels import label
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
+from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
 from symgrad.scanning.truth import LEVELS, Exact, Truth, condition
@@ -24,6 +24,7 @@ POINTS = 64  # points of a region, where there is time for them
 REFINED = 8  # points that are drawn around the worst one of an order, in each of the rounds
 ROUNDS = 3
 SAMPLING, REFINING = 0.3, 0.5  # the parts of the time after which drawing and refining end
+DEPARTURES = 6  # points at which the graph is compared with the function
 CROSSINGS = 4  # zeros and poles of an argument that get regions of their own
 Progress = Callable[[str, int, int], None]
 
@@ -113,7 +114,7 @@ class Scanner:
         return points[:, kept]
 
     def _first_calls(self, points: np.ndarray) -> None:
-        """Two calls of the function: whether it runs, and whether it gives the same twice."""
+        """Calls of the function: whether it runs, whether it gives the same twice, and whether it is the graph whose rules are the truth."""
         subject = self.subject
         values = subject.floats(points, 0)[()]
         if np.isnan(values).all() and subject.failure is not None:
@@ -128,6 +129,16 @@ class Scanner:
             k = int(np.argmax(differs))
             raise ValueError(f"accuracy: two calls of {subject.name} at {self._at(points[:, k])} gave {float(values[k])!r} and "
                              f"{float(again[k])!r}: it is random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
+        if self.truth.source is not subject:
+            return
+        finite = np.flatnonzero(np.isfinite(values))
+        for k in np.random.default_rng(0).permutation(finite)[:DEPARTURES]:
+            try:
+                how = subject.departure(list(points[:, k]))
+            except Exception:  # a branch that computes nothing from the arguments, or that raises for one point alone
+                continue
+            if how is not None:
+                raise TypeError(f"accuracy: the recorded graph of {subject.name} is not the function: {how}. Compute with tensors, or give formula=")
 
     def _where(self) -> str:
         return " × ".join(d.name for d in self.domains)
@@ -218,11 +229,11 @@ class Scanner:
         for i in range(len(point)) if region.jointly else (region.argument,):
             low, high = (-np.inf, np.inf) if region.jointly else (region.low, region.high)
             rank = int(floats.rank(point[i]))
-            top = int(floats.rank(floats.info.max))
+            top = floats.top
             down = rank - (-top if low == -np.inf else int(floats.rank(low)))
             up = (top if high == np.inf else int(floats.rank(high))) - rank
             if region.jointly:
-                down, up = min(down, 2**(floats.info.nmant - 4)), min(up, 2**(floats.info.nmant - 4))
+                down, up = min(down, 2**(floats.digits - 4)), min(up, 2**(floats.digits - 4))
             sides = [floats.beside(float(point[i]), side, REFINED // 2, self.rng) for side in (-down, up) if side]
             if sides:
                 columns[i] = np.resize(np.concatenate(sides), REFINED)

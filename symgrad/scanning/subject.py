@@ -11,13 +11,14 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
+from symgrad.engine.escapes import Escapes, Recorded, departure
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.problem import silence
 from symgrad.graph.link import Link
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
@@ -51,8 +52,8 @@ def indices(arguments: int, order: int) -> list[Index]:
 class Recording:
     """One call of the function, at one point or at all points of an array."""
 
-    def __init__(self, leaves: Sequence[Tensor], result: Tensor):
-        self.leaves, self.result = list(leaves), result
+    def __init__(self, leaves: Sequence[Tensor], result: Tensor, escapes: Escapes | None = None):
+        self.leaves, self.result, self.escapes = list(leaves), result, escapes or Escapes()
 
     def derivatives(self, order: int, last: bool = False) -> dict[Index, Any]:
         """Every derivative up to an order as Tensors; those of the highest order without a graph, unless `last` asks for it."""
@@ -79,8 +80,7 @@ class Recording:
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
-        before = precise.set_digits(digits)
-        try:
+        with precise.working(digits):
             recorder = Recorder(precise, precise.lift_value)
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             nodes: Any = [leaf._node for leaf in self.leaves]
@@ -96,8 +96,6 @@ class Recording:
                 level = above
             constant = {index for index, box in out.items() if box.node is None}
             return {index: [0 if index in constant and t == 0 else t for t in box.value.ravel().tolist()] for index, box in out.items()}
-        finally:
-            precise.set_digits(before)
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
@@ -176,14 +174,26 @@ class Subject:
         """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
-        with in_mode(complete=True):
+        escapes = Escapes()
+        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad(), silence():
                 result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
             raise Unsuitable(self._unconnected(result))
         if result.is_complex():
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
-        return Recording(leaves, result)
+        return Recording(leaves, result, escapes)
+
+    def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
+        """How the recorded graph differs from the function around a point, and with `far` elsewhere; None where they are the same.
+
+        Raises what the function raises.
+        """
+        def recorded(values: Sequence[Any]) -> Recorded:
+            found = self.call(values, named=True)
+            return Recorded(found.result._node, [leaf._node for leaf in found.leaves], found.escapes)  # type: ignore[arg-type, misc]
+
+        return departure(recorded(point), recorded, far)
 
     def _unconnected(self, result: Any) -> str:
         return (f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of type "

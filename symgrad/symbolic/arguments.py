@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +11,10 @@ import sympy
 from symgrad.factories.creation import tensor
 from symgrad.formulas.expressions import expr as expression
 from symgrad.formulas.parsing import parse
-from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
+from symgrad.sampling.domain_reader import domains_of
+from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
 
-__all__ = ["domains_of", "read_formula"]
+__all__ = ["domains_given", "read_formula"]
 
 
 def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
@@ -70,22 +70,17 @@ def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[A
     return out
 
 
-def domains_of(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
+def domains_given(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
     """One domain for each symbol: the given one, or that of its assumptions. Raises TypeError and ValueError for invalid domains."""
-    if domain is None:
-        return tuple(map(_assumed, symbols))
-    if isinstance(domain, dict):
-        named = {getattr(s, "name", s): d for s, d in domain.items()}
-        strange = set(named) - {s.name for s in symbols}
-        if strange:
-            raise ValueError(f"{name}: a domain is given for {', '.join(sorted(map(str, strange)))}, which is no argument")
-        return tuple(_domain(name, named[s.name]) if s.name in named else _assumed(s) for s in symbols)
-    pair = isinstance(domain, (tuple, list)) and len(domain) == 2 and not any(isinstance(x, (Domain, sympy.Set, tuple, list)) for x in domain)
-    if pair or not isinstance(domain, (tuple, list)):
-        return (_domain(name, domain),) * len(symbols)
-    if len(domain) != len(symbols):
-        raise ValueError(f"{name}: {len(domain)} domains are given for {len(symbols)} arguments")
-    return tuple(_domain(name, d) for d in domain)
+    several = isinstance(domain, (tuple, list)) and any(isinstance(x, (Domain, sympy.Set, tuple, list, str)) for x in domain)
+    if several and (len(symbols) > 1 or len(domain) == 1):  # of one argument, a list of pairs is a union
+        if len(domain) != len(symbols):
+            raise ValueError(f"{name}: {len(domain)} domains are given for {len(symbols)} arguments")
+        domain = {s.name: d for s, d in zip(symbols, domain)}
+    try:
+        return tuple(domains_of(domain, [s.name for s in symbols], [_assumed(s) for s in symbols]).values())
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _assumed(symbol: Any) -> Domain:
@@ -93,21 +88,3 @@ def _assumed(symbol: Any) -> Domain:
         if getattr(symbol, f"is_{word}"):
             return domain
     return REAL
-
-
-def _domain(name: str, given: Any) -> Domain:
-    if isinstance(given, Domain):
-        return given
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        low, high = map(float, given)
-        if not low < high:
-            raise ValueError(f"{name}: the domain from {low:g} to {high:g} has no point")
-        return Domain(f"({low:g}, {high:g})", (Interval(low, high),))
-    if given == sympy.S.Reals:
-        return REAL
-    parts = given.args if isinstance(given, sympy.Union) else (given,)
-    if all(isinstance(p, sympy.Interval) for p in parts):
-        found = tuple(Interval(float(p.start), float(p.end), bool(p.left_open), bool(p.right_open)) for p in parts)
-        if all(i.low < i.high and not math.isnan(i.low) for i in found):
-            return Domain(str(given), found)
-    raise TypeError(f"{name}: a domain is a symgrad.types.domains.Domain, a SymPy interval or a pair (low, high), not {given!r}")

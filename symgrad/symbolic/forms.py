@@ -19,11 +19,13 @@ import sympy
 from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_heads import larger, smaller, step, whole
-from symgrad.algebra.stable_numbers import context, truth, value
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
+from symgrad.algebra.values import truth, value
+from symgrad.carriers.digits import context, working
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.support import Patch, horner
 from symgrad.types.domains import Domain
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["Form", "Measure", "best_form", "centres", "sample"]
 
@@ -147,14 +149,11 @@ def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
 
 def _series_value(series: Laurent, u: Any) -> Any:
     """The value of the series at a small many-digit number."""
-    before, context.dps = context.dps, 60
-    try:
+    with working(60):
         out = context.zero
         for c in reversed(series.coefficients):
             out = out * u + c
         return out * context.mpf(u) ** series.valuation
-    finally:
-        context.dps = before
 
 
 def derived(series: Laurent, order: int) -> Laurent:
@@ -239,18 +238,15 @@ class _Probe:
             elif not math.isfinite(got):
                 out.append(math.inf)
             else:
-                error = float(abs(context.fsub(got, true, exact=True))) / math.ulp(plain)
+                error = ulp_of("float64").error(got, true)
                 out.append(error / self.condition(i) if GOOD < error < HOPELESS else error)
         return np.array(out)
 
 
 def number(point: Any) -> Any:
     """A SymPy number with many digits."""
-    before, context.dps = context.dps, 60
-    try:
-        return value(sympy.sympify(point), [])([])
-    finally:
-        context.dps = before
+    with working(60):
+        return value(point)([])
 
 
 def _row(series: Laurent) -> list[Any]:

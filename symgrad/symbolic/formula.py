@@ -22,8 +22,8 @@ import sympy
 
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
 from symgrad.algebra.stable_heads import elementary, log1p, partial, with_kinks
-from symgrad.algebra.stable_numbers import Unknown
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
+from symgrad.algebra.values import Unknown
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dual import Dual

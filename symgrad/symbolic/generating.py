@@ -26,8 +26,8 @@ import numpy as np
 import sympy
 
 from symgrad.algebra import stable_heads as heads
-from symgrad.algebra.stable_numbers import Unknown, value
 from symgrad.algebra.stable_ratios import Ratio
+from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric
 from symgrad.symbolic.support import SUPPORT, Patch
 
@@ -184,7 +184,7 @@ class _Printer:
     def number(self, expr: Any) -> tuple[str, int]:
         if expr.is_Integer and abs(expr) < 2**53:
             return (str(expr), ATOM) if expr >= 0 else (str(expr), SIGN)
-        found = float(value(expr, [])([]))
+        found = float(value(expr)([]))
         if not math.isfinite(found):
             raise Unknown(f"{expr} is {found}, not a finite number")
         return repr(found), ATOM if found >= 0 else SIGN
@@ -260,7 +260,7 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     """The function of arrays that computes expressions of symbols: one value, or a tuple for several.
 
     `patches` are, for each output, the series that replace it next to points (of its first symbol). `ratio_code` returns the code of a
-    derivative of a `Ratio` and is needed where the outputs contain one. Raises `symgrad.algebra.stable_numbers.Unknown` for a function
+    derivative of a `Ratio` and is needed where the outputs contain one. Raises `symgrad.algebra.values.Unknown` for a function
     without a rule.
     """
     own = list(names or plain_names(symbols))

@@ -11,14 +11,14 @@ import sympy
 
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.stable_heads import elementary
-from symgrad.algebra.stable_numbers import Unknown
+from symgrad.algebra.values import Unknown
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Line, Part
 from symgrad.reports.verdicts import REFUTED, weakest
-from symgrad.symbolic.arguments import domains_of, read_formula
+from symgrad.symbolic.arguments import domains_given, read_formula
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import Formula, Order, argument_names, recorded, signed
 from symgrad.types.domains import Domain
@@ -182,7 +182,7 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     'proved'
     """
     expr, given = read_formula(name, expr, arguments)
-    domains = domains_of(name, given, domain)
+    domains = domains_given(name, given, domain)
     symbols = tuple(sympy.Symbol(s.name, **d.assumptions) for s, d in zip(given, domains))
     expr = expr.xreplace(dict(zip(given, symbols)))
     formula = Formula(name, symbols, expr, domains)

@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra import stable_heads as heads
-from symgrad.algebra.stable_numbers import value
+from symgrad.algebra.values import value
 
 __all__ = ["walked"]
 
@@ -45,7 +45,7 @@ def walked(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any
 
 
 def _number(e: Any) -> Any:
-    return int(e) if e.is_Integer and abs(e) < 2**53 else float(value(e, [])([]))
+    return int(e) if e.is_Integer and abs(e) < 2**53 else float(value(e)([]))
 
 
 def _made(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:

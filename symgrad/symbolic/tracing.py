@@ -15,6 +15,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import FAR, Escapes
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
@@ -22,9 +23,10 @@ from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import silence
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
+from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
-from symgrad.types.domains import Domain
+from symgrad.types.domains import REAL
 from symgrad.types.trees import Spec, flatten
 
 __all__ = ["Trace", "to_sympy", "trace"]
@@ -40,6 +42,7 @@ class Trace:
     results: list[Any]
     form: Spec
     conditions: tuple[Any, ...]
+    escapes: Escapes
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -87,21 +90,6 @@ def _irregular(shape: tuple[int, ...], low: float, high: float, start: int, mirr
     return low + u * (1 if math.isinf(high) else high - low)
 
 
-def _bounds(domain: Any) -> tuple[float, float]:
-    """The ends of a domain: of a Domain, a pair of numbers or a SymPy set."""
-    if isinstance(domain, Domain):
-        return domain.intervals[0].low, domain.intervals[0].high
-    if isinstance(domain, sympy.Set):
-        low, high = float(domain.inf), float(domain.sup)
-    elif isinstance(domain, (tuple, list)) and len(domain) == 2:
-        low, high = map(float, domain)
-    else:
-        raise TypeError(f"a domain is a pair (low, high), a SymPy set or a symgrad domain, not {domain!r}")
-    if not low <= high:
-        raise ValueError(f"the domain {domain} is empty")
-    return low, high
-
-
 def _shape(given: Any) -> Any:
     """A shape as a tuple; of a mapping of shapes, a mapping of tuples."""
     if isinstance(given, Mapping):
@@ -122,12 +110,13 @@ class _Arguments:
         except ValueError:
             kind = inspect.Parameter.POSITIONAL_ONLY
             self.signature = inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(max(len(shapes), 1))])
-        self.domain = dict(domain or {})
+        named = domain if isinstance(domain, Mapping) else {}
         self.at = self._by_name("at", at) if at is not None else {} if shapes else dict(examples_of(function) or {})
         self.shapes = self._by_name("shapes", [_shape(s) for s in shapes])
-        unknown = sorted((set(self.domain) | set(self.at)) - set(self.signature.parameters))
+        unknown = sorted((set(named) | set(self.at)) - set(self.signature.parameters))
         if unknown and not any(p.kind is p.VAR_KEYWORD for p in self.signature.parameters.values()):
             raise TypeError(f"{self.name}{self.signature} has no argument {unknown[0]}")
+        self.domain = domains_of(domain, list(dict.fromkeys([*self.signature.parameters, *named])))
 
     def _by_name(self, what: str, given: Any) -> dict[str, Any]:
         if isinstance(given, Mapping):
@@ -150,8 +139,8 @@ class _Arguments:
         def grown(name: str, shape: Any) -> Any:
             if isinstance(shape, dict):
                 return {key: grown(f"{name}_{key}", part) for key, part in shape.items()}
-            low, high = _bounds(self.domain[name]) if name in self.domain else (-math.inf, math.inf)
-            return leaf(name, _irregular(shape, low, high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
+            widest = max(self.domain.get(name, REAL).intervals, key=lambda i: i.high - i.low)
+            return leaf(name, _irregular(shape, widest.low, widest.high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
 
         def taken(name: str, value: Any) -> Any:
             if isinstance(value, Mapping):
@@ -195,11 +184,12 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     given = _Arguments(function, shapes, at, domain)
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
-    with in_mode(complete=True):
+    escapes = Escapes()
+    with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
         with enable_grad(), np.errstate(all="ignore"):
             results, form = flatten(function(*bound.args, **bound.kwargs))
     asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
-    return Trace(leaves, results, form, asked)
+    return Trace(leaves, results, form, asked, escapes)
 
 
 def _callable(given: Any) -> Any:
@@ -237,16 +227,23 @@ def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requi
     out = read(first)
     if trusted:
         return first, out
-    for mirrored, nudge in ((True, 1.0), (False, 1 + 2.0**-10))[at is not None:]:
-        with silence():
-            second = trace(function, shapes, at, domain, nudge, requires_grad, mirrored)
-            again = read(second)
-        if first.conditions == second.conditions:
+    far = first.escapes.lines and at is None and not domain
+    for mirrored, nudge in ((True, 1.0), (False, 1 + 2.0**-10), *((False, factor) for factor in (FAR if far else ())))[at is not None:]:
+        try:
+            with silence():
+                second = trace(function, shapes, at, domain, nudge, requires_grad, mirrored)
+                again = read(second)
+        except Exception:
+            if nudge in FAR:  # outside the domain of the function
+                continue
+            raise
+        if first.conditions == second.conditions and out != again:
+            why = f"numbers leave it by {first.escapes}" if first.escapes.lines else (
+                "it draws random numbers, keeps a state, or depends on the numbers themselves, as with sort and masks")
+            raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points it gave different ones. The reason: "
+                             f"{why}; at= gives a point near which a formula holds that depends on the numbers by masks and whole numbers")
+        if first.conditions == second.conditions and not far:
             break
-    if first.conditions == second.conditions and out != again:
-        raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points it gave different ones. It draws random "
-                         f"numbers, keeps a state, or depends on the numbers themselves, as with float(), item(), sort and masks; at= gives a point "
-                         f"near which the formula of the latter holds")
     return first, out
 
 

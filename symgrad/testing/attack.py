@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from symgrad.reference.elements import ElementReference
+from symgrad.reference.tensors import ArrayReference
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.profiles import Profile
-from symgrad.testing.truths import ElementTruth
-from symgrad.testing.truths_arrays import ArrayTruth
 from symgrad.testing.truths_reading import reader_of
 from symgrad.types.domains import COMPLEX
 
@@ -37,8 +37,8 @@ class Attack(ClaimedOp):
         reader, said = found
         exact = f"{said}, read with 160 digits or more"
         if not self.elementwise:
-            return ArrayTruth(reader, exact)
-        return ElementTruth(reader, exact, lambda: [e for kind in ("points", "low") for e in self._drawn.get(kind, [])])
+            return ArrayReference(reader, exact)
+        return ElementReference(reader, exact, lambda: [e for kind in ("points", "low") for e in self._drawn.get(kind, [])])
 
     @cached_property
     def of_complex(self) -> str:

@@ -96,7 +96,7 @@ class ClaimedOp:
         try:
             return list(domains_of(self.claims.domain, names).values())
         except (TypeError, ValueError) as error:
-            raise type(error)(f"symgrad.testing: {self.name}: {str(error).removeprefix('check: ')}") from error
+            raise type(error)(f"symgrad.testing: {self.name}: {error}") from error
 
     @cached_property
     def elementwise(self) -> bool:

@@ -1,7 +1,7 @@
 """The examples an op is called with: arguments inside its domains, with a cotangent and tangents, fixed or drawn by hypothesis.
 
 Hypothesis draws bytes, which encode a draft: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; the
-op adds the shape of its value. One byte encodes an element (see `symgrad.testing.strategies.numbers_table`).
+op adds the shape of its value. One byte encodes an element (see `symgrad.sampling.numbers`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.sampling.numbers import table
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
 from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_cuts
@@ -23,7 +24,6 @@ from symgrad.testing.failure import NotApplicable
 from symgrad.testing.silence import silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
-from symgrad.testing.strategies.numbers_table import table
 from symgrad.testing.strategies.tangents import readable
 from symgrad.testing.subjects.base import is_active
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain

@@ -12,11 +12,11 @@ import sympy
 
 from symgrad.checks.cross_reading import expressions_of
 from symgrad.sampling.drawing import loci
+from symgrad.sampling.numbers import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 from symgrad.testing.claimed import ClaimedOp, special_points
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
 from symgrad.testing.formulas import is_function
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
-from symgrad.testing.strategies.numbers_table import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 from symgrad.types.domains import Domain
 
 __all__ = ["edge_drafts"]

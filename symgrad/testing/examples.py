@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symgrad.sampling.numbers import table
 from symgrad.testing.failure import NotApplicable
 from symgrad.testing.strategies.arrays import code_size
-from symgrad.testing.strategies.numbers_table import table
 from symgrad.types.domains import BOOLEAN, COMPLEX, Domain
 
 __all__ = ["Draft", "Example", "Plan", "off_cuts", "only"]

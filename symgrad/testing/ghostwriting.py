@@ -219,7 +219,7 @@ def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | 
         try:
             domains_of(chosen, names)
         except TypeError as error:
-            raise ValueError(str(error).removeprefix("check: ")) from None
+            raise ValueError(str(error)) from None
         words: dict[str, str | None] = {name: chosen.get(name, "real") for name in names}
     elif isinstance(own, Op) and own.domain:
         words = {name: _written(own.domain[min(i, len(own.domain) - 1)]) for i, name in enumerate(names)}

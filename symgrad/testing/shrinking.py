@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.sampling.shrink import FROM_ONE, simpler
 from symgrad.testing.attack import Attack
 from symgrad.testing.attempt import Check, attempt
 from symgrad.testing.drawing import outside, quiet
@@ -25,8 +26,6 @@ __all__ = ["simplest"]
 SECONDS, EXAMPLES = 5.0, 200
 SYMBOLIC = 3.0  # seconds for a formula of the difference
 LAST = 0.2  # the part of the time for the cotangent and the tangents
-NUMBERS = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
-PARTS = (16, 8, 4, 2, 1.5, 1.2)  # divisors of the exponent of a very large or very small number
 FEW = 12  # elements of an array that are simplified one by one
 ALONE = 64  # elements along an axis that are left out one by one
 DIGITS = 17
@@ -221,40 +220,15 @@ def _parts(example: Example) -> Iterator[Example]:
 
 
 def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
-    """Simpler numbers of the domain than x, the simplest first."""
+    """Simpler numbers of the domain and of the type than x, the simplest first."""
     kind = x.dtype.kind
-    if kind == "c":
-        yield from (x.dtype.type(complex(a, b)) for b in (0.0, 1.0, -1.0, 2.0, -2.0, x.imag) for a in (*NUMBERS[:6], x.real)
-                    if a in domain and len(str(complex(a, b))) < len(str(complex(x))))
-        return
-    value = float(x)
-    seen = set()
-    for c in _simpler(value):
-        if c not in seen and c in domain and _simplicity(c) < _simplicity(value) and (kind in "fV" or c.is_integer()):
-            seen.add(c)
+    value = complex(x) if kind == "c" else float(x)
+    for c in simpler(value, FROM_ONE, DIGITS):
+        if c.real in domain and (kind in "fVc" or float(c).is_integer()):
             with np.errstate(all="ignore"):
                 exact = x.dtype.type(c)
-            if float(exact) == c or kind in "fV" and math.isfinite(float(exact)) and float(exact) in domain:
+            if kind == "c" or float(exact) == c or kind in "fV" and math.isfinite(float(exact)) and float(exact) in domain:
                 yield exact
-
-
-def _simplicity(value: float) -> tuple[float, ...]:
-    """A key for the simplicity of a number: NUMBERS in their order, then short ones, then those near 1. It is injective, or the search could loop."""
-    if value in NUMBERS:
-        return 0, NUMBERS.index(value)
-    return 1, len(repr(value)), abs(math.log10(abs(value))) if math.isfinite(value) else math.inf, value
-
-
-def _simpler(value: float) -> Iterator[float]:
-    yield from NUMBERS
-    if math.isfinite(value) and value not in NUMBERS:
-        yield abs(value)
-        if abs(value) < 1e6:
-            yield float(math.trunc(value))
-        exponent = math.floor(math.log10(abs(value)))
-        powers = [math.trunc(exponent / part) for part in PARTS]
-        yield from (math.copysign(10.0**k, value) for k in (*powers, exponent + 1, exponent) if abs(k) < 300)
-        yield from (float(f"{value:.{digits}g}") for digits in range(1, DIGITS))
 
 
 def _put(x: np.ndarray, at: tuple[int, ...], value: Any) -> np.ndarray:

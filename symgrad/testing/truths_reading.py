@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -23,25 +22,14 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
 from symgrad.reference.heads import Undefined, evaluator
+from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.formulas import is_function, plain_text
 
-__all__ = ["Reader", "reader_of", "working"]
+__all__ = ["reader_of"]
 
-Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]
 CONSTANTS = {"pi": lambda: +precise.context.pi, "e": lambda: +precise.context.e}
-
-
-@contextmanager
-def working(digits: int) -> Iterator[None]:
-    """A context with so many digits, in the precise carrier and in mpmath."""
-    before = precise.set_digits(digits)
-    try:
-        with mpmath.workdps(digits):
-            yield
-    finally:
-        precise.set_digits(before)
 
 
 def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
@@ -66,7 +54,7 @@ def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
 def _rule(op: Any, parameters: tuple[Any, ...]) -> Reader:
     """A forward rule in the precise carrier."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with working(digits):
+        with precise.working(digits):
             return precise.lift_value(op.forward(precise, *((tuple(cells),) if op.arity is None else cells), *parameters))
 
     return read
@@ -83,7 +71,7 @@ def _text(text: str, names: Sequence[str]) -> Reader:
         raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
 
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with working(digits):
+        with precise.working(digits):
             known = _named(names, cells)
 
             def number(x: Any) -> Box:
@@ -136,7 +124,7 @@ def _sympy(formula: Any, attack: ClaimedOp) -> Reader:
             return precise.context.nan
 
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with working(digits):
+        with precise.working(digits):
             if attack.elementwise:
                 (function,), _ = compiled(((),) * len(cells))
                 return np.frompyfunc(lambda *xs: at(function, xs), len(cells), 1)(*cells)
@@ -150,7 +138,7 @@ def _sympy(formula: Any, attack: ClaimedOp) -> Reader:
 def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
     """A function `(xp, *arrays)`, whose xp has every op of the registry."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with working(digits):
+        with precise.working(digits):
             recorder = Recorder(precise, precise.lift_value)
             found = formula(recorder, *(Box(recorder, c) for c in cells), *parameters)
             return precise.lift_value(found.value if isinstance(found, Box) else found)
@@ -164,7 +152,7 @@ def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Reader:
         with in_mode(complete=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
             out = formula(*leaves, *parameters)
-        with working(digits):
+        with precise.working(digits):
             if not isinstance(out, Tensor) or not out.requires_grad:
                 return precise.lift_value(out.value if isinstance(out, Tensor) else out)
             recorder = Recorder(precise, precise.lift_value)

@@ -321,9 +321,5 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
     if size > LARGEST:
         raise Unreadable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")
-    before = precise.set_digits(DIGITS)
-    try:
-        with np.errstate(all="ignore"):
-            return _Walk(root, leaves, branches, again, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])
-    finally:
-        precise.set_digits(before)
+    with precise.working(DIGITS), np.errstate(all="ignore"):
+        return _Walk(root, leaves, branches, again, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])

@@ -84,6 +84,10 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
             run = problem.run(problem.point, named=True)
     except NotCheckable as error:
         return KinkReport(name, UNDECIDED, str(error), distance)
+    how = problem.departure(run)
+    if how is not None:
+        return KinkReport(name, UNDECIDED, f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument",
+                          distance)
     size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
     step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
 
@@ -191,13 +195,9 @@ def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     elements = list(dict.fromkeys(e for other in same for e in other.elements))
     args = node.args or ()
     values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
-    before = precise.set_digits(60)
-    try:
-        with np.errstate(all="ignore"):
-            lifted = [_Lifted(a) for a in args[:len(node.parents)]]
-            distance = min(abs(float(_plain(other.measure(lifted)))) for other in same)
-    finally:
-        precise.set_digits(before)
+    with precise.working(60), np.errstate(all="ignore"):
+        lifted = [_Lifted(a) for a in args[:len(node.parents)]]
+        distance = min(abs(float(_plain(other.measure(lifted)))) for other in same)
     known = [exact[key] for other in same if (key := (id(node), other.place, other.elements)) in exact]
     true = None if not known else float(min(known, key=abs))
     true = 0.0 if true is not None and abs(true) < 1e-30 else true
@@ -240,9 +240,8 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
     elementwise = op.kind == "elementwise"
     if s.kind == "picked" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
         return None
-    before = precise.set_digits(120)
     try:
-        with np.errstate(all="ignore"):
+        with precise.working(120), np.errstate(all="ignore"):
             xs = [precise.lift_value(np.asarray(a)[under(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
             places = [() if elementwise else p for _, p in elements]
             _to_the_kink(s, xs, elementwise)
@@ -262,8 +261,6 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
             return out
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers
         return None
-    finally:
-        precise.set_digits(before)
 
 
 def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:

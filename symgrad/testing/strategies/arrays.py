@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import domain_read, hypothesis_needed, shape_read
-from symgrad.testing.strategies.numbers_floats import grid_of, is_complex
-from symgrad.testing.strategies.numbers_table import PAGE, PAGES, table
+from symgrad.sampling.domain_reader import domain_of
+from symgrad.sampling.floats import Floats
+from symgrad.sampling.numbers import PAGE, PAGES, table
+from symgrad.testing.strategies.needed import hypothesis_needed, shape_read
 from symgrad.types.domains import BOOLEAN, REAL, Domain
 from symgrad.types.dtypes import numpy_dtype
 
@@ -67,8 +68,8 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     >>> hypothesis.find(arrays("nonzero", (3,)), lambda x: (x < 0).all())
     array([-1., -1., -1.])
     """
-    grid_of(dtype)
-    found, kind, shape = domain_read(domain), numpy_dtype(dtype), shape_read(shape)
+    Floats(dtype)
+    found, kind, shape = domain_of(domain), numpy_dtype(dtype), shape_read(shape)
     return _arrays(found, shape, kind) if isinstance(shape, tuple) else shape.flatmap(lambda drawn: _arrays(found, drawn, kind))
 
 
@@ -76,8 +77,8 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
 def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """The strategy for arrays of one shape."""
     st = hypothesis_needed().strategies
-    grid, count, kind = grid_of(dtype), math.prod(shape), bool if domain == BOOLEAN else dtype
-    entries = table(domain, grid.dtype.name)
+    floats, count, kind = Floats(dtype), math.prod(shape), bool if domain == BOOLEAN else dtype
+    entries = table(domain, floats.dtype.name)
     size = code_size(count)
     parts = st.binary(min_size=size, max_size=size)
     keys = st.integers(0, KEYS - 1) if count > CODED else st.just(0)
@@ -86,10 +87,10 @@ def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         return arranged(coded(entries, codes, count, key).reshape(shape), how, domain).astype(kind)
 
     def both(how: str, codes: bytes, imaginary: bytes, key: int) -> np.ndarray:
-        return real(how, codes, key) + (1j * coded(table(REAL, grid.dtype.name), imaginary, count, key).reshape(shape)).astype(kind)
+        return real(how, codes, key) + (1j * coded(table(REAL, floats.dtype.name), imaginary, count, key).reshape(shape)).astype(kind)
 
     chosen = st.sampled_from(ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]) if count > 1 else st.just("")
-    return st.builds(both, chosen, parts, parts, keys) if is_complex(dtype) else st.builds(real, chosen, parts, keys)
+    return st.builds(both, chosen, parts, parts, keys) if numpy_dtype(dtype).kind == "c" else st.builds(real, chosen, parts, keys)
 
 
 def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any = "float64") -> Any:

@@ -1,14 +1,11 @@
-"""The optional package hypothesis, and the readers of domains and shapes given to strategies."""
+"""The optional package hypothesis, and the reader of shapes given to strategies."""
 
 from __future__ import annotations
 
 import numbers
 from typing import Any
 
-from symgrad.sampling.domain_reader import domain_of
-from symgrad.types.domains import Domain
-
-__all__ = ["domain_read", "hypothesis_needed", "shape_read"]
+__all__ = ["hypothesis_needed", "shape_read"]
 
 
 def hypothesis_needed() -> Any:
@@ -19,14 +16,6 @@ def hypothesis_needed() -> Any:
     except ImportError as error:
         raise ImportError("symgrad.testing draws its examples with hypothesis: pip install 'symgrad[testing]'") from error
     return hypothesis
-
-
-def domain_read(given: Any) -> Domain:
-    """A domain in any form. Raises TypeError for another form and ValueError for an empty one; the message names no argument."""
-    try:
-        return domain_of(given)
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).removeprefix("check: ").replace(" of x ", " ", 1)) from None
 
 
 def shape_read(given: Any) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.testing.strategies.needed import domain_read, hypothesis_needed
-from symgrad.testing.strategies.numbers_floats import Grid, grid_of, is_complex
-from symgrad.testing.strategies.numbers_table import PAGE, PAGES, edge_numbers, parts_of, table
+from symgrad.sampling.domain_reader import domain_of
+from symgrad.sampling.floats import Floats
+from symgrad.sampling.numbers import PAGE, PAGES, edge_numbers, parts_of, simple_numbers, table
+from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.types.domains import REAL, Domain
+from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["edges", "numbers"]
 
@@ -23,7 +25,7 @@ def edges(domain: Any = REAL, dtype: Any = "float64") -> list[float]:
     >>> edges("(0, 1]", "float16")[:4], 5e-324 in edges("positive"), 5e-324 in edges("positive", "float32")
     ([0.5, 1.0, 0.0625, 0.9375], True, False)
     """
-    return list(edge_numbers(domain_read(domain), grid_of(dtype).dtype.name))
+    return list(edge_numbers(domain_of(domain), Floats(dtype).dtype.name))
 
 
 def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
@@ -41,17 +43,21 @@ def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
     3.0
     """
     st = hypothesis_needed().strategies
-    found, grid = domain_read(domain), grid_of(dtype)
-    entries = table(found, grid.dtype.name)
-    real = st.integers(0, PAGES * PAGE - 1).map(lambda k: float(entries[k // PAGE, k % PAGE]))
+    found, floats = domain_of(domain), Floats(dtype)
+    entries, simple = table(found, floats.dtype.name), simple_numbers(found, floats.dtype.name)
+    # hypothesis' shrinker tries the branches before the one drawn from, a few times each; in another order each leads to other numbers.
+    middle = len(simple) // 2
+    branches = [st.sampled_from(order) for order in (simple, simple[::-1], simple[middle:] + simple[:middle])]
+    branches += [st.integers(0, PAGES * PAGE - 1).map(lambda k: float(entries[k // PAGE, k % PAGE]))] * 3
     if not found.integer:
-        real = st.one_of(real, *(_floats(found, grid, part) for part in parts_of(found, grid)))
-    return st.builds(complex, real, st.just(0.0) | numbers(REAL, grid.dtype)) if is_complex(dtype) else real
+        branches += [_floats(found, floats, part) for part in parts_of(found, floats)]
+    real = st.one_of(*branches)
+    return st.builds(complex, real, st.just(0.0) | numbers(REAL, floats.dtype)) if numpy_dtype(dtype).kind == "c" else real
 
 
-def _floats(domain: Domain, grid: Grid, part: tuple[float, float]) -> Any:
+def _floats(domain: Domain, floats: Floats, part: tuple[float, float]) -> Any:
     """Any number of the type in one part of a domain."""
     st = hypothesis_needed().strategies
-    width = 32 if grid.dtype.kind == "V" else 8 * grid.dtype.itemsize
+    width = 32 if floats.dtype.kind == "V" else 8 * floats.dtype.itemsize
     drawn = st.floats(*part, width=width)
-    return drawn.map(lambda x: float(grid.inside(x, [part], domain))) if domain.excluded or grid.dtype.kind == "V" else drawn
+    return drawn.map(lambda x: float(floats.inside(x, [part], domain))) if domain.excluded or floats.dtype.kind == "V" else drawn

@@ -1,77 +1,32 @@
-"""References: an op's formula, or its own forward rule, evaluated with as many digits as needed.
-
-Derivatives are difference quotients of the formula with a few hundred digits, of which about thirty are right: they use no rule of the
-op and no derivative by SymPy. See `truths_points` for single numbers and `truths_arrays` for arrays.
-"""
+"""The reference for an elementwise op: difference quotients of its formula at every element, independent of shapes."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import mpmath
 import numpy as np
 
-from symgrad.testing.subjects.base import is_active
-from symgrad.testing.truths_points import Points
-from symgrad.testing.truths_reading import Reader
+from symgrad.reference.quotients import Quotients, Reader
+from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_of, differentiated
 
-__all__ = ["ElementTruth", "Truth"]
+__all__ = ["ElementReference"]
 
 NEAR = 2.0**-7  # the distance of nearby points, relative to 1
 JUMP = 1000  # a jump is larger than so many times the change by rounding of the inputs
-Arrays = Sequence[np.ndarray]
-Tangents = Sequence[np.ndarray | None]
-Index = tuple[int, ...]
 
 
-class Truth(Protocol):
-    """A reference for an op. Its numbers are mpmath's; None means that there is none.
-
-    `exact` describes the reference in words. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is
-    certain to about a hundred digits.
-    """
-
-    exact: str
-
-    def value(self, xs: Arrays) -> np.ndarray:
-        """The value."""
-        ...
-
-    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The gradient by each argument, as `Subject.gradient` returns it; None for an inactive argument."""
-        ...
-
-    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
-        """The pushforward of tangents."""
-        ...
-
-    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """The condition of one number: its largest change when every input changes by its own size.
-
-        The number is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
-        """
-        ...
-
-    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, chosen as in `condition`, with so many digits that a zero is certain for every float."""
-        ...
-
-    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
-        """Whether an element of the value may be another one by rounding of the inputs, as next to a jump."""
-        ...
-
-
-class ElementTruth:
+class ElementReference(Reference):
     """The reference for an elementwise op, computed per element, independent of shapes.
 
     `pool` returns the examples that will be checked, whose points are computed together.
     """
 
     def __init__(self, reader: Reader, exact: str, pool: Callable[[], Sequence[Any]] = tuple):
-        self.points, self.exact, self.pool = Points(reader), exact, pool
+        self.quotients, self.exact, self.pool = Quotients(reader), exact, pool
         self._pooled: tuple[int, list[Any]] = 0, []
 
     def _others(self, order: int) -> list[Any]:
@@ -86,12 +41,12 @@ class ElementTruth:
     def value(self, xs: Arrays) -> np.ndarray:
         """The value at every element."""
         points, shape = _points(xs)
-        found = self.points.derivative((0,) * len(xs), points, others=self._others(0))
-        return _array([self._continued(d, p) for d, p in zip(found, points)], shape)
+        found = self.quotients.derivative((0,) * len(xs), points, others=self._others(0))
+        return array_of([self._continued(d, p) for d, p in zip(found, points)], shape)
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over broadcast axes."""
-        return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
+        return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if differentiated(x) else None for i, x in enumerate(xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """Σ t ∂ₐf over all arguments a that have tangents."""
@@ -99,19 +54,19 @@ class ElementTruth:
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over all terms of the element."""
-        active = [j for j, x in enumerate(xs) if is_active(x)]
+        active = [j for j, x in enumerate(xs) if differentiated(x)]
         parts = list(self._parts(xs, at, wrt, cotangent, *tangents))
         total = mpmath.mpf(0)
         with mpmath.workdps(60):
             for k, point, coefficient in parts:
                 if len(parts) > 1:
-                    (d,) = self.points.derivative(k, [point])
+                    (d,) = self.quotients.derivative(k, [point])
                     total += abs(coefficient * d) if d is not None else 0
                 for j in active:
                     higher = (*k[:j], k[j] + 1, *k[j + 1:])
-                    (d,) = self.points.derivative(higher, [point])
+                    (d,) = self.quotients.derivative(higher, [point])
                     if d == 0:
-                        (d,) = self.points.derivative(higher, [point], certain=True)
+                        (d,) = self.quotients.derivative(higher, [point], certain=True)
                     total += mpmath.inf if d is None else abs(coefficient * point[j] * d) if point[j] else 0
         return total
 
@@ -119,7 +74,7 @@ class ElementTruth:
         """One number, with so many digits that a zero is certain for every float."""
         total = mpmath.mpf(0)
         for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
-            (d,) = self.points.derivative(k, [point], certain=True)
+            (d,) = self.quotients.derivative(k, [point], certain=True)
             if d is None:
                 return None
             with mpmath.workdps(60):
@@ -131,31 +86,31 @@ class ElementTruth:
         total = mpmath.mpf(0)
         for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
             around = [tuple(x + s * NEAR if n else x for x, n in zip(point, k)) for s in (1, -1)]
-            total += max((abs(coefficient * d) for d in self.points.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
+            total += max((abs(coefficient * d) for d in self.quotients.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
         return total
 
     def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
         """Whether the function takes a value within the rounding of the inputs: next to a jump, but not at it, rounding may decide."""
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
-        active = [j for j, x in enumerate(xs) if is_active(x)]
-        if not any(point) or any(None in self.points.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
+        active = [j for j, x in enumerate(xs) if differentiated(x)]
+        if not any(point) or any(None in self.quotients.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
             return False
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
                   for signs in itertools.product((1, -1), repeat=len(xs))]
-        near = [d for d in self.points.derivative((0,) * len(xs), around) if d is not None]
+        near = [d for d in self.quotients.derivative((0,) * len(xs), around) if d is not None]
         steep = JUMP * epsilon * (self.condition(xs, at, None, None) + mpmath.mpf(10) ** -300)
         return bool(near) and max(near) - min(near) > steep and min(near) <= value <= max(near)
 
     def changes_sign(self, order: int, xs: Sequence[float]) -> bool:
         """Whether a derivative of a function of one number is zero at one of some numbers, or changes its sign."""
-        return len({mpmath.sign(d) for d in self.points.derivative((order,), [(x,) for x in xs]) if d is not None} | {0}) != 2
+        return len({mpmath.sign(d) for d in self.quotients.derivative((order,), [(x,) for x in xs]) if d is not None} | {0}) != 2
 
     def _continued(self, value: Any, point: tuple[Any, ...]) -> Any:
         """None for a value at -0.0 where the function jumps: the result may be the limit from that side."""
         for i, x in enumerate(point):
             if value is not None and isinstance(x, float) and x == 0 and math.copysign(1.0, x) < 0:
-                (near,) = self.points.derivative((0,) * len(point), [(*point[:i], -5e-324, *point[i + 1:])])
+                (near,) = self.quotients.derivative((0,) * len(point), [(*point[:i], -5e-324, *point[i + 1:])])
                 if near is None or abs(near - value) > 1e-100 * max(1, abs(value)):
                     return None
         return value
@@ -165,15 +120,15 @@ class ElementTruth:
         points, shape = _points(xs)
         total: list[Any] = [mpmath.mpf(0)] * len(points)
         for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
-            found = self.points.derivative(k, points, others=self._others(sum(k)))
+            found = self.quotients.derivative(k, points, others=self._others(sum(k)))
             with mpmath.workdps(60):
                 total = [a if not c else None if a is None or d is None else a + c * d for a, c, d in zip(total, coefficients, found)]
-        return _array([None if a is None or mpmath.isnan(a) else a for a in total], shape)
+        return array_of([None if a is None or mpmath.isnan(a) else a for a in total], shape)
 
     def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None,
                *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
         """The derivatives in a sum, with their coefficients at every point."""
-        given = [[a for a, t in enumerate(ts) if t is not None and is_active(xs[a])] for ts in tangents]
+        given = [[a for a, t in enumerate(ts) if t is not None and differentiated(xs[a])] for ts in tangents]
         for chosen in itertools.product(*given):
             k = [0] * len(xs)
             for a in ((*chosen, wrt) if wrt is not None else chosen):
@@ -198,12 +153,6 @@ def _points(xs: Arrays) -> tuple[list[tuple[Any, ...]], Index]:
     return list(zip(*columns)), shape
 
 
-def _array(numbers: Sequence[Any], shape: Index) -> np.ndarray:
-    out = np.empty(len(numbers), object)
-    out[:] = numbers
-    return out.reshape(shape)
-
-
 def _products(factors: Sequence[np.ndarray]) -> list[Any]:
     """The products of floats, element by element, without rounding."""
     with mpmath.workdps(60):
@@ -220,4 +169,4 @@ def _summed(x: np.ndarray, shape: Index) -> np.ndarray:
     kept = [i for i in range(x.ndim) if i not in axes]
     rows = x.transpose(*kept, *axes).reshape(math.prod(x.shape[i] for i in kept), -1).tolist()
     with mpmath.workdps(60):
-        return _array([None if any(v is None for v in row) else mpmath.fsum(row) for row in rows], shape)
+        return array_of([None if any(v is None for v in row) else mpmath.fsum(row) for row in rows], shape)

@@ -1,53 +1,47 @@
-"""Derivatives of a function of numbers at points, as difference quotients with as many digits as needed to be certain.
+"""Derivatives of a function of numbers as difference quotients with as many digits as certainty takes; no rule and no derivative of SymPy is used.
 
-With a step of h = 10⁻³² and 160 digits, (f(x + h) - f(x))/h has 32 right digits, and so have higher quotients. A derivative is accepted if the
-quotients to all sides, with different steps and different working precisions, agree to 20 digits. If they do not, smaller
-steps and more digits are tried; if they still do not, there is no derivative: a kink, a jump, a pole or the end of the domain.
+With a step of h = 10⁻³² relative to the number and 160 digits, (f(x + h) - f(x))/h has 32 right digits, and so have higher quotients. A derivative
+is accepted if the quotients to all sides, with different steps and different working precisions, agree to 20 digits. If they do not, smaller
+steps and more digits are tried; if they still do not, there is no derivative: a kink, a jump, a pole or the end of the domain. Shifted points are
+exact, so that only the values are rounded. Steps are no round numbers and differ on each side: with powers of two the values of a periodic
+function may agree by chance.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+from mpmath.libmp import from_man_exp
 
 from symgrad.carriers import precise
-from symgrad.testing.truths_quotients import (
-    DIGITS,
-    MORE,
-    PROVISIONAL,
-    RUNGS,
-    UNDECIDED,
-    Index,
-    Point,
-    decided,
-    exponent,
-    largest,
-    moved,
-    quotient,
-    scaling,
-    sides,
-    smallest,
-    spread,
-    terms,
-)
-from symgrad.testing.truths_reading import Reader, working
 
-__all__ = ["Points"]
+__all__ = ["DIGITS", "Quotients", "Reader", "number"]
 
-SMALL, TINY = 1e-6, 1e-40  # smaller numbers may be on the scale of a function, or nearly 0; the second bound is for a function that is smooth at 0
+Point = tuple[Any, ...]
+Index = tuple[int, ...]
+Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]  # of floats, many-digit numbers close to them, and a number of digits
+DIGITS, MORE = 160, 30  # digits to the right, and how many more to the left
+STEPS = {1: 0xB504F333F9DE6485, -1: 0x4F1BBCDCBFA53E0B}  # multiples of 2**-64, to the right and to the left
+GRAIN = 64
+AGREED, EXTRAPOLATED = 67, 87  # bits of agreement: twenty digits, and twenty-six
+NOTHING = -1300  # a number of a smaller exponent is far below every float
+UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be a lack of digits
+SMALL = 1e-6  # smaller numbers may be on the scale of a function
 LARGE = 50  # bits from the smallest number or 1, the scale on which a function may change
 PROBES, SAME = 3, mpmath.mpf("1e-10")
-TERMS = 4  # of an expansion around 0
 FAR = 20_000  # bits
 FLAT = 20  # digits that rounding may leave in a difference that is 0
+make = precise.context.make_mpf
+mag = precise.context.mag
 
 
-class Points:
+class Quotients:
     """A function of numbers, given by its reader, with its derivatives by multi-index at points (tuples of numbers).
 
     Results are cached: a derivative at a point is computed once, and all orders share evaluations.
@@ -57,7 +51,6 @@ class Points:
         self.reader = reader
         self._evaluations: dict[str, dict[tuple, Any]] = {}
         self._found: dict[tuple, dict[Point, Any]] = {}
-        self._polynomial: set[tuple] = set()  # whether a derivative vanishes in a neighbourhood of a point
         self._fine: set[Point] = set()  # whether a smaller scale than that of the numbers matters
 
     def derivative(self, k: Index, points: Sequence[Point], certain: bool = False, others: Sequence[Point] = ()) -> list[Any]:
@@ -79,29 +72,16 @@ class Points:
                 out |= {p: None for p, d in zip(points, lower) if d is None}
         if any(k):
             out |= self._beyond([p for p in points if p not in out])
-        for rung in ("taylor", "wide", "relative", "precise", "narrow", "finest"):
-            chosen = [p for p in points if p not in out and self._fits(rung, k, p, certain)]
-            if rung == "taylor":
-                out |= {p: d for p in chosen for d in [self._expanded(k, p)] if d is not None}
-            elif chosen:
+        for rung in ("relative", "narrow", "finest"):
+            chosen = [p for p in points if p not in out and (p in self._fine) == (rung == "narrow")]
+            if chosen:
                 found = self._attempt(rung, k, chosen, certain)
-                if sum(k) == 1 and rung not in ("narrow", "finest"):
+                if sum(k) == 1 and rung == "relative":
                     found = self._scaled(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
-                flat = [] if certain or rung == "wide" else self._flat(k, [p for p, d in found.items() if d is PROVISIONAL])
-                self._polynomial |= {(k, p) for p in flat}
-                out |= dict.fromkeys(flat, mpmath.mpf(0))
+                if not certain:
+                    out |= dict.fromkeys(self._flat(k, [p for p, d in found.items() if d is PROVISIONAL]), mpmath.mpf(0))
         return dict.fromkeys(points) | out
-
-    def _fits(self, rung: str, k: Index, p: Point, certain: bool) -> bool:
-        """Whether an attempt suits a point."""
-        if rung == "taylor":
-            return any(k) and not certain and any(0 < abs(x) < TINY for x in p)
-        if p in self._fine or rung == "narrow":
-            return p in self._fine and rung == "narrow"
-        if rung == "wide":
-            return any(n and 0 < abs(x) < SMALL for x, n in zip(p, k))
-        return rung != "precise" or RUNGS[rung].digits(p, sum(k)) < RUNGS["finest"].digits(p, sum(k))
 
     def _scaled(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
         """The derivatives found, without those that differ on a smaller scale: a long step does not resolve the steps of floor.
@@ -128,30 +108,6 @@ class Points:
                 out[p] = mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
         return out
 
-    def _expanded(self, k: Index, p: Point) -> Any:
-        """Derivatives at numbers near 0 by a power series of a function that is smooth there: a few derivatives at 0 suffice."""
-        tiny = [i for i, x in enumerate(p) if 0 < abs(x) < TINY]
-        centre = tuple(0.0 if i in tiny else x for i, x in enumerate(p))
-        further = [self.derivative((*k[:i], k[i] + 1, *k[i + 1:]), [centre])[0] for i in tiny]
-        if None in further:
-            return None  # the function changes at 0
-        total, largest = mpmath.mpf(0), max(abs(mpmath.mpf(p[i])) for i in tiny)
-        with working(DIGITS):
-            for degree in range(TERMS):
-                for powers in itertools.product(range(degree + 1), repeat=len(tiny)):
-                    if sum(powers) != degree:
-                        continue
-                    higher = list(k)
-                    for i, n in zip(tiny, powers):
-                        higher[i] += n
-                    (d,) = self.derivative(tuple(higher), [centre])
-                    if d is None or not mpmath.isfinite(d):
-                        return None
-                    total += d * math.prod((mpmath.mpf(p[i]) ** n / math.factorial(n) for i, n in zip(tiny, powers)), start=mpmath.mpf(1))
-                if largest ** (degree + 1) < abs(total) * mpmath.mpf("1e-26") or not degree and not any(further) and (k, centre) in self._polynomial:
-                    break
-        return total
-
     def _flat(self, k: Index, points: list[Point]) -> list[Point]:
         """The points around which the function is a polynomial of a lower degree, to 140 digits or more."""
         if not any(k):
@@ -163,7 +119,7 @@ class Points:
             left = [p for p in points if p not in kept]
             for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
                 digits = RUNGS["coarse"].digits(p, 0)
-                with working(digits):
+                with precise.working(digits):
                     if mag(quotient(weighted, row)) <= max(map(mag, row)) - 3.32 * (digits - FLAT):
                         kept[p] = None
         return list(kept)
@@ -174,7 +130,7 @@ class Points:
         weighted = [terms(k, side) for side in directions]
         wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
         rows, count, out = self._rows(rung, wanted, points, sum(k)), len(weighted[0]), {}
-        with working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
+        with precise.working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
                 out[p] = decided(rung, k, estimates, row[0], certain)
@@ -228,3 +184,101 @@ def _real(x: Any) -> Any:
     if hasattr(x, "_mpc_"):
         return x.real if x.imag == 0 else precise.context.nan
     return precise.context.make_mpf(x._mpf_)
+
+
+def exponent(x: Any) -> int:
+    """The binary exponent of a number, 0 for 0."""
+    return math.frexp(x)[1] if x else 0
+
+
+def spread(point: Point) -> int:
+    """How many digits lie between the smallest and the largest of the numbers and 1, in steps of forty."""
+    bits = [exponent(x) for x in point if x]
+    return 40 * math.ceil((max(*bits, 0) - min(*bits, 0)) * 0.30103 / 40) if bits else 0
+
+
+def smallest(point: Point) -> int:
+    """The binary exponent of the smallest of the numbers and 1."""
+    return min(*map(exponent, point), 0)
+
+
+def largest(point: Point) -> int:
+    """The binary exponent of the largest of the numbers and 1."""
+    return max(*map(exponent, point), 0)
+
+
+class Rung(NamedTuple):
+    """One attempt: the digits for a point and an order, and the binary exponent of the step for a number of a point."""
+
+    digits: Callable[[Point, int], int]
+    step: Callable[[Any, Point], int]
+
+
+RUNGS = {
+    "coarse": Rung(lambda point, order: DIGITS + spread(point), lambda x, point: max(exponent(x), 1) - 3),
+    "relative": Rung(lambda point, order: DIGITS + 40 * max(order - 3, 0), lambda x, point: exponent(x) - 107),
+    "narrow": Rung(lambda point, order: DIGITS + 40 + 2 * (order + 1) * spread(point), lambda x, point: 2 * smallest(point) - largest(point) - 107),
+    "finest": Rung(lambda point, order: 1700 + spread(point), lambda x, point: max(exponent(x), 0) - 1330),
+}
+
+
+def moved(rung: str, p: Point, i: int, n: int) -> Any:
+    """A number of a point shifted by n steps, without rounding."""
+    x, n, bits = p[i], n * STEPS[1 if n > 0 else -1], RUNGS[rung].step(p[i], p) - GRAIN
+    mantissa, power = math.frexp(x)
+    whole, power = int(mantissa * 2**53), power - 53
+    if power >= bits or not whole:
+        return make(from_man_exp((whole << (power - bits) if whole else 0) + n, bits))
+    return make(from_man_exp(whole + (n << (bits - power)), power))
+
+
+def sides(k: Index) -> list[Index]:
+    """The directions of quotients: both, and for mixed derivatives of the second order all four."""
+    places = [i for i, n in enumerate(k) if n]
+    signs = itertools.product((1, -1), repeat=len(places)) if sum(k) == 2 else [(1,) * len(places), (-1,) * len(places)]
+    return [tuple(dict(zip(places, some)).get(i, 1) for i in range(len(k))) for some in signs]
+
+
+@cache
+def terms(k: Index, side: Index) -> tuple[tuple[Index, int], ...]:
+    """The offsets and weights of Σ (-1)^(k - j) C(k, j) f(x + j h), over all j up to k."""
+    return tuple((tuple(s * j for s, j in zip(side, js)), math.prod((-1) ** (n - j) * math.comb(n, j) for n, j in zip(k, js)))
+                 for js in itertools.product(*(range(n + 1) for n in k)))
+
+
+def quotient(weighted: Sequence[tuple[Index, int]], values: Sequence[Any], scale: tuple[int, int] = (1, 0)) -> Any:
+    """The sum of weighted values, divided by a product of steps, as `scaling` has it."""
+    total = precise.context.zero
+    for (_, weight), value in zip(weighted, values):
+        total = total + value if weight == 1 else total - value if weight == -1 else total + weight * value
+    return precise.context.ldexp(total / scale[0], -scale[1])
+
+
+def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
+    """A product of steps, as a whole number and a power of two."""
+    return (math.prod((s * STEPS[s]) ** n for s, n in zip(side, k)), sum(n * (RUNGS[rung].step(x, p) - GRAIN) for x, n in zip(p, k) if n))
+
+
+def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: bool) -> Any:
+    """The common result of quotients to all sides: a number, None if there is none for certain, UNDECIDED or PROVISIONAL."""
+    if not all(map(precise.context.isfinite, estimates)):
+        if not any(k):
+            return number(value) if precise.context.isinf(value) else None
+        return mpmath.inf if precise.context.isinf(value) else None
+    first, last = estimates[0], estimates[-1]
+    extrapolated = (first * STEPS[-1] + last * STEPS[1]) / (STEPS[1] + STEPS[-1]) if any(k) else last
+    size = max(map(mag, estimates))
+    if not any(estimates):
+        return mpmath.mpf(0) if rung in ("narrow", "finest") else PROVISIONAL
+    if all(mag(e - first) <= size - AGREED for e in estimates[1:]):
+        return number(extrapolated)
+    if rung == "finest" and size < NOTHING:
+        return mpmath.mpf(0)
+    if any(k) and mag(extrapolated) <= size - EXTRAPOLATED:  # each value is only its own step, as that of cos at 0
+        return mpmath.mpf(0) if rung == "finest" or not certain else UNDECIDED
+    return UNDECIDED
+
+
+def number(x: Any) -> Any:
+    """A number of the precise carrier as mpmath's global context represents it."""
+    return mpmath.mp.make_mpf(x._mpf_) if hasattr(x, "_mpf_") else mpmath.mpf(x)

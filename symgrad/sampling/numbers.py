@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from symgrad.testing.strategies.numbers_floats import Grid, grid_of
+from symgrad.sampling.floats import Floats
 from symgrad.types.domains import Domain, Interval
 
-__all__ = ["PAGES", "PAGE", "edge_numbers", "parts_of", "simple_numbers", "table", "within"]
+__all__ = ["HEAD", "PAGE", "PAGES", "edge_numbers", "parts_of", "simple_numbers", "table", "within"]
 
 PAGES, PAGE = 64, 256
 HEAD = PAGE // 4  # numbers with which every page begins
@@ -32,12 +32,12 @@ def within(domain: Domain, smallest: float = 0.0, largest: float = math.inf) -> 
     return Domain(domain.name, parts, domain.excluded, domain.integer), smallest, largest
 
 
-def parts_of(domain: Domain, grid: Grid) -> list[tuple[float, float]]:
+def parts_of(domain: Domain, floats: Floats) -> list[tuple[float, float]]:
     """The first and the last number of a type in each interval of a domain. Raises ValueError if no interval has one."""
-    parts = [p for p in (grid.part(i, domain.integer) for i in domain.intervals) if p is not None]
+    parts = [p for p in (floats.part(i, domain.integer) for i in domain.intervals) if p is not None]
     parts = [p for p in parts if p[0] < p[1] or p[0] not in domain.excluded]
     if not parts:
-        raise ValueError(f"the domain {domain} has no number of the type {grid.dtype}")
+        raise ValueError(f"the domain {domain} has no number of the type {floats.dtype}")
     return parts
 
 
@@ -51,15 +51,15 @@ def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
 
     Raises ValueError where the type has no number in the domain.
     """
-    grid = grid_of(dtype)
-    parts = parts_of(domain, grid)
-    found = [x for x in SIMPLE if x in domain and grid.nearest(x) == x]
+    floats = Floats(dtype)
+    parts = parts_of(domain, floats)
+    found = [x for x in SIMPLE if x in domain and floats.nearest(x) == x]
     if len(found) < 6:
         for k, (low, high) in enumerate(parts):
             low, high = _window(low, high)
             steps = [low / 2 + high / 2, *(low + (high - low) * s for s in (0.25, 0.75, 0.375, 0.625))]
             rounded = [round(x, digits) for x in steps for digits in (0, 1, 2, 3)]
-            found += map(float, grid.inside(np.array(sorted(rounded, key=_reading) + steps + [low, high]), parts, domain, k))
+            found += map(float, floats.inside(np.array(sorted(rounded, key=_reading) + steps + [low, high]), parts, domain, k))
     return list(dict.fromkeys(found))
 
 
@@ -75,11 +75,11 @@ def _place(x: float) -> tuple[int, float, bool]:
     return (1, abs(x), x < 0) if abs(x) > 10 and len(repr(x)) <= SHORT else (2, 0.0, False)
 
 
-def _around(x: float, grid: Grid) -> list[float]:
+def _around(x: float, floats: Floats) -> list[float]:
     """A number, its neighbours, and numbers that approach it by powers of two."""
     size = abs(x) or 1.0
-    steps = [size * 2.0**-k for k in (*NEAR, grid.digits) if k <= grid.digits] + ([grid.normal, grid.smallest] if x == 0 else [])
-    moved = grid.moved([x, x], [1, -1])
+    steps = [size * 2.0**-k for k in (*NEAR, floats.digits) if k <= floats.digits] + ([floats.normal, floats.smallest] if x == 0 else [])
+    moved = floats.moved([x, x], [1, -1])
     return [x, *map(float, moved), *(x + s * step for step in steps for s in (1.0, -1.0))]
 
 
@@ -90,16 +90,16 @@ def edge_numbers(domain: Domain, dtype: str = "float64", smallest: float = 0.0, 
     They are ±0 and its neighbours, small integers, the ends of the domain and the excluded points with their neighbours, the
     `further` points likewise, and every size up to the largest and down to the smallest number of the type.
     """
-    grid = grid_of(dtype)
-    parts = parts_of(domain, grid)
-    found = [s * x for x in (0.0, 1.0, 2.0, 3.0, 0.5, *TAILS, grid.largest, grid.normal, grid.smallest) for s in (1.0, -1.0)]
+    floats = Floats(dtype)
+    parts = parts_of(domain, floats)
+    found = [s * x for x in (0.0, 1.0, 2.0, 3.0, 0.5, *TAILS, floats.largest, floats.normal, floats.smallest) for s in (1.0, -1.0)]
     places = dict.fromkeys([0.0, *(end for i in domain.intervals for end in (i.low, i.high) if math.isfinite(end)), *domain.excluded, *further])
     for place in places:
-        found += _around(place, grid)
+        found += _around(place, floats)
     found += [x for part in parts for x in part]
     if domain.integer:
-        found = [round(x) for x in found if abs(x) <= 2.0 ** (grid.digits + 1)]
-    rounded = map(float, grid.nearest(found))
+        found = [round(x) for x in found if abs(x) <= 2.0 ** (floats.digits + 1)]
+    rounded = map(float, floats.nearest(found))
     inside = {(x, math.copysign(1.0, x)): x for x in rounded if x in domain and (x == 0 or abs(x) >= smallest)}
     return tuple(sorted(inside.values(), key=_reading))
 
@@ -116,9 +116,9 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     >>> table(POSITIVE)[7, :4].tolist(), bool(np.all(table(POSITIVE) > 0))
     ([1.0, 2.0, 3.0, 4.0], True)
     """
-    whole, grid = domain, grid_of(dtype)
+    whole, floats = domain, Floats(dtype)
     domain, smallest, largest = within(domain, smallest, largest)
-    parts = parts_of(domain, grid)
+    parts = parts_of(domain, floats)
     simple = simple_numbers(domain, dtype)
     edges = [x for x in edge_numbers(whole, dtype, smallest) if abs(x) <= largest] or simple
     known = sorted({(x, math.copysign(1.0, x)): x for x in (*simple, *edges)}.values(), key=_place)  # a stable sort keeps simpler numbers first
@@ -129,9 +129,9 @@ def table(domain: Domain, dtype: str = "float64", smallest: float = 0.0, largest
     near = _near(head, share[:, HEAD:3 * HEAD], low[part], high[part])
     out = np.empty((PAGES, PAGE))
     out[:, :HEAD] = head
-    out[:, HEAD:3 * HEAD] = grid.inside(near, parts, domain, np.tile(part, 2))
+    out[:, HEAD:3 * HEAD] = floats.inside(near, parts, domain, np.tile(part, 2))
     last, which = share[:, 3 * HEAD:], np.arange(HEAD) % len(parts)
-    out[:, 3 * HEAD:] = grid.inside(_wild(whole, grid, last, head, (smallest, largest), near[:, :HEAD]), parts, domain, which)
+    out[:, 3 * HEAD:] = floats.inside(_wild(whole, floats, last, head, (smallest, largest), near[:, :HEAD]), parts, domain, which)
     out = np.where((out != 0) & (np.abs(out) < smallest), np.tile(head, PAGE // HEAD), out)
     if left:
         out[:, 3 * HEAD::2] = np.resize(left, (PAGES, HEAD // 2))
@@ -150,20 +150,20 @@ def _near(head: np.ndarray, share: np.ndarray, low: np.ndarray, high: np.ndarray
         return np.where(ordinary & ((out < low) | (out > high)), head - (share - 0.5) * gap, out)
 
 
-def _wild(domain: Domain, grid: Grid, share: np.ndarray, head: np.ndarray, sizes: tuple[float, float], instead: np.ndarray) -> np.ndarray:
+def _wild(domain: Domain, floats: Floats, share: np.ndarray, head: np.ndarray, sizes: tuple[float, float], instead: np.ndarray) -> np.ndarray:
     """Numbers of every size with the head's signs, small ones where the head's are below 1, and numbers at every distance from each end and hole.
 
     Numbers of `instead` replace those that lie outside the domain.
     """
     finer = np.mod(share * 7919.0, 1.0)
-    lowest, highest = math.log10(max(sizes[0], grid.smallest)), math.log10(min(sizes[1], grid.largest))
+    lowest, highest = math.log10(max(sizes[0], floats.smallest)), math.log10(min(sizes[1], floats.largest))
     out = np.copysign(np.power(10.0, np.where(np.abs(head) < 1, lowest, highest) * finer**3), head)
     places = [e for i in domain.intervals for e in (i.low, i.high) if math.isfinite(e)] + list(domain.excluded)
     places = [x for x in places if x and abs(x) <= sizes[1]]
     if places:
-        steps = np.exp2(finer * grid.digits).astype(np.int64)
+        steps = np.exp2(finer * floats.digits).astype(np.int64)
         sign = np.where(np.mod(share * 104729.0, 1.0) < 0.5, 1, -1)
-        near = grid.moved(np.resize(grid.nearest(places), share.shape), sign * steps)
+        near = floats.moved(np.resize(floats.nearest(places), share.shape), sign * steps)
         out = np.where(np.arange(share.size).reshape(share.shape) % 2 == 0, near, out)
     allowed = np.zeros(share.shape, bool)
     for i in domain.intervals:

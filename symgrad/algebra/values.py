@@ -1,0 +1,139 @@
+"""The real value of an expression at a point, with many digits.
+
+>>> import sympy
+>>> x = sympy.Symbol("x")
+>>> float(truth(1 - sympy.cos(x), [x])([1e-9]))
+5e-19
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import mpmath
+import sympy
+
+from symgrad.algebra.balls import Gaussian, Undefined
+from symgrad.algebra.evaluating import STEPS, Program, Unknown
+from symgrad.algebra.ladder import settle
+from symgrad.algebra.stable_heads import DEFINITIONS, elementary
+from symgrad.carriers.digits import bounded, context, cosh, exponential, sech, sinh, working
+
+__all__ = ["Real", "Unknown", "truth", "value"]
+
+LARGE = 10**7  # powers beyond it have no meaningful digits
+GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth, *DEFINITIONS)
+
+
+class _Numbers:
+    """Many-digit numbers without error bounds, as the steps of a `Program` need them."""
+
+    context = context
+
+    @property
+    def bits(self) -> int:
+        """The working precision."""
+        return int(context.prec)
+
+    @staticmethod
+    def kept(x: Any) -> Any:
+        """A rational number."""
+        return context.mpc(*map(_Numbers.kept, x)) if isinstance(x, Gaussian) else context.mpf(x.numerator) / x.denominator
+
+    @staticmethod
+    def rounded(x: Any) -> Any:
+        """A number that SymPy computed."""
+        return context.convert(x)
+
+    @staticmethod
+    def function(f: Callable[..., Any], xs: Sequence[Any], slope: Any = None) -> Any:
+        """A function of mpmath at numbers."""
+        try:
+            return context.convert(f(*xs))
+        except (NotImplementedError, mpmath.libmp.NoConvergence) as error:
+            raise Undefined(str(error)) from None
+
+
+NUMBERS = _Numbers()
+
+
+def _power(a: Any, b: Any) -> Any:
+    if a == 0 and b < 0 or abs(b) > LARGE:
+        return context.nan
+    return a**b
+
+
+def _heaviside(x: Any, at_zero: Any = 0.5) -> Any:
+    return context.mpf(at_zero if x == 0 else x > 0)
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return a - b * context.floor(a / b)
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    sympy.Add: lambda *xs: context.fsum(xs), sympy.Mul: lambda *xs: context.fprod(xs), sympy.Pow: _power, sympy.log: context.log,
+    sympy.exp: exponential, sympy.cosh: cosh, sympy.sinh: sinh, sympy.sech: sech,
+    **{getattr(sympy, name): bounded(getattr(context, name)) for name in "sin cos tan tanh sec csc cot csch coth atan asinh".split()},
+    **{getattr(sympy, name): getattr(context, name) for name in
+       "asin acos acosh atanh atan2 acot asec acsc asech acsch acoth erf erfc re im arg sinc floor sign".split()},
+    sympy.ceiling: context.ceil, sympy.frac: lambda x: x - context.floor(x), sympy.conjugate: context.conj, sympy.Abs: abs, sympy.Max: max,
+    sympy.Min: min, sympy.Mod: _mod, sympy.Heaviside: _heaviside, sympy.DiracDelta: lambda x, order=0: context.zero if x else context.nan,
+    sympy.Eq: operator.eq, sympy.Ne: operator.ne, sympy.Lt: operator.lt, sympy.Le: operator.le, sympy.Gt: operator.gt, sympy.Ge: operator.ge,
+}
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, *xs: function(*xs)
+
+
+class Real(Program):
+    """An expression as a function of real numbers, at the working precision of `symgrad.carriers.digits`; also inside it all numbers are real."""
+
+    table: ClassVar[dict[Any, Callable[..., Any]]] = STEPS | {kind: _plain(f) for kind, f in FUNCTIONS.items()}
+    real: ClassVar[bool] = True
+
+    def __init__(self, expression: Any, symbols: Sequence[Any]):
+        super().__init__([expression], symbols)
+
+    def checked(self, x: Any) -> Any:
+        """A number that a step computed. Raises Undefined for NaN, and for a complex number where all numbers are real."""
+        if self.real and hasattr(x, "_mpc_") or not isinstance(x, bool) and context.isnan(x):
+            raise Undefined("no real value")
+        return x
+
+    def __call__(self, *xs: Any) -> Any:
+        """The value at numbers; NaN if there is none."""
+        (found,) = self.at([context.convert(x) for x in xs], NUMBERS)
+        return context.nan if isinstance(found, ArithmeticError) else found
+
+
+def value(expr: Any, symbols: Sequence[Any] = ()) -> Callable[[Sequence[Any]], Any]:
+    """The function that evaluates an expression of symbols at the working precision; NaN if it has no real value.
+
+    Raises Unknown for a function that cannot be evaluated.
+    """
+    evaluate = Real(elementary(expr), symbols)
+    return lambda xs: evaluate(*xs)
+
+
+def truth(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
+    """Like `value`, with as many digits as it takes that some of them are right (25, unless more are requested); NaN if there is no value."""
+    evaluate, grows = Real(elementary(expr), symbols), expr.has(*GROWING)
+
+    def at(xs: Sequence[Any], right: int = 25) -> Any:
+        sizes = [abs(math.log10(abs(x))) for x in xs if x and abs(x) < math.inf]
+        largest = max((abs(float(x)) for x in xs), default=0.0) if grows else 0.0
+        first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # the powers of ten that the computation may span
+
+        def computed(digits: int, places: Sequence[int]) -> list[Any]:
+            with working(digits):
+                return [evaluate(*xs)]
+
+        (found,) = settle(computed, first=first, most=max(8000, 4 * first), right=right)
+        return context.nan if found is None else context.convert(found)
+
+    return at

@@ -1,0 +1,107 @@
+"""A description of where a function is wrong: a threshold of an argument or of a part of the formula, and the kind of mistake."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from symgrad.reports.cross import Agreement, Finding
+
+__all__ = ["Features", "hint"]
+
+PARTS, LONG = 10, 6  # parts of a formula that are considered, and operations in one
+ORDINARY = 0.01, 10.0  # sizes of numbers at which a function should be right
+MOST = 0.9  # of the ordinary points: wrong at so many is wrong everywhere
+GROSS = 1e-3  # a relative error that is no loss of digits,
+ROUNDING = 1e-10  # unless it is so small beside the same number at other points
+EXAMPLES = 3  # points that a region needs
+
+
+class Features:
+    """Numbers that distinguish points: the arguments, and parts of the formula."""
+
+    def __init__(self, names: Sequence[str], expressions: Sequence[sympy.Expr]):
+        self.names = list(names)[:8]
+        self.parts: list[tuple[str, Any]] = []
+        if len(expressions) == 1:
+            symbols = [sympy.Symbol(name, real=True) for name in names]
+            inner = {e for e in sympy.preorder_traversal(expressions[0]) if isinstance(e, sympy.Expr) and e.args and not e.is_number
+                     and e.count_ops() <= LONG and not isinstance(e, (sympy.exp, sympy.Piecewise)) and (e != expressions[0])}
+            for e in sorted(inner, key=lambda e: (e.count_ops(), str(e)))[:PARTS]:
+                self.parts.append((str(e), sympy.lambdify(symbols, e, "numpy")))
+
+    def columns(self, vectors: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """Each feature's name with its numbers at the points."""
+        for k, name in enumerate(self.names):
+            yield name, vectors[:, k]
+        with np.errstate(all="ignore"):
+            for name, function in self.parts:
+                try:
+                    yield name, np.broadcast_to(np.asarray(function(*vectors.T), dtype=np.float64), len(vectors))
+                except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):
+                    continue
+
+    def region(self, vectors: np.ndarray, wrong: np.ndarray) -> str:
+        """The condition that the wrong points fulfil and the others do not; "" where there is no simple one, "everywhere" where all are wrong.
+
+        >>> f = Features(["x"], [])
+        >>> f.region(np.array([[-3.0], [-2.0], [1.0], [25.0], [30.0], [40.0]]), np.array([False, False, False, True, True, True]))
+        'x > 1 (from 25)'
+        """
+        if wrong.all():
+            return "everywhere"
+        if wrong.sum() < EXAMPLES:
+            return ""
+        for name, values in self.columns(vectors):
+            for label, column in ((name, values), (f"|{name}|" if name.isidentifier() else f"|{name}|", np.abs(values))):
+                bad, good = column[wrong], column[~wrong]
+                if np.isnan(column).any():
+                    break
+                if bad.min() > good.max():
+                    return f"{label} > {good.max():.3g} (from {bad.min():.3g})"
+                if bad.max() < good.min():
+                    return f"{label} < {good.min():.3g} (from {bad.max():.3g})"
+        return ""
+
+
+def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree: bool, region: str, framework: str) -> str:
+    """The kind of mistake in an order: a wrong derivative, a loss of digits, an overflow, or an exception."""
+    wrong = [(v, f) for v, f in found if not f.agrees]
+    if not wrong:
+        return ""
+    where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else f" at {len(wrong)} of {len(found)} points"
+    ordinary = [(v, f) for v, f in found if all(ORDINARY[0] <= abs(x) <= ORDINARY[1] for x in v)]
+    bad = [f for _, f in ordinary if not f.agrees]
+    typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # beside which a lost digit is nothing
+    gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > max(GROSS * abs(f.truth), ROUNDING * typical)]
+    kinds = {f.kind for _, f in wrong}
+    thing = "the value" if a.order == 0 else "the derivative"
+    if kinds == {"raises"}:
+        return f"raises{where}"
+    if ordinary and len(bad) >= MOST * len(ordinary):
+        by = "" if len(gross) >= MOST * len(bad) else f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
+        start = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}"
+        if below_agree and a.order >= 2:
+            return f"{start}, though the orders below are right: {_cause(framework)}"
+        return f"{start}: {thing} itself is wrong, not its last digits"
+    if gross and len(gross) >= EXAMPLES:
+        return f"{thing} is wrong{where}, by more than its digits"
+    if kinds == {"not finite"}:
+        return f"not finite{where}, where the truth is"
+    finite = [f.ulp for _, f in wrong if f.kind == "differs"]
+    lost = min(16.0, math.log10(max(finite))) if finite and math.isfinite(max(finite)) else 16.0
+    also = f", and it is not finite at {sum(f.kind == 'not finite' for _, f in wrong)} points" if "not finite" in kinds else ""
+    return f"digits are lost{where}: {'all' if lost > 15.5 else f'{lost:.0f}'} of 16{also}"
+
+
+def _cause(framework: str) -> str:
+    """Why the derivative of a right derivative is wrong."""
+    if framework == "torch":
+        return "the backward takes something for a constant, such as a result of forward that is kept on ctx, .data or .detach()"
+    if framework in ("jax", "autograd"):
+        return "the rule takes something for a constant, as stop_gradient does"
+    return "the gradient takes something for a constant"

@@ -1,0 +1,308 @@
+"""References for ops on tensors: the value, pullbacks and pushforwards with many digits, and the condition of every number in them."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.carriers import precise
+from symgrad.reference.quotients import DIGITS, Quotients, Reader, number
+
+__all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "differentiated"]
+
+Arrays = Sequence[np.ndarray]
+Tangents = Sequence[np.ndarray | None]
+Index = tuple[int, ...]
+MOST, MORE = 900, 30  # digits of a number that has to be certain, and the difference of two precisions that must agree
+RULES = 100  # digits of rules
+ENTRIES = (6, 3, 2)  # the number of elements of each argument in gradients of order 1, 2 and 3; the choice depends on the point
+AGREED = mpmath.mpf(10) ** -20
+PART = mpmath.mpf(10) ** -10  # of an input, by which it is changed to measure conditions
+
+
+def differentiated(x: Any) -> bool:
+    """Whether an argument is differentiated by: real and complex floats are, integers and booleans are not (bfloat16 has the kind V)."""
+    return x.dtype.kind in "fcV"
+
+
+class Reference:
+    """A reference for an op. Its numbers are mpmath's; None means that there is none.
+
+    `exact` describes the reference in words. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is
+    certain to about a hundred digits.
+    """
+
+    exact: str
+    digits = DIGITS  # in which conditions are measured
+
+    def value(self, xs: Arrays) -> np.ndarray:
+        """The value."""
+        raise NotImplementedError
+
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
+        """The gradient by each argument, as `Subject.gradient` returns it; None for an inactive argument."""
+        raise NotImplementedError
+
+    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
+        """The pushforward of tangents."""
+        raise NotImplementedError
+
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number, with so many digits that a zero is certain for every float.
+
+        The number is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
+        """
+        return self.number(xs, at, wrt, *_lifted(xs, cotangent, tangents), certain=True)
+
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """The condition of one number, chosen as in `certain`: Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents.
+
+        Each input is changed by 10⁻¹⁰ of itself, so that a variance of 0 changes, too.
+        """
+        inputs = _lifted(xs, cotangent, tangents)
+        with precise.working(self.digits):
+            base, total = self.number(xs, at, wrt, *inputs), mpmath.mpf(0)
+            for changed in self.moved(xs, inputs):
+                found = None if base is None else self.number(xs, at, wrt, *changed)
+                if found is None or not mpmath.isfinite(found):
+                    return mpmath.inf
+                total += abs(found - base) / PART
+        return total
+
+    def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
+        """One number for inputs with many digits next to xs; with `certain`, a zero is one."""
+        raise NotImplementedError
+
+    def moved(self, xs: Arrays, inputs: tuple[list[Any], Any, list[Any]]) -> Iterator[tuple[list[Any], Any, list[Any]]]:
+        """The inputs with one number changed, for each number in turn.
+
+        A 0 among the arguments changes by a part of the largest element: it is as uncertain as the other elements.
+        """
+        cells, g, tangents = inputs
+        for i, c in enumerate(cells):
+            if differentiated(xs[i]):
+                yield from (([*cells[:i], x, *cells[i + 1:]], g, tangents) for x in _scaled(c, max(map(abs, c.ravel().tolist()), default=0)))
+        if g is not None:
+            yield from ((cells, x, tangents) for x in _scaled(g))
+        for n, ts in enumerate(tangents):
+            for i, t in enumerate(ts):
+                if t is not None:
+                    yield from ((cells, g, [*tangents[:n], [*ts[:i], x, *ts[i + 1:]], *tangents[n + 1:]]) for x in _scaled(t))
+
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+        """Whether an element of the value may be another one by rounding of the inputs, as next to a jump of a function of numbers."""
+        return False
+
+
+def _lifted(xs: Arrays, cotangent: np.ndarray | None, tangents: Sequence[Tangents]) -> tuple[list[Any], Any, list[Any]]:
+    return ([precise.lift_value(x) for x in xs], None if cotangent is None else precise.lift_value(cotangent),
+            [[None if t is None else precise.lift_value(t) for t in ts] for ts in tangents])
+
+
+def _scaled(x: Any, least: Any = 0) -> Iterator[Any]:
+    for place, v in enumerate(x.ravel().tolist()):
+        if (v or least) and not isinstance(v, bool):
+            yield _shifted(x, place, (v or least) * precise.context.convert(PART))
+
+
+def _shifted(x: Any, place: int, h: Any) -> Any:
+    out = x.copy()
+    out.reshape((-1,)).view(np.ndarray)[place] += h
+    return out
+
+
+def array_of(found: Sequence[Any], shape: Index) -> np.ndarray:
+    """Numbers as an array of objects."""
+    out = np.empty(len(found), object)
+    out[:] = found
+    return out.reshape(shape)
+
+
+class ArrayReference(Reference):
+    """The reference for an op on arrays that a reader evaluates: difference quotients along elements of its arguments and along tangents."""
+
+    def __init__(self, reader: Reader, exact: str):
+        self.reader, self.exact = reader, exact
+        self._values: dict[Any, np.ndarray] = {}
+        self._sizes: dict[Any, Any] = {}
+
+    def value(self, xs: Arrays) -> np.ndarray:
+        """The value, with as many digits as are certain."""
+        key = tuple((x.shape, x.dtype.name, x.tobytes()) for x in xs)
+        if key not in self._values:
+            for digits in (DIGITS, MOST):
+                first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
+                with precise.working(digits):
+                    found = [_agreed(a, b) for a, b in zip(first.ravel().tolist(), second.ravel().tolist())]
+                self._values[key] = array_of(found, first.shape)
+                if None not in found:
+                    break
+        return self._values[key]
+
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
+        """The derivatives of <g, f> by a choice of elements, which depends on the point, and along the tangents; None for the other elements."""
+        return self._gradient(xs, cotangent, tangents, ENTRIES[min(len(tangents), 2)])
+
+    def _gradient(self, xs: Arrays, cotangent: np.ndarray, tangents: Sequence[Tangents], most: int) -> list[np.ndarray | None]:
+        cells, g, directions = _lifted(xs, cotangent, tangents)
+        out: list[np.ndarray | None] = []
+        start, base = zlib.crc32(b"".join(x.tobytes() for x in xs)), _Values(self.reader, xs, cells)
+        for i, x in enumerate(xs):
+            entries = np.empty(x.size, object)
+            for place in [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))] if differentiated(x) else ():
+                entries[place] = base.derivative([(i, place), *directions], g)
+            out.append(entries.reshape(x.shape) if differentiated(x) else None)
+        return out
+
+    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
+        """The derivative of the value along the tangents."""
+        cells, _, (direction,) = _lifted(xs, None, [ts])
+        base = _Values(self.reader, xs, cells)
+        shape = self.value(xs).shape
+        return array_of([base.derivative([direction], place) for place in range(math.prod(shape))], shape)
+
+    def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
+        """An element of the gradient, the tangent or the value."""
+        if wrt is not None:
+            place = int(np.ravel_multi_index(at, xs[wrt].shape)) if at else 0
+            return _Values(self.reader, xs, cells).derivative([(wrt, place), *tangents], g, certain)
+        if tangents:
+            place = int(np.ravel_multi_index(at, self.value(xs).shape)) if at else 0
+            return _Values(self.reader, xs, cells).derivative([tangents[0]], place, certain)
+        return number(self.reader(xs, cells, MOST if certain else DIGITS)[at].item())
+
+    def largest(self, xs: Arrays, cotangent: Any, *tangents: Tangents) -> Any:
+        """The largest element of the gradients by all arguments: a matrix product has rounding errors of that size in every element."""
+        key = tuple(x.tobytes() for x in (*xs, cotangent, *(t for ts in tangents for t in ts if t is not None))), len(tangents)
+        if key not in self._sizes:
+            found = self._gradient(xs, cotangent, tangents, 10**6)
+            self._sizes[key] = max((abs(v) for g in found if g is not None for v in g.ravel().tolist() if v is not None), default=mpmath.mpf(0))
+        return self._sizes[key]
+
+
+class _Values:
+    """The values of a function near a point, along elements of its arguments and directions."""
+
+    def __init__(self, reader: Reader, xs: Arrays, cells: Sequence[Any]):
+        self.reader, self.xs, self.cells = reader, xs, cells
+        self.known: dict[Any, Any] = {}
+
+    def derivative(self, moves: Sequence[Any], part: Any, certain: bool = False) -> Any:
+        """The derivative along each move, an element (argument, place) or a direction, of <part, value>, or of the element with the number `part`."""
+        sizes = [self._size(move) for move in moves]
+
+        def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> list[Any]:
+            with precise.working(digits):
+                return [self._at(moves, [h - size for h, size in zip(row, sizes)], part, digits) for row in zip(*(c.tolist() for c in cells))]
+
+        return Quotients(read).derivative((1,) * len(moves), [tuple(sizes)], certain)[0]
+
+    def _at(self, moves: Sequence[Any], steps: Sequence[Any], part: Any, digits: int) -> Any:
+        taken = [(move, h) for move, h in zip(moves, steps) if h]
+        key = digits, tuple((move if isinstance(move[0], int) else id(move), h) for move, h in taken)
+        if key not in self.known:
+            cells = list(self.cells)
+            for move, h in taken:
+                if isinstance(move[0], int):
+                    cells[move[0]] = _shifted(cells[move[0]], move[1], h)
+                else:
+                    cells = [c if t is None else c + t * h for c, t in zip(cells, move)]
+            side = np.copysign(np.inf, float(taken[0][1])) if taken else 0.0
+            floats = [np.nextafter(x, side) if taken and x.dtype.kind == "f" else x for x in self.xs]
+            self.known[key] = self.reader(floats, cells, digits).ravel().tolist()
+        y = self.known[key]
+        return y[part] if isinstance(part, int) else precise.context.fdot(zip(part.ravel().tolist(), y))
+
+    def _size(self, move: Any) -> float:
+        """The scale of a step along a move: that of the smallest number which it changes; 1 for zeros."""
+        if isinstance(move[0], int):
+            sizes = [self.cells[move[0]].ravel().tolist()[move[1]]]
+        else:
+            pairs = [(x, t) for c, ts in zip(self.cells, move) if ts is not None for x, t in zip(c.ravel().tolist(), ts.ravel().tolist())]
+            sizes = [x / t for x, t in pairs if t and x]
+        bits = min((int(precise.context.mag(x)) for x in sizes if x), default=1)
+        return math.ldexp(0.5, max(-1000, min(bits, 1000)))
+
+
+def _agreed(a: Any, b: Any) -> Any:
+    if isinstance(a, (bool, int)):
+        return mpmath.mpf(int(b))
+    if not precise.context.isfinite(b):
+        return number(b) if precise.context.isinf(b) else None
+    return number(b) if abs(a - b) <= abs(b) * AGREED or max(abs(a), abs(b)) < mpmath.mpf("1e-390") else None
+
+
+class RuleReference(Reference):
+    """The rules of an op with many digits: how exactly they are computed in floats, not whether they are right."""
+
+    digits = 800  # cancellation leaves few of them
+
+    def __init__(self, op: Any, parameters: tuple[Any, ...], elementwise: bool = False):
+        self.op, self.parameters, self.elementwise = op, parameters, elementwise
+        self.exact = f"the rule of {op.name}, read with {RULES} digits"
+
+    def _forward(self, cells: Sequence[Any]) -> Any:
+        return precise.lift_value(self.op.forward(precise, *((tuple(cells),) if self.op.arity is None else cells), *self.parameters))
+
+    def _pull(self, cells: Sequence[Any], g: Any) -> list[Any]:
+        found = self.op.vjp(precise, g, self._forward(cells), (*cells, *self.parameters), (True,) * len(cells))
+        return [precise.zeros_like(x) if c is None else c if c.shape == x.shape else precise.sum_to_size(c, x.shape) for c, x in zip(found, cells)]
+
+    def _push(self, cells: Sequence[Any], ts: Sequence[Any]) -> Any:
+        y = self._forward(cells)
+        out = self.op.jvp(precise, ts, y, (*cells, *self.parameters))
+        return precise.broadcast_to(precise.zeros_like(y) if out is None else out, y.shape)
+
+    def value(self, xs: Arrays) -> np.ndarray:
+        """The value."""
+        with precise.working(RULES):
+            return _finite(self._forward(_lifted(xs, None, ())[0]))
+
+    def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
+        """The pullback."""
+        with precise.working(RULES):
+            cells, g, _ = _lifted(xs, cotangent, ())
+            return [_finite(c) if differentiated(x) else None for c, x in zip(self._pull(cells, g), xs)]
+
+    def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
+        """The pushforward."""
+        with precise.working(RULES):
+            cells, _, (direction,) = _lifted(xs, None, [ts])
+            return _finite(self._push(cells, direction))
+
+    def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """One number with more digits; None if it is not finite."""
+        xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
+        return super().certain(xs, at, wrt, cotangent, *tangents)
+
+    def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
+        """The condition of one number."""
+        xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
+        return super().condition(xs, at, wrt, cotangent, *tangents)
+
+    def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
+        """An element of the gradient, the tangent or the value."""
+        with precise.working(self.digits):
+            found = self._pull(cells, g)[wrt] if wrt is not None else self._push(cells, tangents[0]) if tangents else self._forward(cells)
+            return _finite(found)[at]
+
+    def _alone(self, xs: Arrays, at: Index, cotangent: np.ndarray | None, tangents: tuple[Tangents, ...]) -> tuple[Any, Index, Any, Any]:
+        """The inputs that one element depends on, and its index among them: those at its place for an elementwise op, otherwise all."""
+        if not self.elementwise or len({x.shape for x in xs}) > 1:
+            return xs, at, cotangent, tangents
+
+        def of(x: np.ndarray | None) -> np.ndarray | None:
+            return None if x is None else np.asarray(x[at])
+
+        return [of(x) for x in xs], (), of(cotangent), tuple([of(t) for t in ts] for ts in tangents)
+
+
+def _finite(x: Any) -> np.ndarray:
+    """Numbers of the precise carrier, None for those that are not finite."""
+    cells = [int(v) if isinstance(v, bool) else v for v in x.ravel().tolist()]
+    return array_of([number(v) if precise.context.isfinite(v) else None for v in cells], x.shape)
