@@ -156,11 +156,11 @@ def mul(input: TensorLike, other: TensorLike) -> Tensor:
 def multiply(input: TensorLike, other: TensorLike) -> Tensor:
     """input * other."""
 def div(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+    """input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
 def divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+    """input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
 def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+    """input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
 def neg(input: TensorLike) -> Tensor:
     """-input."""
 def negative(input: TensorLike) -> Tensor:
@@ -216,33 +216,33 @@ def isnan(input: TensorLike) -> Tensor:
 def isinf(input: TensorLike) -> Tensor:
     """Whether infinite, elementwise."""
 def isclose(input: TensorLike, other: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol |other|, elementwise; infinities are close to themselves, and NaN to NaN if `equal_nan`."""
+    """Whether |input - other| <= atol + rtol |other|, elementwise; equal infinities are close, and NaN is close to NaN if `equal_nan`."""
 def repeat(input: TensorLike, *repeats: Integers | Tensor) -> Tensor:
-    """The input laid out several times along each dimension, and along new leading ones."""
+    """The input repeated along each dimension, and along new leading ones."""
 def tile(input: TensorLike, *dims: Integers) -> Tensor:
-    """The input laid out several times along its last dimensions, and along new leading ones."""
+    """The input repeated along its last dimensions, and along new leading ones."""
 @overload
 def repeat_interleave(input: TensorLike, repeats: Integers | Tensor | None = None, dim: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
+    """Each slice along `dim`, by default each element, repeated consecutively; with `repeats` alone, the indices of these slices."""
 @overload
 def repeat_interleave(input: TensorLike, repeats: Integers | Tensor | None = None, axis: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
+    """Each slice along `dim`, by default each element, repeated consecutively; with `repeats` alone, the indices of these slices."""
 @overload
 def unflatten(input: TensorLike, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-    """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
+    """One dimension split into several with the same product of sizes; one size may be -1."""
 @overload
 def unflatten(input: TensorLike, axis: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-    """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
+    """One dimension split into several with the same product of sizes; one size may be -1."""
 def ravel(input: TensorLike) -> Tensor:
-    """The elements as a vector: a view where that can be."""
+    """The elements as a vector, a view if possible."""
 def atleast_1d(*tensors: Sequence[TensorLike]) -> Any:
-    """The tensors, those without dimensions as vectors of one element."""
+    """The tensors, where tensors of no dimensions become vectors of one element."""
 def atleast_2d(*tensors: Sequence[TensorLike]) -> Any:
-    """The tensors, vectors as rows of a matrix."""
+    """The tensors, where vectors become matrices of one row."""
 def atleast_3d(*tensors: Sequence[TensorLike]) -> Any:
-    """The tensors with at least three dimensions: new ones last, for vectors also one in front."""
+    """The tensors with at least three dimensions: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
 def hstack(tensors: Sequence[TensorLike]) -> Tensor:
-    """Tensors joined along their second dimension, vectors along their only one."""
+    """Tensors joined along their second dimension, vectors along their only dimension."""
 def vstack(tensors: Sequence[TensorLike]) -> Tensor:
     """Tensors joined along their first dimension, vectors as rows."""
 def row_stack(tensors: Sequence[TensorLike]) -> Tensor:
@@ -255,10 +255,10 @@ def block_diag(*tensors: Sequence[TensorLike]) -> Tensor:
     """The matrix with the given matrices along its diagonal, and zeros elsewhere; vectors are rows."""
 @overload
 def tensor_split(input: TensorLike, indices_or_sections: Integers | Tensor, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+    """The pieces of a tensor along `dim` as views: a number of nearly equal ones, or those between indices."""
 @overload
 def tensor_split(input: TensorLike, indices_or_sections: Integers | Tensor, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+    """The pieces of a tensor along `dim` as views: a number of nearly equal ones, or those between indices."""
 def hsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
     """The pieces of a tensor along dimension 1: so many equal ones, or those between indices; views."""
 def vsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
@@ -266,17 +266,17 @@ def vsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[T
 def dsplit(input: TensorLike, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
     """The pieces of a tensor along dimension 2: so many equal ones, or those between indices; views."""
 def rot90(input: TensorLike, k: builtins.int = 1, dims: Integers = ...) -> Tensor:
-    """The input turned by `k` quarters, from the first of two dimensions to the second."""
+    """The input rotated by `k` quarter turns in the plane of two dimensions, from the first towards the second."""
 def fliplr(input: TensorLike) -> Tensor:
     """The order of the columns reversed."""
 def flipud(input: TensorLike) -> Tensor:
     """The order of the rows reversed."""
 def meshgrid(*tensors: Sequence[TensorLike], indexing: str | None = None) -> tuple[Tensor, ...]:
-    """The coordinates of the points of a grid with the given ones along its axes: a tensor for each axis, which runs along its own dimension."""
+    """The coordinates of a grid, from vectors of coordinates for each axis: one tensor per axis, which varies along the dimension of that axis."""
 def cartesian_prod(*tensors: Sequence[TensorLike]) -> Tensor:
     """All tuples of one element of each vector, as rows."""
 def combinations(input: TensorLike, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
-    """All sets of `r` elements of a vector, as rows; with replacement also those that hold one several times."""
+    """All sets of `r` elements of a vector, as rows; with replacement also those that repeat an element."""
 def adjoint(input: TensorLike) -> Tensor:
     """The last two dimensions exchanged, conjugated."""
 def exp(input: TensorLike) -> Tensor:
@@ -346,19 +346,19 @@ def abs(input: TensorLike) -> Tensor:
 def absolute(input: TensorLike) -> Tensor:
     """|input|; the derivative at 0 is 0."""
 def sign(input: TensorLike) -> Tensor:
-    """-1, 0 or 1, with the derivative 0."""
+    """-1, 0 or 1; the derivative is 0."""
 def floor(input: TensorLike) -> Tensor:
-    """The largest integer not above, with the derivative 0."""
+    """The largest integer not above the input; the derivative is 0."""
 def ceil(input: TensorLike) -> Tensor:
-    """The smallest integer not below, with the derivative 0."""
+    """The smallest integer not below the input; the derivative is 0."""
 def round(input: TensorLike) -> Tensor:
-    """The nearest integer, halves to even, with the derivative 0."""
+    """The nearest integer, halves to even; the derivative is 0."""
 def trunc(input: TensorLike) -> Tensor:
-    """The integer part, with the derivative 0."""
+    """The integer part; the derivative is 0."""
 def fix(input: TensorLike) -> Tensor:
-    """The integer part, with the derivative 0."""
+    """The integer part; the derivative is 0."""
 def sinc(input: TensorLike) -> Tensor:
-    """sin(π input) / (π input), and 1 at 0; its derivatives of every order keep their digits next to 0."""
+    """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
 def index_put(input: TensorLike, indices: Any, values: TensorLike, accumulate: builtins.bool = False) -> Tensor:
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
 @overload
@@ -374,13 +374,13 @@ def narrow(input: TensorLike, dim: builtins.int, start: builtins.int, length: bu
 def narrow(input: TensorLike, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """The `length` slices of the input along `dim` from `start` on: a view."""
 def diagonal(input: TensorLike, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-    """The diagonal of two dimensions as a new last one: a view."""
+    """The diagonal of two dimensions as a new last dimension: a view."""
 def diag_embed(input: TensorLike, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
     """Zeros with the last dimension of the input on a diagonal of two new ones: the transpose of `diagonal`."""
 def diagflat(input: TensorLike, offset: builtins.int = 0) -> Tensor:
     """The matrix with all elements of the input on a diagonal."""
 def unfold(input: TensorLike, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
-    """Every window of `size` slices along `dimension`, `step` apart, with the window as a new last dimension: a view."""
+    """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
 def mm(input: TensorLike, other: TensorLike) -> Tensor:
     """The product of two matrices."""
 def mv(input: TensorLike, other: TensorLike) -> Tensor:
@@ -396,7 +396,7 @@ def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
 def ger(input: TensorLike, vec2: TensorLike) -> Tensor:
     """The outer product of two vectors."""
 def einsum(equation: str, *operands: TensorLike | Sequence[TensorLike]) -> Tensor:
-    """Sums of products over the letters of an equation."""
+    """The sum of products with subscripts given by an equation (Einstein summation)."""
 def trace(input: TensorLike) -> Tensor:
     """The sum of a matrix's diagonal."""
 def diag(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
@@ -412,7 +412,7 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, valu
 def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
     """input + weight (end - input): the input where the weight is 0, `end` where it is 1."""
 def float_power(input: TensorLike, exponent: TensorLike) -> Tensor:
-    """input ** exponent, computed in double precision whatever the dtypes are."""
+    """input ** exponent, computed in double precision for every dtype."""
 def fmod(input: TensorLike, other: TensorLike) -> Tensor:
     """input - trunc(input / other) * other: it has the sign of the input."""
 def frac(input: TensorLike) -> Tensor:
@@ -424,45 +424,45 @@ def rsub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
 def positive(input: TensorLike) -> Tensor:
     """The input itself."""
 def logical_xor(input: TensorLike, other: TensorLike) -> Tensor:
-    """Whether just one of two values is true (not zero)."""
+    """Whether exactly one of two values is true (nonzero)."""
 def clamp_min(input: TensorLike, min: TensorLike | None) -> Tensor:
-    """The input, or `min` where that is larger; the derivative there is 0."""
+    """The larger of the input and `min`; the derivative where `min` is larger is 0."""
 def clamp_max(input: TensorLike, max: TensorLike | None) -> Tensor:
-    """The input, or `max` where that is smaller; the derivative there is 0."""
+    """The smaller of the input and `max`; the derivative where `max` is smaller is 0."""
 def nan_to_num(input: TensorLike, nan: builtins.float | None = None, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
     """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
 @overload
 def diff(input: TensorLike, n: builtins.int = 1, dim: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
+    """The `n`-th differences along `dim`, of the input joined with `prepend` and `append`."""
 @overload
 def diff(input: TensorLike, n: builtins.int = 1, axis: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
+    """The `n`-th differences along `dim`, of the input joined with `prepend` and `append`."""
 @overload
 def cumprod(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
-    """The running product along `dim`; zeros do no harm to its derivatives."""
+    """The running product along `dim`; its derivatives are right also at zeros."""
 @overload
 def cumprod(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
-    """The running product along `dim`; zeros do no harm to its derivatives."""
+    """The running product along `dim`; its derivatives are right also at zeros."""
 def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), the input broadcast."""
 def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), the input broadcast."""
 def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), a matrix product for each of a batch, the input broadcast."""
+    """beta * input + alpha * (batch1 @ batch2), a batch of matrix products, the input broadcast."""
 def bmm(input: TensorLike, mat2: TensorLike) -> Tensor:
-    """A matrix product for each of a batch."""
+    """A batch of matrix products."""
 @overload
 def cross(input: TensorLike, other: TensorLike, dim: Integers | None = None) -> Tensor:
-    """The vector product along a dimension of size 3."""
+    """The cross product along a dimension of size 3."""
 @overload
 def cross(input: TensorLike, other: TensorLike, axis: Integers | None = None) -> Tensor:
-    """The vector product along a dimension of size 3."""
+    """The cross product along a dimension of size 3."""
 def tensordot(a: TensorLike, b: TensorLike, dims: Integers = 2) -> Tensor:
-    """The products of two tensors summed over pairs of dimensions: the last `dims` of one and first of the other, or two lists of them."""
+    """The product of two tensors summed over pairs of dimensions: the last `dims` of `a` and the first of `b`, or two lists of dimensions."""
 def inner(input: TensorLike, other: TensorLike) -> Tensor:
     """The sums of products over the last dimensions of both."""
 def kron(input: TensorLike, other: TensorLike) -> Tensor:
-    """The Kronecker product: every element of the input times all of the other."""
+    """The Kronecker product: each element of the input times the whole of `other`."""
 def relu(input: TensorLike) -> Tensor:
     """max(input, 0); the derivative at 0 is 0."""
 def sigmoid(input: TensorLike) -> Tensor:
@@ -488,21 +488,21 @@ def log_softmax(input: TensorLike, dim: builtins.int | None = None, dtype: DType
 def log_softmax(input: TensorLike, axis: builtins.int | None = None, dtype: DType | type | None = None) -> Tensor:
     """log(softmax(input)) along `dim`, without cancellation."""
 def mse_loss(input: TensorLike, target: TensorLike, reduction: str = 'mean') -> Tensor:
-    """The mean (or sum, or each) of (input - target)²."""
+    """(input - target)², reduced by the mean, the sum, or not."""
 def view_as_real(input: TensorLike) -> Tensor:
-    """The real and the imaginary parts of complex numbers, side by side in a new last dimension: a view."""
+    """The real and the imaginary parts of complex numbers as a new last dimension of size 2: a view."""
 def view_as_complex(input: TensorLike) -> Tensor:
-    """The complex numbers whose parts stand side by side in the last dimension: a view."""
+    """The complex numbers whose real and imaginary parts are the last dimension: a view."""
 def conj(input: TensorLike) -> Tensor:
-    """The complex conjugates; real numbers as they are."""
+    """The complex conjugates; real numbers are unchanged."""
 def conj_physical(input: TensorLike) -> Tensor:
-    """The complex conjugates; real numbers as they are."""
+    """The complex conjugates; real numbers are unchanged."""
 def resolve_conj(input: TensorLike) -> Tensor:
-    """The input itself: no conjugation waits to be carried out here."""
+    """The input itself, since conjugation is never deferred."""
 def resolve_neg(input: TensorLike) -> Tensor:
-    """The input itself: no conjugation waits to be carried out here."""
+    """The input itself, since conjugation is never deferred."""
 def real(input: TensorLike) -> Tensor:
-    """The real parts, a view; real numbers as they are."""
+    """The real parts, a view; a real input itself."""
 def imag(input: TensorLike) -> Tensor:
     """The imaginary parts: a view."""
 def complex(real: TensorLike, imag: TensorLike) -> Tensor:
@@ -510,7 +510,7 @@ def complex(real: TensorLike, imag: TensorLike) -> Tensor:
 def polar(abs: TensorLike, angle: TensorLike) -> Tensor:
     """The complex numbers with these absolute values and angles."""
 def angle(input: TensorLike) -> Tensor:
-    """The angles of complex numbers; of real ones 0, or π where they are negative."""
+    """The angles of complex numbers; of real numbers 0, or π if negative."""
 def sgn(input: TensorLike) -> Tensor:
     """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
 @overload
@@ -539,10 +539,10 @@ def index_copy(input: TensorLike, axis: builtins.int, index: TensorLike, source:
     """A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names."""
 @overload
 def index_fill(input: TensorLike, dim: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
-    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
 @overload
 def index_fill(input: TensorLike, axis: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
-    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
 @overload
 def select_scatter(input: TensorLike, src: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
     """A copy of the input with `src` as one slice along `dim`."""
@@ -563,34 +563,34 @@ def masked_scatter(input: TensorLike, mask: TensorLike, source: Integers) -> Ten
     """A copy of the input with the elements of `source`, in order, where `mask` is true."""
 @overload
 def sum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The sum over `dim`, or over everything."""
+    """The sum over `dim`, or over all elements."""
 @overload
 def sum(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The sum over `dim`, or over everything."""
+    """The sum over `dim`, or over all elements."""
 @overload
 def mean(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The mean over `dim`, or over everything; of nothing it is NaN."""
+    """The mean over `dim`, or over all elements; NaN for an empty input."""
 @overload
 def mean(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The mean over `dim`, or over everything; of nothing it is NaN."""
+    """The mean over `dim`, or over all elements; NaN for an empty input."""
 @overload
 def prod(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The product over `dim`, or over everything; zeros do no harm to its derivatives."""
+    """The product over `dim`, or over all elements; its derivatives are right also at zeros."""
 @overload
 def prod(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
-    """The product over `dim`, or over everything; zeros do no harm to its derivatives."""
+    """The product over `dim`, or over all elements; its derivatives are right also at zeros."""
 @overload
 def amax(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The largest value over `dim`, or over everything; ties share the gradient equally."""
+    """The largest value over `dim`, or over all elements; ties share the gradient equally."""
 @overload
 def amax(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The largest value over `dim`, or over everything; ties share the gradient equally."""
+    """The largest value over `dim`, or over all elements; ties share the gradient equally."""
 @overload
 def amin(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The smallest value over `dim`, or over everything; ties share the gradient equally."""
+    """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
 @overload
 def amin(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The smallest value over `dim`, or over everything; ties share the gradient equally."""
+    """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
 @overload
 def max(input: TensorLike, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
     """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
@@ -629,10 +629,10 @@ def min(input: TensorLike, axis: Tensor | np.ndarray | Sequence[builtins.int], k
     """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
 @overload
 def aminmax(input: TensorLike, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair (min, max) over everything, or along `dim`."""
+    """The pair (min, max) over all elements, or along `dim`."""
 @overload
 def aminmax(input: TensorLike, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-    """The pair (min, max) over everything, or along `dim`."""
+    """The pair (min, max) over all elements, or along `dim`."""
 @overload
 def argmax(input: TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
     """The index of the first largest element along `dim`, or of the flattened input."""
@@ -665,10 +665,10 @@ def var(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool
     """The variance, Σ (x - mean)² / (n - correction)."""
 @overload
 def std(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The standard deviation: the root of `var`; the derivative where it vanishes is 0."""
+    """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
 @overload
 def std(input: TensorLike, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The standard deviation: the root of `var`; the derivative where it vanishes is 0."""
+    """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
 @overload
 def var_mean(input: TensorLike, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
     """The pair of `var` and `mean`."""
@@ -683,10 +683,10 @@ def std_mean(input: TensorLike, axis: Integers | None = None, unbiased: builtins
     """The pair of `std` and `mean`."""
 @overload
 def norm(input: TensorLike, p: builtins.float | str = 2, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
+    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf or "fro"."""
 @overload
 def norm(input: TensorLike, p: builtins.float | str = 2, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
+    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf or "fro"."""
 @overload
 def logsumexp(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
     """log Σ exp(input) over `dim`, without overflow."""
@@ -717,10 +717,10 @@ def masked_select(input: TensorLike, mask: TensorLike) -> Tensor:
     """The elements where `mask` holds, as a vector; shapes broadcast."""
 @overload
 def take_along_dim(input: TensorLike, indices: Any, dim: Integers | None = None) -> Tensor:
-    """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+    """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
 @overload
 def take_along_dim(input: TensorLike, indices: Any, axis: Integers | None = None) -> Tensor:
-    """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+    """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
 @overload
 def sort(input: TensorLike, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None) -> Extreme:
     """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
@@ -749,10 +749,10 @@ def kthvalue(input: TensorLike, k: builtins.int, axis: builtins.int = -1, keepdi
     """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
 @overload
 def median(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-    """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+    """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
 @overload
 def median(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-    """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+    """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
 @overload
 def nanmedian(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
     """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
@@ -780,21 +780,21 @@ def cummin(input: TensorLike, axis: builtins.int) -> Extreme:
 def reshape(input: TensorLike, *shape: Integers) -> Tensor:
     """The same elements in another shape; one size may be -1."""
 def view(input: TensorLike, *shape: Integers) -> Tensor:
-    """The same elements in another shape, sharing memory; refused where that needs a copy."""
+    """The same elements in another shape, sharing memory; raises if that needs a copy."""
 def view_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The same elements in the shape of another tensor, sharing memory."""
 def reshape_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The same elements in the shape of another tensor."""
 def expand_as(input: TensorLike, other: TensorLike) -> Tensor:
-    """The input stretched to the shape of another tensor."""
+    """The input expanded to the shape of another tensor."""
 def flatten(input: TensorLike, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
     """The axes from `start_dim` to `end_dim` merged into one."""
 @overload
 def squeeze(input: TensorLike, dim: Integers | None = None) -> Tensor:
-    """The axes of size 1 removed: all of them, or those of `dim`."""
+    """The axes of size 1 removed: all of them, or those in `dim`."""
 @overload
 def squeeze(input: TensorLike, axis: Integers | None = None) -> Tensor:
-    """The axes of size 1 removed: all of them, or those of `dim`."""
+    """The axes of size 1 removed: all of them, or those in `dim`."""
 @overload
 def unsqueeze(input: TensorLike, dim: builtins.int) -> Tensor:
     """A new axis of size 1 at `dim`."""
@@ -816,9 +816,9 @@ def movedim(input: TensorLike, source: Integers, destination: Integers) -> Tenso
 def moveaxis(input: TensorLike, source: Integers, destination: Integers) -> Tensor:
     """Axes moved to other positions; the others keep their order."""
 def expand(input: TensorLike, *size: Integers) -> Tensor:
-    """The input stretched along axes of size 1 and along new leading axes, without a copy."""
+    """The input expanded along axes of size 1 and along new leading axes, without a copy."""
 def broadcast_to(input: TensorLike, *size: Integers) -> Tensor:
-    """The input stretched along axes of size 1 and along new leading axes, without a copy."""
+    """The input expanded along axes of size 1 and along new leading axes, without a copy."""
 def sum_to_size(input: TensorLike, *size: Integers) -> Tensor:
     """The sum over the axes along which `size` would be broadcast: the transpose of `expand`."""
 @overload
@@ -847,16 +847,16 @@ def stack(tensors: Sequence[TensorLike], axis: builtins.int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
 @overload
 def split_with_sizes(input: TensorLike, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+    """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
 @overload
 def split_with_sizes(input: TensorLike, split_sizes: Sequence[builtins.int], axis: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+    """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
 @overload
 def split(tensor: TensorLike, split_size_or_sections: Integers, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
 @overload
 def split(tensor: TensorLike, split_size_or_sections: Integers, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
 @overload
 def chunk(input: TensorLike, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
     """The input cut into at most `chunks` pieces along `dim`."""
@@ -865,16 +865,16 @@ def chunk(input: TensorLike, chunks: builtins.int, axis: builtins.int = 0) -> tu
     """The input cut into at most `chunks` pieces along `dim`."""
 @overload
 def unbind(input: TensorLike, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The slices of a tensor along `dim`: views, none of which may be written in place."""
+    """The slices of a tensor along `dim`, as views that cannot be written in place."""
 @overload
 def unbind(input: TensorLike, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-    """The slices of a tensor along `dim`: views, none of which may be written in place."""
+    """The slices of a tensor along `dim`, as views that cannot be written in place."""
 def flip(input: TensorLike, *dims: Integers) -> Tensor:
     """The order reversed along `dims`."""
 def roll(input: TensorLike, shifts: Integers, dims: Integers | None = None) -> Tensor:
-    """The elements shifted along `dims` and carried round; without `dims`, over the flattened input."""
+    """The elements shifted cyclically along `dims`, or over the flattened input."""
 def clone(input: TensorLike, *, memory_format: Any = None) -> Tensor:
-    """A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says."""
+    """A differentiable copy, in the memory order of the input, or in that of `memory_format`."""
 float64: DType
 double: DType
 float32: DType

@@ -163,7 +163,7 @@ def _target(target: str) -> tuple[Path, str | None]:
     if path.is_dir():
         raise BadInput(f"{path} is a directory; name a Python file in it")
     if not path.is_file():
-        raise BadInput(f"there is no file {path}")
+        raise BadInput(f"the file {path} does not exist")
     return path, name
 
 
@@ -209,7 +209,7 @@ def _named(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
         known = ", ".join(_functions(module)) or "none"
         raise BadInput(f"{path} has no function {name!r}; its functions are: {known}")
     if not callable(found):
-        raise BadInput(f"{name} in {path} is no function but of type {type(found).__name__}")
+        raise BadInput(f"{name} in {path} is not a function, but of type {type(found).__name__}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""GPUs, as `torch.cuda` asks about them. There is none for symgrad: questions are answered so, and requests raise what torch without CUDA raises.
+"""GPUs, as `torch.cuda` asks about them. symgrad has no GPU: queries say so, and requests raise the error of torch without CUDA.
 
 >>> import symgrad
 >>> symgrad.cuda.is_available(), symgrad.cuda.device_count()
@@ -54,7 +54,7 @@ _refuses("init", "current_device", "set_device", "get_device_name", "get_device_
 
 
 class device:
-    """The block in which a GPU is chosen; entering it raises AssertionError, unless its index is None or negative, which chooses none."""
+    """A block that selects a GPU; entering it raises AssertionError, unless the index is None or negative, which selects none."""
 
     def __init__(self, device: Any):
         self.index = device.index if isinstance(device, _device) else device
@@ -64,7 +64,7 @@ class device:
             raise missing(_device("cuda"))
 
     def __exit__(self, *exception: Any) -> None:
-        """Nothing was chosen."""
+        """Do nothing, since no GPU was selected."""
 
 
 def __getattr__(name: str) -> Any:

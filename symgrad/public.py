@@ -1,4 +1,4 @@
-"""What is public and chooses between rooms by its argument: formulas of SymPy, which few programs have, take the way that loads SymPy."""
+"""Public functions that dispatch on their argument: only formulas load SymPy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = No
            symbol: str | None = None) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested sequences, an array, another tensor, or formulas of SymPy.
 
-    `symbol` names it: what is computed from it then has a formula, `expr`. Python floats become the default dtype. A SymPy expression,
-    Array, Matrix or array of expressions is computed at the `values` of its symbols, a mapping: from Tensors, to which the graph then leads, or from
-    numbers and arrays, which become named leaves that require grad; `leaves` of the result has them by name.
+    `symbol` is its name: results computed from it then have a formula, `expr`. Python floats get the default dtype. A SymPy expression,
+    Array, Matrix or array of expressions is evaluated at the `values` of its symbols, a mapping to Tensors, which are then upstream in the graph,
+    or to numbers and arrays, which become named leaves that require grad; `leaves` of the result has them by name.
 
     Raises TypeError or ValueError for data that is not a rectangular array of numbers or formulas, and for symbols without a value; RuntimeError for
     integers that should require gradients.
@@ -39,7 +39,7 @@ def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = No
 
         return tensor_of(data, values, dtype, requires_grad, symbol)
     if values is not None:
-        raise TypeError("tensor(): values of symbols are given, but there is no formula; the keyword dtype= says the type of numbers")
+        raise TypeError("tensor(): values of symbols are given, but the data has no formula; pass the dtype by keyword, dtype=...")
     return out
 
 

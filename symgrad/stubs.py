@@ -1,7 +1,7 @@
 """The stub files `symgrad/__init__.pyi` and `symgrad/engine/tensor.pyi` of the lifted functions, and the file of their docstrings.
 
-`python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they are not what the registry
-gives now. A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
+`python -m symgrad.stubs` writes them; with `--check` it writes nothing and exits with 1 if they differ from the registry.
+A lifted function has the registry's signature, with a type for each parameter name from the table `TYPES`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hspli
 RETURNS = {**dict.fromkeys(PIECES, "tuple[Tensor, ...]"), **dict.fromkeys(("std_mean", "var_mean", "aminmax"), "tuple[Tensor, Tensor]"),
            **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "cummax", "cummin"), "Extreme"),
            **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Any")}
-ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # elsewhere a `dim` that may be left out may also be several
+ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # in other ops an optional `dim` may also be a tuple
 BY_DIM = {name: {"None": "Tensor", "int": "Extreme", "Tensor | np.ndarray | Sequence[int]": "Tensor"} for name in ("max", "min")}
 ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i")
               for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")}
@@ -86,7 +86,7 @@ PACKAGE_HEADER = HEADER.format("The public face, with every function of the regi
 
 
 class _Verbatim(str):
-    """A text that a signature prints as it is."""
+    """A text that a signature prints verbatim."""
 
     __repr__ = str.__str__
 
@@ -113,7 +113,7 @@ def _typed(op: Op, p: Parameter) -> Parameter:
 
 
 def _lifted(name: str, op: Op, hidden: set[str], method: bool = False) -> Iterator[str]:
-    """The definitions of a lifted function: in torch's words, in NumPy's where they differ, and by the type of `dim` where that matters."""
+    """The overloads of a lifted function: with torch's keywords, with NumPy's where they differ, and by the type of `dim`."""
     typed = [_typed(op, p) for p in public_signature(op).parameters.values()]
     if method:
         typed[0] = SELF
@@ -215,7 +215,7 @@ def _package_stub() -> str:
 
 
 def _prepared(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[str], dict[str, Any]]:
-    """The call that shows an op, the lines that make its tensors, and these."""
+    """The example call of an op, the lines that create its tensors, and these tensors."""
     inside = not op.domain or 0.25 in op.domain[0] or 1.25 not in op.domain[0]
     texts = {"x": "[0.25, 0.5, 0.75]" if inside else "[1.25, 1.5, 1.75]", "a": "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"}
     usage = op.usage or f"symgrad.{op.name}({', '.join('x' * (op.arity or 1))})"
@@ -227,7 +227,7 @@ def _prepared(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[str], d
 
 
 def _example(op: Op) -> str:
-    """Lines of an interpreter's session that call an op, with what it prints."""
+    """The doctest lines of an op's example, with its output."""
     usage, used, space = _prepared(op)
     shown = repr(eval(usage, space)).replace("\n\n", "\n<BLANKLINE>\n")
     return "\n".join([">>> import symgrad", *(f">>> {line}" for line in used), f">>> {usage}", shown])
@@ -245,7 +245,7 @@ def _outcome(op: Op, dtype: DType) -> str:
 
 
 def _dtypes(op: Op) -> str:
-    """What dtypes an op's results have, as a sentence."""
+    """The dtypes of an op's results, as a sentence."""
     found = {dtype.name: _outcome(op, dtype) for dtype in (symgrad.float64, symgrad.float32, symgrad.complex128, symgrad.int64, symgrad.bool)}
     kept = [name for name, outcome in found.items() if outcome == name]
     if len(set(found.values())) == 1:
@@ -272,7 +272,7 @@ def _docstrings() -> str:
 
 
 def stub_files() -> dict[Path, str]:
-    """The stub files as they should be now: text by path.
+    """The current text of each generated file, by path.
 
     >>> sorted(path.name for path in stub_files())
     ['__init__.pyi', 'documentation.txt', 'tensor.pyi']
@@ -281,7 +281,7 @@ def stub_files() -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the stub files, or with `--check` say which are not current; the exit code."""
+    """Write the stub files, or with `--check` report stale ones; returns the exit code."""
     stale = [path for path, text in stub_files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if arguments == ["--check"]:
         for path in stale:

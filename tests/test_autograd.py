@@ -404,7 +404,7 @@ class TestModes:
         assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
 
     def test_a_generator_function_is_refused_as_a_decorated_function(self):
-        with pytest.raises(TypeError, match="no_grad: a generator function runs in pieces"):
+        with pytest.raises(TypeError, match="no_grad: a generator function cannot be decorated"):
             @symgrad.no_grad()
             def numbers():
                 yield 1

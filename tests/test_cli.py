@@ -181,11 +181,11 @@ def test_a_bad_file_is_reported_with_the_line(run, file, what):
 
 def test_bad_targets_are_reported(run, file, tmp_path):
     path = file(GOOD)
-    for target, expected in {str(tmp_path / "none.py"): "there is no file", str(tmp_path): "is a directory",
+    for target, expected in {str(tmp_path / "none.py"): "does not exist", str(tmp_path): "is a directory",
     f"{path}:none": "its functions are: energy, pressure, helper",
-                             f"{path}:HALF": "is no function but of type float", f"{path}:": "not the name of a function",
+                             f"{path}:HALF": "is not a function, but of type float", f"{path}:": "not the name of a function",
                              f"{path}:a b": "not the name of a function",
-                             str(tmp_path / "none.py") + ":f": "there is no file"}.items():
+                             str(tmp_path / "none.py") + ":f": "does not exist"}.items():
         code, out, err = run("check", target)
         assert code == 2 and out == "" and expected in err, (target, err)
 

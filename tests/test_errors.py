@@ -100,7 +100,7 @@ DTYPES = {
     "an index of floats": (lambda: zeros(3)[tensor([0.5])], IndexError, "indices", "float64"),
     "an index that is no integer": (lambda: zeros(3)[1.5], IndexError, "integers", "1.5"),
     "a float as an index": (lambda: [1, 2][tensor(1.0)], TypeError, "integer tensors"),
-    "words": (lambda: tensor("a"), TypeError, "is not a dtype symgrad computes with", "float64"),
+    "words": (lambda: tensor("a"), TypeError, "is not a supported dtype", "float64"),
     "nothing": (lambda: tensor(None), TypeError, "tensor", "NoneType"),
     "rows of two lengths": (lambda: tensor([[1, 2], [3]]), ValueError, "not rectangular"),
     "a word among operands": (lambda: zeros(2) + "a", TypeError, "add", "str", "Tensors, arrays or numbers"),

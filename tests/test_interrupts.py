@@ -195,7 +195,7 @@ def differences(parameters):
     """What is wrong with the modes of this thread, and with what is computed under them."""
     modes = thread.modes
     found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
-                                      ("complete", False), ("batches", ())) if getattr(modes, name) != value]
+                                      ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
     found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * bool(special)
     found += ["module"] * any(p is not q for p, q in zip(layer.parameters(), parameters))
     x = torch.tensor([2.0, 3.0], requires_grad=True)

@@ -234,7 +234,7 @@ DOUBLES = {"memory": 0, "dtype": "float64", "shape": [2]}
 
 @pytest.mark.parametrize("content, words", [
     (pickle.dumps({"a": Harmful()}), "it is a pickle, as torch.save writes"), (zipped(archive__data_pkl=pickle.dumps(Harmful())), "it is a pickle"),
-    (b"abc", "no file that symgrad.save wrote"), (zipped(other_txt="1"), "no file that symgrad.save wrote"), (b"PK\x03\x04 nothing", "damaged"),
+    (b"abc", "not written by symgrad.save"), (zipped(other_txt="1"), "not written by symgrad.save"), (b"PK\x03\x04 nothing", "damaged"),
     (holding(np.array([Harmful()]), {"array": DOUBLES}, allow_pickle=True), "damaged.*allow_pickle"), (zipped(structure_json="{"), "damaged"),
     (zipped(structure_json=structure(1, version=99)), "version 99"), (zipped(structure_json=structure({"eval": "1"})), "damaged"),
     (holding(np.ones(2), {"tensor": {**DOUBLES, "shape": [9], "offset": 0, "strides": [1]}}), "damaged"),

@@ -121,22 +121,22 @@ class _Check:
     def __init__(self, checks: Checks, node: Node, hooks: Hooks | None):
         self.checks, self.node, self.hooks = checks, node, hooks
 
-    def arrive(self, g: Any, needed: bool = True) -> Any:
+    def incoming(self, g: Any, needed: bool = True) -> Any:
         """The cotangent of the node's value, after the hooks."""
         checks, node = self.checks, self.node
         checks.node = node
-        found = g if self.hooks is None else self.hooks.arrive(g, needed)
+        found = g if self.hooks is None else self.hooks.incoming(g, needed)
         value = _value(found)
         if node not in checks.causes and not finite(value):
             kind = "hook" if found is not g and finite(_value(g)) else "given" if node in checks.seeds else "sum"
             checks.causes[node] = _cause(kind, node, 0, value)
         return found
 
-    def leave(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
+    def outgoing(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
         """The cotangents of the arguments, after the hooks."""
         checks, node = self.checks, self.node
-        found = cotangents if self.hooks is None else self.hooks.leave(cotangents, g)
-        checks.guarded |= node.chooses
+        found = cotangents if self.hooks is None else self.hooks.outgoing(cotangents, g)
+        checks.guarded |= node.selects
         given = _value(g)
         for i, (p, c) in enumerate(zip(node.parents, found)):
             value = _value(c)
@@ -223,7 +223,7 @@ class set_detect_anomaly(SetAtOnce):
     """
 
     __slots__ = ()
-    place = HOLDER
+    holder = HOLDER
 
     def __init__(self, mode: bool, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=bool(mode), check_nan=bool(check_nan), check_inf=bool(check_inf))
@@ -239,7 +239,7 @@ class detect_anomaly(Scope):
     """
 
     __slots__ = ()
-    place = HOLDER
+    holder = HOLDER
 
     def __init__(self, check_nan: bool = True, *, check_inf: bool = False):
         super().__init__(enabled=True, check_nan=bool(check_nan), check_inf=bool(check_inf))

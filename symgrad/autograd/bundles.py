@@ -46,7 +46,7 @@ class Output(Node):
 
     __slots__ = ()
     op, vjp = OUTPUT, staticmethod(_bundled)
-    broadcasts = saves = chooses = silent = False
+    broadcasts = saves = selects = none_is_undefined = False
 
     def __init__(self, node: Any, k: int):
         super().__init__((None, k, len(node.value)), (node,), node.value[k], node.flags & ~HOOKED)
@@ -62,7 +62,7 @@ class Output(Node):
     def output_nr(self) -> int:
         return self.args[1]  # type: ignore[index]
 
-    outlet = output_nr  # type: ignore[assignment]
+    output_index = output_nr  # type: ignore[assignment]
 
     def release(self) -> None:
         """Do nothing: the node saves no arguments."""

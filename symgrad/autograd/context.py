@@ -159,8 +159,8 @@ class FunctionNode(Node):
 
     __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "materialize", "places",
                  "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
-    broadcasts = saves = chooses = False
-    calls_code = silent = True  # an undefined cotangent does not change `.grad`
+    broadcasts = saves = selects = False
+    calls_code = none_is_undefined = True  # an undefined cotangent does not change `.grad`
     function: type[Any]  # the Function
     context: type[FunctionCtx]
     places: tuple[int, ...]  # the positions of the tensors among the arguments
@@ -187,10 +187,10 @@ class FunctionNode(Node):
     @property
     def reading(self) -> bool:
         """Whether the formula of this call is read."""
-        return thread.modes.reading is self
+        return thread.modes.formula_of is self
 
     @property
-    def seen(self) -> FunctionCtx:  # type: ignore[override]
+    def public_node(self) -> FunctionCtx:  # type: ignore[override]
         """The public face of the node: `ctx`, created again if no reference to it is left."""
         ctx = None if self.ctx_reference is None else self.ctx_reference()
         if ctx is None:
@@ -204,7 +204,7 @@ class FunctionNode(Node):
         """Whether the declared formula and the forward have different values at these arguments."""
         return hasattr(self.function, "symbolic") and not agrees(self)
 
-    def titled(self) -> FunctionNode:
+    def torch_named(self) -> FunctionNode:
         """The node itself, since its class already has the name of the Function."""
         return self
 
@@ -230,7 +230,7 @@ class FunctionNode(Node):
 
     def unpack(self) -> tuple[Tensor | None, ...]:
         """The saved tensors."""
-        entries = self.saved_for_jvp if thread.modes.pushing is self else self.saved
+        entries = self.saved_for_jvp if thread.modes.jvp_of is self else self.saved
         if entries is None:
             raise RuntimeError(FREED)
         return tuple(None if each is None else each.unpack(self) for each in entries)
@@ -269,7 +269,7 @@ class FunctionNode(Node):
         parts = g.parts if isinstance(g, Bundle) else (g,)
         given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None else None
                  for c, v in zip(parts, values)]
-        found = self.function._backward_rule()(self.seen, *given)
+        found = self.function._backward_rule()(self.public_node, *given)
         return self._fitted(found if isinstance(found, tuple) else (found,), needs)
 
     def _fitted(self, found: tuple, needs: Sequence) -> tuple[Tensor | None, ...]:
@@ -329,5 +329,5 @@ class FunctionNode(Node):
 
     def push(self, tangents: Sequence[Any]) -> Any:
         """The tangents of the outputs, computed by the user's `jvp`."""
-        with in_mode(pushing=self):
-            return self.function.jvp(self.seen, *tangents)
+        with in_mode(jvp_of=self):
+            return self.function.jvp(self.public_node, *tangents)

@@ -126,7 +126,7 @@ def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequen
         if seed is not None:
             seed._node = Leaf(seed, seed._value, True)
             leaves[seed._node] = c
-    with in_mode(grad=True, reading=node):
+    with in_mode(grad=True, formula_of=node):
         found = node.linked(lambda: node.pulled(Bundle(seeds), needs, lambda x: x))
     memo = {**_argument_values(node, args), node: y, **leaves}
     constant = _constant(xp)
@@ -150,7 +150,7 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
 
         out = node.linked(push) if xp is traced else tuple(None if t is None else t._value for t in push())
     elif node.inner is None or any(n is None for n in node.inner):
-        return node.function.jvp(node.seen, *tangents)
+        return node.function.jvp(node.public_node, *tangents)
     else:
         recorder = BackwardRecorder(node.span, node.parents, DEFAULT)
         copies = [recorder.link(n) for n in node.inner]

@@ -36,7 +36,7 @@ class Dual(Node):
     op = Op("dual", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
             "ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
-    broadcasts = saves = chooses = False
+    broadcasts = saves = selects = False
 
     def __init__(self, value: Any, source: Node | None, flags: int):
         super().__init__((value,), (source,), value, flags)

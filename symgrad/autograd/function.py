@@ -18,7 +18,7 @@ from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.engine.storage.copyslices import rebase
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.storage.views import CUSTOM, MANY, adopt, base_of, refuse_in_place
+from symgrad.engine.storage.views import CUSTOM, MANY, base_of, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
 from symgrad.graph.node import IN_FORWARD, NAMED, TANGENT, TRACKED, Node, next_sequence
@@ -133,18 +133,18 @@ class Function(metaclass=_Meta):
         inputs = [args[i] for i in node.places]
         node.parents = tuple(x._node for x in inputs)
         node.needs = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        ctx = node.seen
+        ctx = node.public_node
         ctx.needs_input_grad = node.needs
         modes = thread.modes
-        outer: Any = modes.recorder if modes.recorder.hides else None  # the recorder of an enclosing Function's forward
+        outer: Any = modes.recorder if modes.recorder.restores_nodes else None  # the recorder of an enclosing Function's forward
         flags = 0
         for p in node.parents:
-            flags |= p.flags & TRACKED if p is not None and (outer is None or outer.knows(p)) else 0
-        hidden = outer is not None and any(map(outer.knows, node.parents))
+            flags |= p.flags & TRACKED if p is not None and (outer is None or outer.tracks(p)) else 0
+        hidden = outer is not None and any(map(outer.tracks, node.parents))
         recorded = hidden or bool(flags) and modes.grad
         flags = flags * modes.grad | IN_FORWARD * hidden
         recorder = ForwardRecorder(cls.__name__, lambda: reach_of(cls, cls._backward_rule(), Function),
-                                   bool(flags & (NAMED | TANGENT)) or modes.complete, outer) if recorded else None
+                                   bool(flags & (NAMED | TANGENT)) or modes.keep_values, outer) if recorded else None
         with in_mode(grad=False) if recorder is None else _forward(recorder):
             output = cls.forward(*args, **kwargs) if split else cls.forward(ctx, *args, **kwargs)
             if split:
@@ -163,10 +163,10 @@ class Function(metaclass=_Meta):
             finished = tuple(_fresh(y, inputs, node.dirty) for y in outputs)
         else:
             node.flags, node.span = flags, recorder.close()
-            node.call = args if recorder.complete or node.span.escaped < float("inf") else None
+            node.call = args if recorder.keep_values or node.span.escaped < float("inf") else None
             if outer is not None and node.span.escaped < float("inf") and not all(isinstance(y, Tensor) for y in outputs):
                 outer.span.escaped = min(outer.span.escaped, node.span.escaped)
-            finished = _recorded(node, inputs, outputs, many, recorder.complete)
+            finished = _recorded(node, inputs, outputs, many, recorder.keep_values)
         return finished if many else finished[0]
 
 
@@ -200,10 +200,10 @@ def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
         return y
     if not thread.modes.grad:
         return wrap(y._array())
-    return y if any(y is t for t in dirty) else adopt(wrap(y._array()), y, CUSTOM)
+    return y if any(y is t for t in dirty) else register_view(wrap(y._array()), y, CUSTOM)
 
 
-def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, complete: bool) -> tuple:
+def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, keep_values: bool) -> tuple:
     """The outputs with their nodes in the graph."""
     for t in node.dirty if thread.modes.grad else ():
         if t.is_leaf and t.requires_grad and base_of(t) is None:
@@ -216,7 +216,7 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
                                "Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations). "
                                "You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.")
     many = many or not isinstance(outputs[0], Tensor)
-    node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs) if complete else None
+    node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs) if keep_values else None
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)
     node.args, node.value = tuple(x._value for x in inputs), Values(values) if many else values[0]
     node.sequence_nr = since = next_sequence()
@@ -254,7 +254,7 @@ def _finished(y: Any, kind: str, output_node: Node, inputs: Sequence[Tensor], ma
     if kind == DIRTY:
         rebase(y, y._node, output_node)
     elif kind == GIVEN:
-        return adopt(wrap(y._array(), output_node), y, MANY if many else CUSTOM)
+        return register_view(wrap(y._array(), output_node), y, MANY if many else CUSTOM)
     elif kind == CONSTANT:
         if not any(y is x for x in inputs):
             y._node = None

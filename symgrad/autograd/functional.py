@@ -185,7 +185,7 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     `v` has the shape of the outputs; it may be left out for a single element. With `create_graph` both results can be
     differentiated again. `strict` refuses an input that no output depends on, where otherwise the result is zero.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError for a `v` of another shape and in strict mode.
+    Raises TypeError for inputs or outputs that are not tensors, RuntimeError for a `v` of another shape and in strict mode.
 
     >>> import symgrad
     >>> from symgrad.autograd import functional
@@ -210,7 +210,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     `v` has the shape of the inputs; it may be left out for a single element. It is pushed forward through the graph: one pass,
     whatever the number of inputs and outputs. `create_graph` and `strict` are as in `vjp`.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError for a `v` of another shape and in strict mode.
+    Raises TypeError for inputs or outputs that are not tensors, RuntimeError for a `v` of another shape and in strict mode.
 
     >>> import symgrad
     >>> from symgrad.autograd import functional
@@ -249,7 +249,7 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     inputs; they give the same in the dtype of the input and of the output. With `vectorize` all of these are one batched pass for each output, or
     input; it allows complex outputs in reverse mode, and no `strict`. `create_graph` and `strict` are as in `vjp`.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError in strict mode, also together with `vectorize`, and for complex
+    Raises TypeError for inputs or outputs that are not tensors, RuntimeError in strict mode, also together with `vectorize`, and for complex
     outputs, AssertionError for another strategy.
 
     >>> import symgrad
@@ -297,7 +297,7 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     The gradient is a pullback; its Jacobian is taken in reverse or in forward mode, as `outer_jacobian_strategy` says.
     `create_graph` and `strict` are as in `vjp`; in strict mode the gradient must depend on the inputs, too.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError for an output of several elements and in strict
+    Raises TypeError for inputs or outputs that are not tensors, RuntimeError for an output of several elements and in strict
     mode, AssertionError for another strategy.
 
     >>> import symgrad
@@ -324,7 +324,7 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
     `v` has the shape of the inputs; it may be left out for a single element. `create_graph` and `strict` are as in `hessian`.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError for an output of several elements, for a `v` of
+    Raises TypeError for inputs or outputs that are not tensors, RuntimeError for an output of several elements, for a `v` of
     another shape and in strict mode.
 
     >>> import symgrad
@@ -340,7 +340,7 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
     `v` has the shape of the inputs; it may be left out for a single element. `create_graph` and `strict` are as in `hessian`.
 
-    Raises TypeError for inputs or outputs that are no tensors, RuntimeError for an output of several elements, for a `v` of
+    Raises TypeError for inputs or outputs that are not tensors, RuntimeError for an output of several elements, for a `v` of
     another shape and in strict mode.
 
     >>> import symgrad

@@ -29,7 +29,7 @@ class _Switch(in_mode):
 
     def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
-            raise TypeError(f"{type(self).__name__}: a generator function runs in pieces; use the context manager inside it")
+            raise TypeError(f"{type(self).__name__}: a generator function cannot be decorated; use the context manager inside of it")
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:

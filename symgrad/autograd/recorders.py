@@ -61,33 +61,33 @@ class Span:
 
 class _FunctionRecorder(Recorder):
     flags = TRACKED | IN_FORWARD
-    follows = True
+    tracks_detached = True
 
 
 class ForwardRecorder(_FunctionRecorder):
     """The recorder of a Function's forward.
 
-    `reach()` returns the values that the backward can access beside `ctx`, by name. With `complete` the nodes keep all that a formula needs.
+    `reach()` returns the values that the backward can access beside `ctx`, by name. With `keep_values` the nodes keep all that a formula needs.
     """
 
-    hides = True
+    restores_nodes = True
 
-    def __init__(self, name: str, reach: Callable[[], dict[str, Any]], complete: bool, outer: ForwardRecorder | None = None):
+    def __init__(self, name: str, reach: Callable[[], dict[str, Any]], keep_values: bool, outer: ForwardRecorder | None = None):
         self.span: Span = Span(name, next_sequence() if outer is None else outer.span.since)
         self.reach = reach
-        self.complete: bool = complete or outer is not None and outer.complete
+        self.keep_values: bool = keep_values or outer is not None and outer.keep_values
         self.rebased: list[tuple[Tensor, Node]] = []  # the tensors that the forward wrote, with their former nodes
         self.outdated_views: list[weakref.ref[Tensor]] = []  # views whose base was written; a view updates its node on access
 
-    def knows(self, node: Node | None) -> bool:
+    def tracks(self, node: Node | None) -> bool:
         """Whether a node depends on an input or on another differentiable tensor."""
         return node is not None and bool(node.flags & TRACKED or node.flags & IN_FORWARD and node in self.span)
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node of an operation, if an argument depends on an input."""
-        if not op.differentiable and not self.complete or not any(map(self.knows, parents)):
+        if not op.differentiable and not self.keep_values or not any(map(self.tracks, parents)):
             return None
-        parents, flags = tuple(p if self.knows(p) else None for p in parents), IN_FORWARD
+        parents, flags = tuple(p if self.tracks(p) else None for p in parents), IN_FORWARD
         for p in parents:
             if p is not None and thread.modes.grad:
                 flags |= p.flags & (TRACKED if op.differentiable else NAMED)
@@ -97,7 +97,7 @@ class ForwardRecorder(_FunctionRecorder):
 
     def escape(self, t: Tensor, shared: bool = False) -> None:
         """Record that a tensor which depends on an input was read as plain numbers, or that its memory was shared."""
-        if t._value.dtype.kind in INEXACT and self.knows(t._node):
+        if t._value.dtype.kind in INEXACT and self.tracks(t._node):
             if self.span.escaped == math.inf:
                 self.span.escaped, self.span.before = next_sequence(), self.reach()
             self.span.shared |= shared
@@ -114,7 +114,7 @@ class ForwardRecorder(_FunctionRecorder):
 
     def detach(self, t: Tensor) -> Node | None:
         """The node of a detached tensor. It still depends on the inputs: no tensor requires grad in a forward, so detaching has no effect there."""
-        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if self.knows(t._node) else None
+        return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if self.tracks(t._node) else None
 
     def refresh_views(self) -> None:
         """Update the nodes of views whose base was written, while the base still has its node of this forward."""
@@ -173,7 +173,7 @@ class BackwardRecorder(_FunctionRecorder):
 
     def detach(self, t: Tensor) -> Node | None:
         """The node of a detached tensor: a constant. Reading it as plain numbers still counts as an escape."""
-        if self.outer.follows:
+        if self.outer.tracks_detached:
             return self.outer.detach(t)
         if self.reading:
             return self.record(STOP, (t._value,), (t._node,), t._value)

@@ -137,7 +137,7 @@ def _release(node: Any, positions: Collection[int]) -> None:
 
     A node with a formula or a tangent needs its values, so it keeps copies, which later writes in place do not change.
     """
-    rest: Any = _copied if node.flags & (NAMED | TANGENT) or thread.modes.complete else released
+    rest: Any = _copied if node.flags & (NAMED | TANGENT) or thread.modes.keep_values else released
     if -1 in positions:
         node.value = rest(node.value)
     args = node.args

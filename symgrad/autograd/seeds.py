@@ -47,9 +47,9 @@ def one(like: Any) -> Any:
 
 
 def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:
-    """The nodes of the outputs with their cotangents: Tensors where a graph of the gradient is made, else NumPy values.
+    """The nodes of the outputs with their cotangents: Tensors with create_graph, else NumPy values.
 
-    Raises RuntimeError for an output outside every graph, for a cotangent of another shape, and where one is missing for an output that is no scalar.
+    Raises RuntimeError for an output without a graph, for a cotangent of another shape, and for a missing cotangent of a non-scalar.
     """
     if cotangents is None or isinstance(cotangents, (Tensor, np.ndarray, int, float)):
         cotangents = (cotangents,) if cotangents is not None else (None,) * len(outputs)

@@ -1,4 +1,4 @@
-"""Truth values that an `if` asked of tensors: which way the program went, kept on the named leaves upstream."""
+"""Branches of the program on values of tensors, recorded on the named leaves upstream."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Branch", "branched"]
 
 
 class Branch(NamedTuple):
-    """A truth value that was asked of a named tensor: when, which one, and a copy of the graph it came from.
+    """The truth value of a named tensor: its sequence number, the value, and a copy of the graph of the tensor.
 
-    The copy ends in copies of the leaves, so that a leaf can keep it without keeping itself alive. `outline` is the same
-    for two graphs that differ only in the values of their named leaves.
+    The copy has copies of the leaves, so that a leaf that holds it creates no reference cycle. `outline` is equal for two graphs that differ only
+    in the values of their named leaves.
     """
 
     sequence_nr: int
@@ -29,7 +29,7 @@ class Branch(NamedTuple):
 
 
 def branched(node: Node, truth: bool) -> None:
-    """Pass a truth value of the tensor at a node to the observers of this thread, and record it on the named leaves upstream."""
+    """Report a branch on the tensor of a node to the observers, and record it on the named leaves upstream."""
     for observer in thread.modes.observers:
         observer.branch(node, truth)
     if node.flags & NAMED:
@@ -37,7 +37,7 @@ def branched(node: Node, truth: bool) -> None:
 
 
 def _keep(node: Node, truth: bool) -> None:
-    """Record on every named leaf upstream which way a branch went, unless the last value of the same condition was the same."""
+    """Record a branch on every named leaf upstream, unless the same condition had the same value last time."""
     copies: dict[Node, Node] = {}
     places: dict[Node | None, int] = {}
     outline, leaves = [], []
@@ -65,7 +65,7 @@ def _keep(node: Node, truth: bool) -> None:
 
 
 def _plain(x: Any) -> Any:
-    """Arguments of a rule as something that can be compared."""
+    """Arguments of a rule in a hashable form."""
     if isinstance(x, (np.ndarray, np.generic)):
         return x.dtype.str, x.shape, x.tobytes()
     return tuple(map(_plain, x)) if isinstance(x, (tuple, list)) else (type(x), x)

@@ -1,4 +1,4 @@
-"""The way of a cotangent from a node to its parents: what both loops of the pullback do with it."""
+"""Steps that both loops of the pullback share: accumulating, reducing and guarding cotangents."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from symgrad.carriers.guarding import has_nan
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import freed
-from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, choosing
+from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, guarded_class
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "chosen", "conjugated", "fitted", "is_complex", "mark", "mark_as_choosing",
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "zero_unselected", "conjugated", "fitted", "is_complex", "mark", "mark_as_guarded",
            "receivers", "release_node", "send"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
-MARKED = 128  # the flag of the mark
+MARKED = 128  # the flag of `mark`
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]
 Heap = list[tuple[float, Node]]
-mark = Node((), (), None, MARKED)  # where the clean loop hands over to the instrumented one
-MARK = -math.inf, mark  # as an entry of a heap, before every node
+mark = Node((), (), None, MARKED)  # a sentinel: the clean loop stops here and the instrumented one goes on
+MARK = -math.inf, mark  # its heap entry, which sorts before every node
 
 
 def receivers(node: Node, wanted: Container[Node | None] | None) -> tuple[Node | None, ...]:
-    """The parents that get a cotangent from a node, with None in place of the others."""
+    """The parents of a node that need a cotangent, with None in place of the others."""
     if wanted is not None:
         return tuple([p if p in wanted else None for p in node.parents])
     return tuple([p if p is not None and p.flags & GRADIENT else None for p in node.parents]) if node.flags & GRADIENT else ()
 
 
 def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:
-    """Let a cotangent arrive at a node."""
+    """Accumulate a cotangent of a node, and schedule the node."""
     if node not in pending:
         pending[node] = g
         if node.parents:
@@ -52,26 +52,26 @@ def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:
 
 
 def is_complex(g: Any) -> bool:
-    """Whether a cotangent is complex, so that the rules read conjugated values."""
+    """Whether a cotangent is complex, so that rules get conjugated arguments."""
     dtype = (g._value if isinstance(g, Tensor) else g).dtype
     return dtype.kind == "c" if isinstance(dtype, np.dtype) else getattr(dtype, "is_complex", False)
 
 
 def conjugated(xp: Any, y: Any, args: Any) -> tuple[Any, tuple]:
-    """What a rule reads for a complex cotangent: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
+    """The conjugated value and arguments: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
     read = xp.conj(y) if isinstance(y, VALUES) else y
     return read, tuple([xp.conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args])
 
 
 def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
-    """The cotangent of an argument `x` that was stretched to the shape of `y`, or shared by the members of a batch: summed over these."""
+    """The cotangent of an argument `x`, summed over the dimensions that were broadcast to `y` and over the batches that share `x`."""
     for level, count in _shared(y, x):
         c = xp.sum(xp.unbatch(c, 0, level, count), (0,), False)
     return c if tuple.__eq__(c.shape, x.shape) else xp.sum_to_size(c, tuple(x.shape))
 
 
 def bare(x: Any) -> Any:
-    """The value behind Tensors and dual values, with its batch levels."""
+    """The NumPy value of a Tensor or a dual number, batch levels included."""
     x = x.value if type(x) is Dual else x
     return x._value if isinstance(x, Tensor) else x
 
@@ -86,12 +86,12 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def chosen(xp: Any, c: Any, g: Any) -> Any:
-    """A cotangent `c` that came of `g`, with 0 where `g` is 0 and the derivative infinite or NaN.
+def zero_unselected(xp: Any, c: Any, g: Any) -> Any:
+    """A cotangent `c`, computed from `g`, with 0 where `g` is 0 and the local derivative is infinite or NaN.
 
-    Where `g` is differentiated next, its zeros are so by chance, and only what is NaN is replaced.
+    If `g` is differentiable, its zeros may depend on the inputs; then only NaN is replaced.
     """
-    mark_as_choosing(c)
+    mark_as_guarded(c)
     if c.shape != g.shape or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if type(c) is Dual else has_nan(xp, c)):
         return c
     zero = xp.eq(g, 0)
@@ -102,19 +102,19 @@ def chosen(xp: Any, c: Any, g: Any) -> Any:
     return xp.where(zero, xp.zeros_like(c), c)
 
 
-def mark_as_choosing(x: Any) -> None:
-    """Let passes over a value that a guarded pass has recorded be guarded, too: to any order, and in both directions."""
+def mark_as_guarded(x: Any) -> None:
+    """Mark a value recorded by a guarded pass, so that passes over it are guarded, too, in both modes and to any order."""
     if type(x) is Dual:
-        mark_as_choosing(x.value)
-        mark_as_choosing(x.tangent)
+        mark_as_guarded(x.value)
+        mark_as_guarded(x.tangent)
     elif type(x) is Tensor and x._node is not None:
         node = x._node
         if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
-            node.__class__ = choosing(type(node))  # type: ignore[arg-type]
+            node.__class__ = guarded_class(type(node))  # type: ignore[arg-type]
 
 
 def release_node(node: Node) -> None:
-    """Let a node forget what its pullback has used up."""
+    """Release the saved values of a node after its pullback."""
     if not node.saves:
         node.release()
         return

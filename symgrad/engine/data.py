@@ -36,7 +36,7 @@ def copied(x: Any) -> Any:
 
 
 def from_python(data: Any, by_default: bool = True) -> Any:
-    """A NumPy value of a number or nested sequences; `by_default` says that floats get the default dtype, else they keep all digits."""
+    """A NumPy value of a number or nested sequences; with `by_default` floats get the default dtype, else float64."""
     try:
         value = np.asarray(data if not isinstance(data, (list, tuple)) else _plain(data))
     except ValueError as error:

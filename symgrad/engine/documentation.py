@@ -1,7 +1,7 @@
-"""The documentation of a lifted op, made from what the op declares and from tables of sentences.
+"""Docstrings of ops, generated from their declarations and from tables of sentences.
 
-The texts of the public ops are kept in `documentation.txt`, which `python -m symgrad.stubs` writes: they show the outputs of examples and the dtypes
-of results, which are found by running the op. `import symgrad` reads the file and runs nothing.
+`python -m symgrad.stubs` runs the examples and writes the docstrings of the public ops, with outputs and dtypes, to `documentation.txt`;
+`import symgrad` only reads that file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symgrad.graph.op import Op
 __all__ = ["MARK", "STORE", "described", "documentation", "stored"]
 
 STORE = Path(__file__).with_name("documentation.txt")
-MARK = "\f"  # stands before the name of each op in that file
+MARK = "\f"  # precedes the name of each op in that file
 
 
 def _table(text: str) -> dict[str, str]:
@@ -24,7 +24,7 @@ def _table(text: str) -> dict[str, str]:
         names, _, sentence = line.partition(": ")
         for name in names.split(", "):
             if name in found:
-                raise ValueError(f"documentation: {name} stands twice in a table")
+                raise ValueError(f"documentation: {name} has two entries in a table; remove one")
             found[name] = sentence
     return found
 
@@ -33,7 +33,7 @@ PARAMETERS = _table("""
 input: the tensor that is operated on.
 other: the second operand, a tensor or a number.
 dim: the dimension; negative ones count from the last.
-keepdim: whether the reduced dimensions stay, with size 1.
+keepdim: whether reduced dimensions are kept with size 1.
 dtype: the dtype to which the input is converted first; None keeps it.
 alpha: the number by which the second term is multiplied.
 beta: the number by which `input` is multiplied.
@@ -46,15 +46,15 @@ dim2: the second dimension of these matrices.
 src: the tensor whose elements are written.
 source: the tensor whose slices are written.
 mask: a boolean tensor.
-correction: what is subtracted from the number of elements n in the divisor; None is 1.
-unbiased: True is a correction of 1, False one of 0.
-min: the lower bound, a number or a tensor; None is no bound.
-max: the upper bound, a number or a tensor; None is no bound.
+correction: the divisor is n - correction for n elements; None is 1.
+unbiased: True is correction 1, False is correction 0.
+min: the lower bound, a number or a tensor, or None.
+max: the upper bound, a number or a tensor, or None.
 exponent: the exponent, a tensor or a number.
 diagonal: the diagonal: 0 is the main one, positive ones are above it, negative ones below.
-indices_or_sections: the number of pieces, or the positions at which to cut.
+indices_or_sections: the number of pieces, or the positions at which to split.
 descending: whether the largest element comes first.
-stable: whether equal elements keep their order; they always do.
+stable: accepted as in torch; sorting is always stable.
 shape: the sizes of the result, as integers or one sequence; one of them may be -1.
 mat1: the left matrix of the product.
 mat2: the right factor of the product.
@@ -71,45 +71,45 @@ real: the real parts.
 imag: the imaginary parts.
 abs: the absolute values.
 angle: the angles in radians.
-repeat.repeats: how often along each dimension; more numbers than dimensions make new leading ones.
-repeat_interleave.repeats: how often each element is repeated, a number or one for each.
+repeat.repeats: the number of repetitions along each dimension; additional numbers add leading dimensions.
+repeat_interleave.repeats: the number of repetitions, one for all elements or one for each.
 repeat_interleave.dim: the dimension along which slices are repeated; None takes the flattened input.
-repeat_interleave.output_size: the size of the result along `dim`, where it is known.
-tile.dims: how often along each of the last dimensions.
+repeat_interleave.output_size: the size of the result along `dim`, if known.
+tile.dims: the number of repetitions along each of the last dimensions.
 rot90.k: the number of quarter turns; negative ones turn backwards.
 rot90.dims: the plane: two dimensions.
-topk.k: how many elements.
-topk.largest: whether the largest are wanted, else the smallest.
+topk.k: the number of elements.
+topk.largest: whether to return the largest elements or the smallest.
 topk.sorted: accepted as in torch; the elements are always sorted.
-kthvalue.k: which element, counted from 1.
+kthvalue.k: the rank of the element, counted from 1.
 tensordot.a: the first factor.
 tensordot.b: the second factor.
-tensordot.dims: how many dimensions are summed over, or the two lists of them.
-permute.dims: the dimensions in their new order.
+tensordot.dims: the number of dimensions to sum over, or two lists of dimensions.
+permute.dims: the new order of the dimensions.
 flip.dims: the dimensions along which the order is reversed.
-roll.shifts: by how many places, a number or one for each dimension.
+roll.shifts: the number of positions to shift by, one for all dimensions or one for each.
 roll.dims: the dimensions; None shifts the flattened input.
 transpose.dim0: one dimension.
 transpose.dim1: the other dimension.
 movedim.source: the dimensions to move.
-movedim.destination: where each of them goes.
-masked_scatter.source: the tensor whose elements are written, in order.
+movedim.destination: the new position of each.
+masked_scatter.source: the tensor whose elements are written in order.
 unfold.dimension: the dimension along which windows are taken.
 unfold.size: the size of a window.
 unfold.step: the distance between the starts of two windows.
 expand.size, broadcast_to.size: the sizes of the result; -1 keeps one.
 sum_to_size.size: the sizes of the result.
-select.index, select_scatter.index: which slice, an integer; a negative one counts from the last.
-select_scatter.src, slice_scatter.src: the tensor that takes the place of the slices.
-diagonal_scatter.src: the tensor that takes the place of the diagonal.
+select.index, select_scatter.index: the index of the slice, an integer; negative ones count from the last.
+select_scatter.src, slice_scatter.src: the tensor that replaces the slices.
+diagonal_scatter.src: the tensor that replaces the diagonal.
 gather.index, scatter.index, scatter_add.index: for each element, its position along `dim`: a tensor of integers.
 scatter.value: the number that is written instead of elements of `src`.
 take.index: positions in the flattened input, a tensor of integers.
 index_add.index, index_copy.index, index_fill.index, index_select.index: positions along `dim`, a vector of integers.
 index_add.alpha: the number by which `source` is multiplied.
 index_put.indices: a tuple with a tensor of integers or booleans for each of the first dimensions.
-index_put.values: what is written, broadcast to the positions.
-index_put.accumulate: whether values are added to what is there.
+index_put.values: the values, broadcast to the positions.
+index_put.accumulate: whether values are added to the old elements.
 take_along_dim.dim: the dimension along which elements are taken; None takes the flattened input.
 gather.sparse_grad: accepted as in torch; gradients are dense.
 narrow.start: the first slice.
@@ -120,14 +120,14 @@ slice_scatter.step: the distance between two slices.
 split.tensor: the tensor to cut.
 split.split_size_or_sections: the size of every piece, or a list of sizes.
 split_with_sizes.split_sizes: the sizes of the pieces.
-chunk.chunks: how many pieces at most.
+chunk.chunks: the largest number of pieces.
 unflatten.sizes: the new sizes; one of them may be -1.
 flatten.start_dim: the first dimension to merge.
 flatten.end_dim: the last dimension to merge.
-stack.dim: where the new dimension stands.
-unsqueeze.dim: where the new dimension stands; negative ones count from the end of the result.
-squeeze.dim: the dimension, or a tuple of them; None is every one of size 1.
-softmax.dim, log_softmax.dim: the dimension along which the exponentials sum to 1; None picks one, as torch did.
+stack.dim: the position of the new dimension.
+unsqueeze.dim: the position of the new dimension; negative ones count from the end of the result.
+squeeze.dim: the dimension, or a tuple of them; None is all dimensions of size 1.
+softmax.dim, log_softmax.dim: the dimension along which the exponentials sum to 1; None chooses it by the number of dimensions (deprecated in torch).
 cross.dim: the dimension of size 3; None is the first such.
 sum.dim, mean.dim, prod.dim, amax.dim, amin.dim, all.dim, any.dim: the dimension, or a tuple of them; None is all of them.
 var.dim, std.dim, var_mean.dim, std_mean.dim, norm.dim, logsumexp.dim: the dimension, or a tuple of them; None is all of them.
@@ -139,25 +139,25 @@ isclose.rtol: the relative tolerance.
 isclose.atol: the absolute tolerance.
 isclose.equal_nan: whether NaN is close to NaN.
 where.condition: a boolean tensor.
-where.input: what is taken where the condition holds, a tensor or a number.
-where.other: what is taken elsewhere, a tensor or a number.
+where.input: the values where the condition is true, a tensor or a number.
+where.other: the values where it is false, a tensor or a number.
 meshgrid.indexing: "ij" for matrix indexing, "xy" exchanges the first two dimensions of the grid.
 combinations.r: the size of the sets.
-combinations.with_replacement: whether an element may occur several times.
-einsum.equation: the letters of each operand, separated by commas, "->", and those of the result.
+combinations.with_replacement: whether an element may be repeated.
+einsum.equation: the subscripts of the operands, separated by commas, then "->" and the subscripts of the result.
 einsum.operands: the factors.
 lerp.end: the value at weight 1.
 lerp.weight: the weight, a tensor or a number.
 addcmul.value, addcdiv.value: the number by which the second term is multiplied.
-nan_to_num.nan: what replaces NaN; None is 0.
-nan_to_num.posinf: what replaces inf; None is the largest number of the dtype.
-nan_to_num.neginf: what replaces -inf; None is the smallest number of the dtype.
-diff.n: how often differences are taken.
-diff.prepend: what is put before the input along `dim`; None is nothing.
-diff.append: what is put after the input along `dim`; None is nothing.
+nan_to_num.nan: the replacement of NaN; None is 0.
+nan_to_num.posinf: the replacement of inf; None is the largest number of the dtype.
+nan_to_num.neginf: the replacement of -inf; None is the smallest number of the dtype.
+diff.n: the order of the differences.
+diff.prepend: a tensor joined before the input along `dim`, or None.
+diff.append: a tensor joined after the input along `dim`, or None.
 softplus.beta: the number β of log(1 + exp(βx)) / β.
 softplus.threshold: accepted as in torch; it has no effect.
-mse_loss.target: what the input is compared with.
+mse_loss.target: the tensor to compare the input with.
 mse_loss.reduction: "mean", "sum" or "none".
 clone.memory_format: the order of the elements in memory, such as `symgrad.contiguous_format`; None keeps that of the input.
 """)
@@ -176,15 +176,15 @@ repeat_interleave: the size along `dim` becomes the sum of the repeats; without 
 unflatten: the size at `dim` is replaced by `sizes`, whose product it is.
 ravel: the result is a vector of all elements.
 flatten: the merged dimensions have the product of their sizes; a tensor without dimensions becomes a vector.
-atleast_1d, atleast_2d, atleast_3d: those with enough dimensions keep their shape.
-hstack, vstack, dstack, column_stack, cat: the tensors have one shape but for the joined dimension, whose sizes are added.
+atleast_1d, atleast_2d, atleast_3d: tensors with enough dimensions keep their shape.
+hstack, vstack, dstack, column_stack, cat: the tensors have one shape except along the joined dimension, whose sizes are added.
 stack: n tensors of one shape give that shape with a new dimension of size n.
 block_diag: matrices (mᵢ, nᵢ) give (Σmᵢ, Σnᵢ).
-tensor_split, hsplit, vsplit, dsplit, split, split_with_sizes, chunk: each piece has the shape of `input`, but for the size along the cut dimension.
+tensor_split, hsplit, vsplit, dsplit, split, split_with_sizes, chunk: each piece has the shape of `input` except along the split dimension.
 unbind, select: the shape of `input` without the dimension `dim`.
 rot90: an odd number of turns exchanges the two sizes of the plane.
 meshgrid: vectors of sizes n₁, ..., nₖ give k tensors (n₁, ..., nₖ).
-cartesian_prod: vectors of sizes n₁, ..., nₖ give (n₁ ⋯ nₖ, k); one vector stays as it is.
+cartesian_prod: vectors of sizes n₁, ..., nₖ give (n₁ ⋯ nₖ, k); one vector is returned unchanged.
 combinations: a vector of n elements gives (C(n, r), r).
 adjoint: (..., m, n) becomes (..., n, m).
 narrow: the size along `dim` becomes `length`.
@@ -217,7 +217,7 @@ gather: the result has the shape of `index`, which has as many dimensions as `in
 take: the result has the shape of `index`.
 index_select: the size along `dim` becomes the number of indices.
 masked_select: `input` and `mask` broadcast; the result is a vector.
-take_along_dim: `input` and `indices` broadcast but along `dim`; the result has the broadcast shape of `indices`.
+take_along_dim: `input` and `indices` broadcast except along `dim`; the result has the broadcast shape of `indices`.
 sort: values and indices have the shape of `input`.
 cummax, cummin: values and indices have the shape of `input`.
 topk: the size along `dim` becomes `k`.
@@ -290,7 +290,7 @@ complex, polar: both arguments have one dtype; float32 gives complex64, float64 
 
 
 def described(op: Op, name: str) -> str | None:
-    """The sentence for a parameter, None where there is none; the op's own one comes first."""
+    """The sentence for a parameter, None if there is none; an entry for the op takes precedence."""
     return PARAMETERS.get(f"{op.name}.{name}") or PARAMETERS.get(name)
 
 
@@ -308,7 +308,7 @@ def _shapes(op: Op, signature: Signature) -> str:
 
 
 def _dtypes(op: Op, measured: str) -> str:
-    """The op's own sentence, or what a run showed, or what an elementwise op declares."""
+    """The dtypes: from the table, else as measured, else as an elementwise op declares them."""
     if op.name in DTYPES:
         return DTYPES[op.name]
     if op.kind != "elementwise":
@@ -339,7 +339,7 @@ def _raises(op: Op, signature: Signature) -> str:
 
 
 def _declared(op: Op, name: str) -> str:
-    """What an op that is declared outside the tables says of a parameter."""
+    """The sentence for a parameter of an op that has no entries in the tables."""
     return "a tensor or a number." if name in op.argument_names else "a parameter of the rule, which is not differentiated."
 
 
@@ -349,9 +349,9 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def documentation(op: Op, signature: Signature, dtypes: str = "", example: str = "") -> str:
-    """The docstring of an op: what it computes, its parameters, shapes, dtypes, result, errors and kind, and an example with its output.
+    """The docstring of an op: value, parameters, shapes, dtypes, result, errors, kind, and an example with its output.
 
-    `dtypes` and `example` are found by running the op; without the first, an elementwise op says what it declares.
+    `dtypes` and `example` are measured by running the op; without `dtypes` the declaration of an elementwise op is used.
     """
     lines = [op.doc, ""]
     if signature.parameters:
@@ -366,6 +366,6 @@ def documentation(op: Op, signature: Signature, dtypes: str = "", example: str =
 
 
 def stored() -> dict[str, str]:
-    """The docstrings of the public ops, by name, as they were written last."""
+    """The docstrings of the public ops by name, from `documentation.txt`."""
     text = STORE.read_text(encoding="utf-8") if STORE.exists() else ""
     return dict(part.rstrip("\n").split("\n", 1) for part in text.split(MARK)[1:])

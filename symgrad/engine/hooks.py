@@ -1,7 +1,7 @@
-"""Hooks: what users want to see, replace or keep of the cotangents that pass a node; and the sums that end in `.grad`.
+"""Hooks on tensors and nodes, and accumulation into `.grad`.
 
-Hooks live in a slot of their node that is absent until one is registered, and the node's flags say so, so that a pullback asks only the
-nodes it visits. The garbage collector sees them: a hook may refer to its own tensor or node.
+Hooks are kept in a slot of their node that is unset until the first is registered; the flag HOOKED tells the pullback. The garbage collector
+sees the slot, so that a hook may refer to its own tensor or node.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ METHODS = MethodTable()
 
 
 class _Placeholder:
-    """A cotangent without an array: the sum of it and another cotangent is a copy of the other."""
+    """A cotangent without an array; adding another cotangent gives a copy of the other."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # so that arrays leave the addition to this class
+    __array_ufunc__ = None  # so that NumPy arrays defer to `__radd__`
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Tensor):
@@ -46,9 +46,9 @@ SYMBOLIC_ZERO = _Placeholder()  # the derivative is zero
 
 
 class Hooks:
-    """What is attached to one node: hooks on its output, hooks on the node itself, and the tensor that keeps its gradient."""
+    """The hooks of one node: tensor hooks, prehooks and posthooks, and the tensor that retains its gradient."""
 
-    __slots__ = ("tensor", "pre", "post", "accumulated", "retained", "metadata", "outlets")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retained", "metadata", "output_nodes")
 
     def __init__(self) -> None:
         self.tensor: OrderedDict[int, Hook]
@@ -58,12 +58,12 @@ class Hooks:
         self.tensor, self.pre, self.post, self.accumulated = OrderedDict(), OrderedDict(), OrderedDict(), OrderedDict()
         self.retained: weakref.ref | None = None
         self.metadata: dict[Any, Any] = {}
-        self.outlets: dict[int, weakref.ref] = {}  # the nodes of the outputs that have hooks of their own
+        self.output_nodes: dict[int, weakref.ref] = {}  # by output number, the nodes of outputs with hooks
 
-    def arrive(self, g: Any, needed: bool = True) -> Any:
-        """The cotangent after the hooks on the way in: a NumPy value, a Tensor where a graph of it is made, or UNDEFINED.
+    def incoming(self, g: Any, needed: bool = True) -> Any:
+        """The cotangent after tensor hooks and prehooks: a NumPy value, a Tensor with create_graph, or UNDEFINED.
 
-        The node's own prehooks are called only if its pullback is `needed`.
+        Prehooks run only if the pullback of the node is `needed`.
         """
         shown = [_shown(c) for c in _parts(g)]
         plain = not any(isinstance(c, Tensor) for c in _parts(g))
@@ -75,8 +75,8 @@ class Hooks:
             if tensor is not None and value is not None:
                 accumulate(tensor, value.clone())  # type: ignore[attr-defined]
             shown[0] = value
-        for k, outlet in sorted(self.outlets.items()):
-            if shown[k] is None and (node := outlet()) is not None:  # nothing arrived there, so its hooks were not called
+        for k, output_index in sorted(self.output_nodes.items()):
+            if shown[k] is None and (node := output_index()) is not None:  # no cotangent reached that output, so its hooks have not run
                 for hook in list(node.hooks.tensor.values()):
                     shown[k] = _replaced(shown[k], hook(shown[k]), hook)
         for hook in list(self.pre.values()) if needed else ():
@@ -84,8 +84,8 @@ class Hooks:
         values = [c._value if plain and c is not None else c for c in shown]
         return type(g)(values) if hasattr(g, "parts") else UNDEFINED if values[0] is None else values[0]
 
-    def leave(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
-        """The cotangents of the arguments after the node's own hooks."""
+    def outgoing(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
+        """The cotangents of the arguments after the posthooks."""
         if not self.post:
             return cotangents
         plain = not any(isinstance(c, Tensor) for c in (*_parts(g), *cotangents))
@@ -96,12 +96,12 @@ class Hooks:
 
 
 def _parts(g: Any) -> tuple[Any, ...]:
-    """The cotangents of all outputs of a node, None where there is none."""
+    """The cotangents of all outputs of a node, None where undefined."""
     return getattr(g, "parts", (None if g is UNDEFINED else g,))
 
 
 def _shown(c: Any) -> Tensor | None:
-    """A cotangent as hooks see it."""
+    """A cotangent as it is passed to hooks."""
     return c if c is None or isinstance(c, Tensor) else wrap(c)
 
 
@@ -110,7 +110,7 @@ def _name(hook: Hook) -> str:
 
 
 def _all_replaced(values: list[Tensor | None], found: Any, hook: Hook) -> list[Tensor | None]:
-    """The cotangents that a hook on a node leaves."""
+    """The cotangents after a hook on a node returned `found`."""
     if found is None:
         return values
     if not isinstance(found, tuple):
@@ -121,7 +121,7 @@ def _all_replaced(values: list[Tensor | None], found: Any, hook: Hook) -> list[T
 
 
 def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
-    """The cotangent that a hook leaves."""
+    """The cotangent after a hook returned `found`."""
     if found is None:
         return value
     if not isinstance(found, Tensor):
@@ -136,7 +136,7 @@ def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
 
 
 class Pullback:
-    """A pullback that runs: where it started, and which nodes it is limited to."""
+    """A running pullback: its seeds, and the nodes it is limited to."""
 
     __slots__ = ("seeds", "wanted", "__weakref__")
 
@@ -144,12 +144,12 @@ class Pullback:
         self.seeds, self.wanted = seeds, wanted
 
     def reached(self) -> set[Node]:
-        """The nodes at which a cotangent arrives."""
+        """The nodes that get a cotangent."""
         nodes = set(upstream([node for node, _ in self.seeds], differentiable=True))
         return nodes if self.wanted is None else nodes & self.wanted
 
 
-_attaching = threading.RLock()  # a signal handler may attach hooks, too
+_attaching = threading.RLock()  # reentrant, for signal handlers that register hooks
 
 
 def hooks_of(node: Node) -> Hooks | None:
@@ -158,7 +158,7 @@ def hooks_of(node: Node) -> Hooks | None:
 
 
 def attach(node: Node) -> Hooks:
-    """The hooks of a node, made if there are none."""
+    """The hooks of a node, created if there are none."""
     with _attaching: return _attached(node)  # noqa: E701  on one line: no interrupt comes between its end and the release of the lock
 
 
@@ -168,13 +168,13 @@ def _attached(node: Node) -> Hooks:
         found = node.hooks = Hooks()
         node.flags |= HOOKED
         all_threads.hooked = True
-        if node.outlet is not None:
-            attach(node.parents[0]).outlets[node.outlet] = weakref.ref(node)  # type: ignore[arg-type]
+        if node.output_index is not None:
+            attach(node.parents[0]).output_nodes[node.output_index] = weakref.ref(node)  # type: ignore[arg-type]
     return found
 
 
 def unhooked(node: Node) -> Node:
-    """A copy of a node that leaves its hooks behind."""
+    """A copy of a node without its hooks."""
     twin = copy.copy(node)
     twin.flags, twin.hooks = twin.flags & ~HOOKED, None
     return twin
@@ -225,7 +225,7 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
 def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     """Call hook(tensor) after a gradient was added to the `.grad` of this leaf.
 
-    Raises RuntimeError for a tensor that is no leaf, or does not require a gradient.
+    Raises RuntimeError for a non-leaf, and for a tensor that does not require a gradient.
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -235,7 +235,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHan
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this computed tensor in its `.grad`, as a leaf does.
+    """Store the gradient of this non-leaf in its `.grad`, too.
 
     Raises RuntimeError for a tensor that does not require a gradient.
 
@@ -249,14 +249,14 @@ def retain_grad(self: Tensor) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if not self._leaf_so_far() and not self.retains_grad:  # type: ignore[attr-defined]
+    if not self._is_leaf_unrefreshed() and not self.retains_grad:  # type: ignore[attr-defined]
         assert self._node is not None
         attach(self._node).retained = weakref.ref(self)
         self._retained = True
 
 
 def move_retained(tensor: Tensor, old: Node | None, new: Node | None) -> None:
-    """Move `retain_grad` of a tensor to the node that an in-place operation gave it."""
+    """Move `retain_grad` of a tensor to its new node after an in-place operation."""
     hooks = None if old is None else hooks_of(old)
     if hooks is not None and new is not None and hooks.retained is not None and hooks.retained() is tensor:
         attach(new).retained, hooks.retained = hooks.retained, None
@@ -269,7 +269,7 @@ def _retains_grad(self: Tensor) -> bool:
 METHODS["register_hook"] = register_hook
 METHODS["register_post_accumulate_grad_hook"] = register_post_accumulate_grad_hook
 METHODS["retain_grad"] = retain_grad
-METHODS["retains_grad"] = property(_retains_grad, doc="Whether `.grad` is kept though this is no leaf.")
+METHODS["retains_grad"] = property(_retains_grad, doc="Whether the gradient of this non-leaf is stored in `.grad`.")
 
 
 # Accumulation
@@ -280,10 +280,10 @@ _adding = False
 
 
 def accumulate(t: Tensor, g: Any) -> None:
-    """Add a cotangent to the `.grad` of a tensor: a NumPy value, which is added in place, or a Tensor, which is added in a new one.
+    """Add a cotangent to the `.grad` of a tensor: a NumPy value in place, a Tensor out of place.
 
-    The first one becomes `.grad`, so nothing else may refer to its memory. Threads take turns. A signal handler or a finalizer that runs a backward
-    while its own thread is in here leaves its cotangent to that, so that no sum is lost and no thread waits for itself.
+    The first cotangent becomes `.grad`, so nothing else may refer to its memory. Threads take turns. A signal handler or finalizer that runs a
+    backward during an accumulation of its own thread queues the cotangent, so that no sum is lost and no thread waits for itself.
     """
     with _accumulating: _add_in_turn(t, g)  # noqa: E701  on one line: as in `attach`
 
@@ -301,7 +301,7 @@ def _add_in_turn(t: Tensor, g: Any) -> None:
                 _add(*_waiting.popleft())
         finally:
             _adding = False
-    finally:  # again, for an interrupt before the first one
+    finally:  # again, in case an interrupt came first
         _adding = False
 
 

@@ -1,4 +1,4 @@
-"""Tensors that were made in inference mode, and the node of an operation off the hot path."""
+"""Inference tensors, and recording off the hot path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that 
 
 
 def recorded(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation in a thread with modes, or on inference tensors, after the observers have seen it; None if it has none."""
+    """The node of an operation by the recorder of this thread, after the calls of its observers; None if it is not recorded."""
     modes = thread.modes
     if not (modes.grad or modes.inference or op.view) and modes.recorder is DEFAULT:
         return None
@@ -52,7 +52,7 @@ def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | N
 
 
 def made_in_inference(tensor: Tensor) -> Tensor:
-    """A new tensor as one of inference mode."""
+    """Make a new tensor an inference tensor."""
     if isinstance(tensor._node, Leaf):
         _leaves.add(tensor._node)
     elif tensor._node is None and tensor._value.dtype.kind in "fcV":
@@ -61,6 +61,6 @@ def made_in_inference(tensor: Tensor) -> Tensor:
 
 
 def is_inference(self: Tensor) -> bool:
-    """Whether the tensor was made in inference mode (integers and booleans are never marked)."""
+    """Whether the tensor was created in inference mode; False for integers and booleans."""
     node = self._node_slot
     return node is INFERENCE or isinstance(node, Leaf) and node in _leaves

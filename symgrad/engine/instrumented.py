@@ -1,4 +1,4 @@
-"""The instrumented loop of the pullback: hooks, undefined gradients, symbolic zeros, anomaly mode, and cotangents that are kept on the way."""
+"""The instrumented loop of the pullback: hooks, undefined gradients, symbolic zeros, anomaly mode, and cotangents kept at nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ from collections.abc import Callable, Container, Sequence
 from heapq import heappop
 from typing import Any
 
-from symgrad.engine.cotangents import Cotangents, Heap, Read, bare, chosen, conjugated, fitted, is_complex, mark, receivers, release_node, send
+from symgrad.engine.cotangents import (
+    Cotangents,
+    Heap,
+    Read,
+    bare,
+    conjugated,
+    fitted,
+    is_complex,
+    mark,
+    receivers,
+    release_node,
+    send,
+    zero_unselected,
+)
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
 from symgrad.graph.freed import FREED
@@ -19,27 +32,27 @@ __all__ = ["pull_instrumented"]
 def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Container[Node] | None, keep: frozenset[Node],
                        ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
                        deliver: Callable[[Node, Any], None] | None) -> None:
-    """The rest of a pullback with hooks, undefined gradients, symbolic zeros and cotangents that are kept on the way.
+    """Finish a pullback that has hooks, undefined gradients, symbolic zeros or cotangents to keep.
 
-    Nothing is added in place, for a hook may hold what it was shown.
+    It never adds in place, because a hook may have stored the cotangent.
     """
     out: Cotangents = {}
 
-    def arrive(leaf: Node) -> None:
-        """Let the complete cotangent of a leaf pass its hooks."""
+    def finish_leaf(leaf: Node) -> None:
+        """Run the hooks of a leaf whose cotangent is complete."""
         g = pending.pop(leaf)
         own = hooks(leaf)  # type: ignore[misc]
-        g = own.arrive(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else g, deliver is not None)
+        g = own.incoming(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else g, deliver is not None)
         if deliver is None:
             out[leaf] = g
             return
         if g is not UNDEFINED:
             deliver(leaf, g)
-        own.leave((), g)
+        own.outgoing((), g)
 
     last = _last_consumers(pending, wanted) if hooks is not None else {}
     for leaf in last.pop(mark, ()):
-        arrive(leaf)
+        finish_leaf(leaf)
     while heap:
         node = heappop(heap)[1]
         if node is mark:
@@ -48,45 +61,45 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         parents = () if node in ends else receivers(node, wanted)
         own = None if hooks is None else hooks(node)
         needed = any(parents)
-        if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.silent or node.outlet is not None):
+        if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.none_is_undefined or node.output_index is not None):
             g = xp.zeros_like(node.value)
         if needed and node in keep:
             out[node] = g
         if own is not None:
-            g = own.arrive(g, needed)
+            g = own.incoming(g, needed)
         if not needed:
             out[node] = g
             continue
         absent = g is UNDEFINED or g is SYMBOLIC_ZERO
-        if absent and node.silent:
+        if absent and node.none_is_undefined:
             g, absent = node.undefined(), False
         found: Sequence[Any] = (None,) * len(parents)
         if not absent:
             if node.flags & RELEASED and read is None:
                 raise RuntimeError(FREED)
-            if node.protects and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
+            if node.reads_saved and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
                 verify(node, parents)
             y, args = (node.value, node.args) if read is None else read(node)
             if is_complex(g):
                 y, args = conjugated(xp, y, args)
-            guarded = guarded or node.chooses
+            guarded = guarded or node.selects
             found = _settled(xp, node, parents, node.vjp(xp, g, y, args, parents), own is not None)
         if own is not None:
-            found = own.leave(found, None if absent else g)
+            found = own.outgoing(found, None if absent else g)
         for p, c in zip(parents, found):
             if p is not None:
                 if c is None:
-                    c = g if absent else UNDEFINED if node.silent or own is not None else SYMBOLIC_ZERO
+                    c = g if absent else UNDEFINED if node.none_is_undefined or own is not None else SYMBOLIC_ZERO
                 elif guarded and not absent:
-                    c = chosen(xp, c, g)
+                    c = zero_unselected(xp, c, g)
                 send(pending, heap, p, c)
         if release and not absent:
             release_node(node)
         for leaf in last.get(node, ()):
             if leaf in pending:
-                arrive(leaf)
+                finish_leaf(leaf)
     for leaf in [p for p in pending if _hooked_leaf(p)] if hooks is not None else ():
-        arrive(leaf)
+        finish_leaf(leaf)
     pending.update(out)
     for node, g in list(pending.items()):
         if g is UNDEFINED:
@@ -96,10 +109,10 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
 
 
 def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:
-    """The cotangents with the shapes of the arguments; for hooks, with zeros where the derivative is zero."""
+    """The cotangents summed to the shapes of the arguments; with hooks, symbolic zeros become arrays."""
     out = []
     for p, c in zip(parents, cotangents):
-        if p is None or c is None and (node.silent or not hooked):
+        if p is None or c is None and (node.none_is_undefined or not hooked):
             c = None
         elif c is None:
             c = xp.zeros_like(p.value)
@@ -114,7 +127,7 @@ def _hooked_leaf(node: Node) -> bool:
 
 
 def _last_consumers(pending: Cotangents, wanted: Container[Node] | None) -> dict[Node, list[Node]]:
-    """The leaves with hooks that each node is the last to give a cotangent to; those that have theirs already are with the mark."""
+    """For each node the hooked leaves whose last consumer it is; `mark` stands for leaves that are seeds."""
     seen, out = set[Any](), dict[Node, list[Node]]()
     for node in upstream(list(pending), differentiable=True):  # oldest first
         for p in node.parents if wanted is None or node in wanted else ():

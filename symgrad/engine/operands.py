@@ -1,4 +1,4 @@
-"""Operands: what an op may be given, in which words it refuses the rest, and what becomes of numbers beside a dtype narrower than they are."""
+"""Operands of ops: conversion, errors, and Python numbers with bfloat16 tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Lifted = Callable[..., Any]
 
 
 def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
-    """The error of the numeric carrier in terms of the op and its operands."""
+    """An error of the numeric carrier, with the op and the shapes and dtypes of its operands."""
     described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
                           for v in values)
     shapes = [v.shape for v in values if hasattr(v, "shape")]
@@ -40,7 +40,7 @@ def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
 
 
 class Deferred(TypeError):
-    """The other operand says that it does the arithmetic: a dual value does, of a Tensor with its derivative."""
+    """The other operand implements the operation itself, as a dual number does."""
 
 
 def operand(op: Op, x: Any) -> Any:
@@ -55,17 +55,17 @@ def operand(op: Op, x: Any) -> Any:
 
 
 def value_and_node(x: Any) -> tuple[Any, Node | None]:
-    """What an operand is to the hot path."""
+    """The value and the node of an operand."""
     return (x._value, x._node) if isinstance(x, Tensor) else (x, None)
 
 
 def kept_narrow(y: Any, dtype: np.dtype) -> Any:
-    """A value in bfloat16, which NumPy does not know to be wider than a Python number, where it was computed in more."""
+    """The value converted back to bfloat16 if NumPy promoted it with a Python number."""
     return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
 
 
 def narrowed(op: Op) -> Op:
-    """The op with cotangents in the dtype of the one that came in, and tangents in that of the value."""
+    """The op with a pullback that keeps the dtype of the cotangent, and a pushforward that keeps that of the value."""
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
         return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
 
@@ -77,7 +77,7 @@ def narrowed(op: Op) -> Op:
 
 
 def with_number(op: Op, call: Lifted) -> Lifted:
-    """An op of two operands on a bfloat16 tensor and a Python number: the number keeps its digits, and the value is rounded once."""
+    """A binary op on a bfloat16 tensor and a Python number: the number is not rounded first, and the value is rounded once."""
     narrow = narrowed(op)
 
     def function(x: Any, p: Node | None, z: Any, q: Node | None) -> Tensor:

@@ -1,7 +1,4 @@
-"""The pullback: the pass that goes back through a recorded graph.
-
-It does not recurse, and it does not depend on what it carries: the carrier `xp` and a reading of the nodes decide that.
-"""
+"""The pullback, without recursion and for any carrier `xp`."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from symgrad.engine.cotangents import (
     Heap,
     Read,
     bare,
-    chosen,
     conjugated,
     fitted,
     is_complex,
@@ -27,6 +23,7 @@ from symgrad.engine.cotangents import (
     receivers,
     release_node,
     send,
+    zero_unselected,
 )
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
@@ -38,27 +35,25 @@ from symgrad.graph.order import upstream
 
 __all__ = ["pullback"]
 
-UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # flags of nodes that the clean loop must examine
+UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # nodes with these flags need more than the clean loop's fast path
 float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
-_chooses = operator.attrgetter("chooses")
+_selects = operator.attrgetter("selects")
 
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
              hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
              deliver: Callable[[Node, Any], None] | None = None) -> Cotangents:
-    """Carry cotangents from the seeds down to the leaves: the transpose of the derivative, applied to the seeds.
+    """Pull cotangents back from the seeds to the leaves; returns those of leaves, of `ends` and of `keep`, None for a derivative of zero.
 
-    `read(node)` gives a node's value and arguments in the carrier; without it they are the numbers of the node itself. `wanted` limits the
-    work to those nodes. The cotangents of leaves, of `ends`, which are taken for leaves, and of the nodes in `keep` are returned, None for one
-    that was reached with derivative zero. `release` frees every node that was pulled through. Upstream of an op that chooses, such as `where`
-    (with `wanted`, in all of a graph that has one), what was not chosen never makes a NaN of a zero cotangent. `hooks(node)` gives the hooks of
-    a node; it is asked where a node is HOOKED, and with `instrumented` everywhere. `deliver` gets the cotangent of a leaf with hooks as soon as
-    it is complete.
+    `read(node)` returns a node's value and arguments in the carrier, by default its numbers. Only nodes in `wanted` get cotangents, and `ends` are
+    treated as leaves. `release` frees the saved values. Upstream of an op that selects, such as `where` (with `wanted`, everywhere), 0 · ∞ is 0, so
+    that elements that were not selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
+    `deliver(leaf, g)` is called with the cotangent of a hooked leaf as soon as it is complete.
     """
     pending: Cotangents = {}
-    heap: Heap = [MARK] if instrumented or keep and any([_goes_on(node, wanted) for node in keep]) else []
-    zeros: list[Node] = []  # the nodes that were reached with derivative zero, where no hook is to see that
+    heap: Heap = [MARK] if instrumented or keep and any([_continues(node, wanted) for node in keep]) else []
+    zeros: list[Node] = []  # nodes reached with derivative zero
     for node, g in seeds:
         send(pending, heap, node, g)
     guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None)
@@ -72,15 +67,14 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
           ends: Container[Node], release: bool, hooked: bool) -> bool:
-    """The pullback without hooks. `pending` are the cotangents of the nodes it has come to, of which those that go on are in the heap.
+    """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
-    It stops, with the rest in the heap, at a node with hooks, if there can be any (`hooked`), and at an undefined gradient. Returns whether an op
-    that chooses was passed.
+    It stops at a hooked node (if `hooked`) and at an undefined gradient, and leaves the rest in the heap. Returns whether it passed a selecting op.
     """
-    following = None  # a parent of the last node that is the newest of all, so that it need not go through the heap
-    owned: set[Node] = set()  # nodes whose cotangent is a sum made here, to which nothing else refers
+    following = None  # the newest pending node, if it is a parent of the last one: it bypasses the heap
+    owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
-    guarded = wanted is not None and any(map(_chooses, wanted))
+    guarded = wanted is not None and any(map(_selects, wanted))
     parents: Sequence[Node | None]
     while heap or following is not None:
         if following is None:
@@ -106,12 +100,12 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             if not any(parents) or node in ends:
                 pending[node] = g
                 continue
-        if written and node.protects and node.sequence_nr < written and not flags & RELEASED:
+        if written and node.reads_saved and node.sequence_nr < written and not flags & RELEASED:
             verify(node, parents)
         y, args = (node.value, node.args) if read is None else read(node)
         if type(g) is not float64 and (g._value if type(g) is Tensor else g).dtype is not FLOAT64 and is_complex(g):
             y, args = conjugated(xp, y, args)
-        if node.chooses:
+        if node.selects:
             guarded = True
         broadcasts = node.broadcasts
         for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
@@ -122,7 +116,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                     _undefined(pending, heap, zeros, node, p, hooked)
                 continue
             if guarded:
-                c = chosen(xp, c, g)
+                c = zero_unselected(xp, c, g)
             if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else bare(c)).shape != p.value.shape:
                 c = fitted(xp, c, y, p.value)
             if p is following:
@@ -156,15 +150,15 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     return guarded
 
 
-def _goes_on(node: Node, wanted: Container[Node | None] | None) -> bool:
-    """Whether a cotangent that is kept at a node goes on to its parents."""
+def _continues(node: Node, wanted: Container[Node | None] | None) -> bool:
+    """Whether a node in `keep` passes its cotangent on to parents."""
     return bool(node.parents) if wanted is None else any([p in wanted for p in node.parents])
 
 
 def _undefined(pending: Cotangents, heap: Heap, zeros: list[Node], node: Node, p: Node, hooked: bool) -> None:
-    """A node has no cotangent for its parent `p`: the derivative is zero, or the gradient is undefined."""
-    if node.silent or hooked and (p.parents or p.flags & HOOKED):
-        send(pending, heap, p, UNDEFINED if node.silent else SYMBOLIC_ZERO)
+    """Handle a cotangent of None for parent `p`: a symbolic zero or an undefined gradient."""
+    if node.none_is_undefined or hooked and (p.parents or p.flags & HOOKED):
+        send(pending, heap, p, UNDEFINED if node.none_is_undefined else SYMBOLIC_ZERO)
         heappush(heap, MARK)
     else:
         zeros.append(p)

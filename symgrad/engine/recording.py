@@ -1,6 +1,6 @@
-"""Recording: the closures that compute an op's value and make its node.
+"""Recording: the closures that compute an op's value and create its node.
 
-Those for one and two arguments are the hot path of the whole library, so they are written flat.
+The closures for one and two arguments are the hot path of the library, so they inline what they can.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
 from symgrad.engine.residuals import with_residual
-from symgrad.engine.storage.views import MANY, adopt
+from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.graph.modes import special, thread
@@ -30,7 +30,7 @@ __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
 float64, ndarray = np.float64, np.ndarray
 LAYOUTS = {"operands": laid_out, "first": lambda y, xs: laid_out(y, xs[:1]), "last": lambda y, xs: laid_out(y, xs[::-1]), "rows": rows, "": None}
-PLAIN = (float, int)  # numbers that NumPy lets have no say in the dtype of a real or complex result
+PLAIN = (float, int)  # NumPy ignores these numbers in the dtype of a real or complex result
 make_tensor = functools.partial(new, Tensor)
 
 
@@ -44,8 +44,8 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
     return _to_copy(x, target.numpy)
 
 
-def _meet(op: Op, xs: list[Any]) -> list[Any]:
-    """Operands converted to one dtype by torch's rules; Python numbers stay as they are, for they never widen an array."""
+def _promoted(op: Op, xs: list[Any]) -> list[Any]:
+    """Operands converted to one dtype by torch's promotion rules; Python numbers never widen an array and stay as they are."""
     tensors = [x for x in xs if isinstance(x, Tensor)]
     if not tensors:
         return [wrap(as_value(x)) for x in xs]
@@ -66,7 +66,7 @@ def _meet(op: Op, xs: list[Any]) -> list[Any]:
 
 def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node | None]:
     """The slow path of two operands: numbers, arrays, subclasses, and dtypes that differ."""
-    a, b = _meet(op, [operand(op, input), operand(op, other)])
+    a, b = _promoted(op, [operand(op, input), operand(op, other)])
     return *value_and_node(a), *value_and_node(b)
 
 
@@ -77,7 +77,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
     keeps = op.integers
 
     def function(input: Any, other: Any, out: Any = None) -> Tensor:
-        alike: bool | None = None  # whether the operands have one shape, where that is known without asking
+        alike: bool | None = None  # whether the operands have one shape, None if unknown
         if out is not None:
             return into(out, op.name, function, input, other)
         try:
@@ -118,7 +118,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 out._node_slot = node = make()
             else:
                 out._node_slot = node = make_broadcast()
-            node.args = x, z  # the constructor written out: a call of it costs 5% of a chain of small operations
+            node.args = x, z  # the constructor inlined: a call costs 5% of a chain of small ops
             node.parents = p, q
             node.value = y
             node.flags = flags
@@ -146,7 +146,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             if p is None and not keeps and x.dtype.kind in "biu":
                 x = numeric.astype(x, get_default_dtype().numpy)
         else:
-            x, p = value_and_node(_meet(op, [operand(op, input)])[0])
+            x, p = value_and_node(_promoted(op, [operand(op, input)])[0])
         out = make_tensor()
         try:
             out._value = y = call(x)
@@ -178,7 +178,7 @@ def _by_rows(call: Lifted) -> Lifted:
 
 
 def _with_parameters(forward: Lifted) -> Lifted:
-    """A rule of tensors and Python numbers, which never widen bfloat16."""
+    """The rule of a tensor and Python numbers, with a bfloat16 result kept in bfloat16."""
     def rule(xp: Any, x: Any, *rest: Any) -> Any:
         y = forward(xp, x, *rest)
         return y if y.dtype is x.dtype or x.dtype.kind != "V" else kept_narrow(y, x.dtype)
@@ -186,11 +186,11 @@ def _with_parameters(forward: Lifted) -> Lifted:
     return rule
 
 
-FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # the parameters of ops that bring numbers to a tensor
+FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # parameters that are numbers combined with a tensor
 
 
 def _finishing(op: Op, make: Lifted, mask: int) -> Lifted:
-    """The last step of an op: the Tensor of a value, at its node if there is one."""
+    """The last step of an op: the Tensor of a value, with its node."""
     def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
         out = make_tensor()
         out._value, out._node_slot, out._view = y, None, None
@@ -205,7 +205,7 @@ def _finishing(op: Op, make: Lifted, mask: int) -> Lifted:
 
 
 def _general(op: Op) -> Lifted:
-    """The function of any op, from the rule's own arguments: tensors (or one sequence of them), then parameters."""
+    """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
     make = node_class(op)
     mask = TRACKED if op.differentiable else NAMED
     forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
@@ -233,7 +233,7 @@ def _general(op: Op) -> Lifted:
         return finish(values + rest, parents, y, flags)
 
     def alike(given: Sequence[Any]) -> bool:
-        """Whether all are Tensors of one dtype, so that there is nothing to settle."""
+        """Whether all are Tensors of one dtype, so that no conversion is needed."""
         first = given[0]
         if not isinstance(first, Tensor):
             return False
@@ -247,7 +247,7 @@ def _general(op: Op) -> Lifted:
         if len(operands) == 1:
             return [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
         first = op.name == "where"  # its condition keeps its own dtype
-        return operands[:first] + _meet(op, operands[first:])
+        return operands[:first] + _promoted(op, operands[first:])
 
     return function
 
@@ -293,7 +293,7 @@ def _product(op: Op) -> Lifted:
 
 
 def _view(op: Op) -> Lifted:
-    """The function of an op whose value shows the memory of its one argument."""
+    """The function of an op whose value is a view of its one argument."""
     finish = _finishing(op, node_class(op), TRACKED)
     forward, made = op.forward, MANY if op.view == MANY else ""
 
@@ -310,13 +310,13 @@ def _view(op: Op) -> Lifted:
             raise explain(op, error, [x]) from None
         out = finish((x, *rest), (p,), y, 0 if p is None else p.flags)
         base = y.base
-        return adopt(out, input, made) if base is not None and (base is x or base is x.base) else out
+        return register_view(out, input, made) if base is not None and (base is x or base is x.base) else out
 
     return function
 
 
 def core(op: Op) -> Lifted:
-    """The function of an op that takes the rule's own arguments: the hot path."""
+    """The function of an op, called with the arguments of the rule: the hot path."""
     if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2) and op.layout != "last":
         call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
         if op.layout == "rows":

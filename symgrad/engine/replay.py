@@ -1,4 +1,4 @@
-"""The passes that go forward through a recorded graph: pushforward (tangents), and replay (the values again, in another carrier)."""
+"""Forward passes over a recorded graph: the pushforward of tangents, and replay of the values in another carrier."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import fills
 from symgrad.carriers.guarding import guarded_product, has_nan
-from symgrad.engine.cotangents import Read, mark_as_choosing
+from symgrad.engine.cotangents import Read, mark_as_guarded
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.node import TRACKED, Leaf, Node
@@ -28,7 +28,7 @@ def _pushed(xp: Any, node: Node, tangents: Sequence[Any], y: Any, args: tuple) -
                 continue
             term = guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
             t = term if t is None else t + term
-    mark_as_choosing(t)
+    mark_as_guarded(t)
     return t
 
 
@@ -40,7 +40,7 @@ def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
 
 def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant: Callable[[Any], Any],
            memo: dict[Node, Any] | Any = None) -> dict[Node, Any]:
-    """Compute the graph again in another carrier, from what `leaf` and `constant` say its ends are there."""
+    """Evaluate the graph in another carrier, where `leaf` and `constant` convert its leaves and constants."""
     values: Any = {} if memo is None else memo
     for node in upstream(roots):
         if node in values:
@@ -63,13 +63,13 @@ def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], 
 
 def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None,
                 nodes: Sequence[Node] | None = None) -> dict[Node, Any]:
-    """Carry tangents of leaves up to the roots: the derivative, applied to the tangents. A node without one has tangent zero.
+    """Push tangents forward from leaves to the roots; a node without a tangent has a symbolic zero.
 
-    `nodes` are those to carry them through, oldest first, where that is known already.
+    `nodes` are the nodes on the way, oldest first, if they are known.
     """
     out: dict[Node, Any] = dict(tangents)
     path = upstream(roots) if nodes is None else nodes
-    guarded = any([node.chooses for node in path])
+    guarded = any([node.selects for node in path])
     for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
@@ -81,8 +81,8 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.op.jvp is None:
             continue
         y, args = (node.value, node.args) if read is None else read(node)
-        if node.along is not None and xp is numeric:
-            t = node.along(carried[0])
+        if node.residual_jvp is not None and xp is numeric:
+            t = node.residual_jvp(carried[0])
         else:
             t = _pushed(xp, node, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
         if t is not None:

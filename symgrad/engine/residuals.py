@@ -1,4 +1,4 @@
-"""Ops whose forward keeps a residual that makes their derivative cheap: a shared exponential, for large arrays."""
+"""Ops whose forward keeps a residual for the derivative, a shared exponential, on large arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from symgrad.graph.op import Op
 
 __all__ = ["with_residual"]
 
-LARGE = 256  # elements from which a shared exponential is worth more than a call
+LARGE = 256  # elements from which sharing an exponential is worth its overhead
 
 
 def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
-    """The node class of an op whose forward keeps a residual that makes its derivative cheap."""
+    """The node class of an op whose derivative is computed from a residual of the forward."""
 
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
         if xp is numeric:
@@ -33,7 +33,7 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
             return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
         return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
 
-    def along(self: Any, tangent: Any) -> Any:
+    def residual_jvp(self: Any, tangent: Any) -> Any:
         return tangent * slope(self.residual)
 
     def release(self: Any) -> None:
@@ -41,12 +41,12 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
         if not self.flags & NAMED:
             self.args, self.value, self.residual = None, freed, None
 
-    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "along": along, "release": release,
+    return type(op.node_name, (node_class(op),), {"__slots__": ("residual",), "vjp": vjp, "residual_jvp": residual_jvp, "release": release,
                                                   "saves": False})
 
 
 def with_residual(op: Op, plain: Lifted, pair: Lifted, slope: Lifted, bend: Lifted) -> Lifted:
-    """The function of an op of one argument: `plain`, but for large arrays that need a gradient, where value and derivative share their cost."""
+    """The function of a unary op: `plain`, except on large arrays that require grad, where `pair` computes value and residual."""
     make = _node_with_residual(op, slope, bend)
 
     def function(input: Any, out: Any = None) -> Tensor:

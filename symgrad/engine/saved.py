@@ -1,4 +1,4 @@
-"""What a node saved: which values its rule will read, whether they are still what they were, and torch's names for them."""
+"""Saved tensors: which values a rule reads, verification of their versions, and torch's `_saved_*` attributes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16":
 
 
 class _Spy:
-    """Stands for an argument of a rule and notes that it was read, as a value and not only as a shape."""
+    """A tracer for an argument of a rule: it records whether the value is read, and not only shape or dtype."""
 
     def __init__(self, name: str, read: set[str]):
         self.name, self.read = name, read
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("zeros_like", "ones_like", "eye_like"):  # of which only shape and dtype matter
+        if name in ("zeros_like", "ones_like", "eye_like"):  # these read only shape and dtype
             return lambda *_: _Spy("", self.read)
         return (lambda condition, like: self.note(condition)) if name == "indicator" else self.note
 
@@ -49,13 +49,13 @@ class _Spy:
 
 @functools.cache
 def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
-    """For each argument, the names of the values (of arguments, or "result") that must not be written before the pullback; None for all of them."""
+    """For each argument, the names of the saved values (arguments, or "result") that its cotangent needs; None for all."""
     return tuple(frozenset(names.split()) for names in op.saved) if op.saved is not None else read_by(op)
 
 
 @functools.cache
 def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
-    """For each argument, the names of the values that the rule for its cotangent reads; None for all of them."""
+    """For each argument, the names of the values that the rule for its cotangent reads; None for all."""
     if not op.saves or op.kind == "linear":
         return (frozenset(),) * (op.arity or 1)
     if op.kind == "multilinear" and op.arity is not None:
@@ -74,7 +74,7 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
 
 
 def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
-    """The values that the pullback into these parents reads, by name and by position: an argument's, or -1 for the result."""
+    """The saved values that the cotangents of these parents need, as name and position; the result has position -1."""
     op, count = node.op, len(node.parents)
     saved = saved_by(op)
     names = op.argument_names if op.arity is not None else ("tensors",) * count
@@ -87,9 +87,9 @@ def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]
 
 
 def keeps_old(op: Op, i: int) -> bool:
-    """Whether an in-place op must keep a copy of the value it writes over, for the pullback into its argument `i`.
+    """Whether an in-place op must copy the value it overwrites, for the cotangent of argument `i`.
 
-    It must where the rule reads the value, or reads the result without having saved it, so that it may have to be computed again.
+    It must if the rule reads that value, or reads the result without saving it, so that the result may have to be recomputed.
     """
     read, saved = read_by(op), saved_by(op)
     if read is None or saved is None:
@@ -101,11 +101,11 @@ VALUES = (np.ndarray, np.generic, Batched)
 
 
 class Changed(RuntimeError):
-    """A value that the pullback reads was changed after it was saved."""
+    """A saved value was modified in place before the pullback."""
 
 
 def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
-    """The error for a saved value that was written, with the line that wrote it."""
+    """The error for a modified saved value, with the line of the write."""
     kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
     origin = ""
     if source is not None and not isinstance(source, Leaf) and source.origin is not None:
@@ -120,10 +120,10 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
 
 
 def _current(value: Any, source: Node | None) -> Node | None:
-    """The node that the tensor of a saved argument has now, if it lives: that is what torch names."""
-    with in_mode(grad=True):  # so that a view without a current node raises
+    """The present node of the tensor whose value was saved, if the tensor is alive: torch names that one."""
+    with in_mode(grad=True):  # so that a view that cannot get a current node raises
         found = [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
-        if source is not None or all(t._node is not None for t in found):  # else a constant, whose memory a tensor in a graph shares
+        if source is not None or all(t._node is not None for t in found):  # otherwise a constant that shares memory with a tensor in a graph
             for t in found:
                 if t._node is not None:
                     return t._node
@@ -132,16 +132,16 @@ def _current(value: Any, source: Node | None) -> Node | None:
 
 @functools.cache
 def _watches_result(op: Op) -> bool:
-    """Whether some rule reads the result, or must find it as it was."""
+    """Whether some rule reads the result, or needs its unmodified value."""
     return any(names is None or any("result" in n for n in names) for names in (read_by(op), saved_by(op)))
 
 
 def verify(node: Node, parents: Sequence[Node | None]) -> None:
-    """Raise if a value that the node saved was written since.
+    """Raise RuntimeError if a value that the node saved was modified.
 
-    A rule may read more than is saved in torch's sense: the result is computed again from the arguments, or the argument from the result.
+    A rule may read more than torch saves: the result is then recomputed from the arguments, or the argument from the result.
     """
-    if node.silent or node.args is None or not node.parents or not node.op.saves:  # what a custom Function saved looks after itself
+    if node.none_is_undefined or node.args is None or not node.parents or not node.op.saves:  # a custom Function verifies its own saved tensors
         return
     since, args = node.sequence_nr, node.args
     for i, p in enumerate(node.parents):
@@ -172,13 +172,13 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
 
 
 def read(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
-    """A node's value and arguments, as they were when it was recorded. `by` are the parents it is differentiated by, if not all that can be.
+    """A node's value and arguments as recorded. `by` are the parents that need a cotangent, by default all.
 
-    Raises RuntimeError if the node was freed, or if a value that its rule reads was written since.
+    Raises RuntimeError if the node was freed, or if a value that its rule reads was modified.
     """
     if node.args is None or node.flags & RELEASED:
         raise RuntimeError(FREED)
-    if node.protects and node.sequence_nr < all_threads.written:
+    if node.reads_saved and node.sequence_nr < all_threads.written:
         verify(node, tuple([p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents]) if by is None else by)
     return node.value, node.args
 
@@ -191,7 +191,7 @@ def verify_all(path: Sequence[Node]) -> None:
 
 
 def traced_args(node: Node) -> tuple[Any, tuple]:
-    """A node's value and arguments as Tensors at their nodes, for a pass that verifies the node itself.
+    """A node's value and arguments as Tensors with their nodes, not verified.
 
     Raises RuntimeError if the node was freed.
     """
@@ -203,7 +203,7 @@ def traced_args(node: Node) -> tuple[Any, tuple]:
 
 
 def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
-    """What `read` gives, as Tensors at their nodes."""
+    """As `read`, with Tensors at their nodes."""
     read(node, by)
     return traced_args(node)
 
@@ -226,7 +226,7 @@ def saved_as(self: Node, name: str) -> Any:
         value = self.args[place]
         if names[place] not in needed:
             return None
-        number = isinstance(value, (bool, int, float, complex)) and asked in ("self", "other") and op.name != "pow"  # of which torch makes tensors
+        number = isinstance(value, (bool, int, float, complex)) and asked in ("self", "other") and op.name != "pow"  # torch shows these as tensors
         return wrap(np.asarray(value)[()] if number else value, self.parents[place]) if number or isinstance(value, VALUES) else value
     parameters = {p.name: value for p, value in zip(op.parameters, self.args[len(self.parents):])}
     if asked not in parameters and (asked != "indices" or "index" not in parameters):

@@ -1,4 +1,4 @@
-"""Tables of the members of Tensor: each module of a family fills one, and `symgrad.methods.assemble` gives them to the class."""
+"""Tables of members of Tensor; each module fills one, and `symgrad.methods.assemble` attaches them to the class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class MethodTable(dict[str, Any]):
-    """Methods and properties of Tensor by name. A name that is given twice raises NameError.
+    """Methods and properties of Tensor by name. A duplicate name raises NameError.
 
     >>> table = MethodTable()
     >>> @table.define
@@ -23,7 +23,7 @@ class MethodTable(dict[str, Any]):
 
     def __setitem__(self, name: str, member: Any) -> None:
         if name in self:
-            raise NameError(f"Tensor.{name} is defined twice; one of the definitions has to go")
+            raise NameError(f"Tensor.{name} is defined twice; remove one of the definitions")
         super().__setitem__(name, member)
 
     def define(self, function: F) -> F:

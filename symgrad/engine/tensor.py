@@ -1,4 +1,4 @@
-"""`Tensor`: a NumPy value, its node if it has one, and its gradient."""
+"""`Tensor`: a NumPy value, its node in the graph, and its gradient."""
 
 from __future__ import annotations
 
@@ -39,21 +39,20 @@ class Size(tuple):
 
 
 class Tensor:
-    """A NumPy value that remembers how it was computed.
+    """A NumPy value with the graph of its computation, made by `symgrad.tensor` and other factories.
 
-    Make one with `symgrad.tensor`. `x.backward()` computes the gradient of a scalar with respect to every leaf that requires
-    one; where a leaf has a symbol, `expr` is the formula.
+    `x.backward()` computes the gradient of a scalar with respect to every leaf that requires grad; if a leaf has a symbol, `expr` is the formula.
     """
 
     __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")
     _value: Any
-    _node_slot: Node | None  # the node; where the base of a view was written, a `Stale` node until the current one is asked for
+    _node_slot: Node | None  # the node; a `Stale` node for a view whose base was written
     _view: Any  # the metadata of a view, or of a tensor that has views
-    _former_leaf: Any  # a weak reference to the node of a leaf that stopped to require grad, which it gets again
+    _former_leaf: Any  # a weak reference to the node of a former leaf, for a later requires_grad_
 
     @property
     def _node(self) -> Node | None:
-        """The node in the graph; that of a stale view is made now."""
+        """The node in the graph; the node of a stale view is regenerated."""
         node = self._node_slot
         return node if node is None or node.flags is not BARRED else node.current()
 
@@ -61,11 +60,11 @@ class Tensor:
     def _node(self, node: Node | None) -> None:
         self._node_slot = node
 
-    # What a tensor is
+    # Value, shape and place in the graph
 
     @property
     def value(self) -> Any:
-        """The NumPy value itself: an array, or a NumPy scalar for a tensor of no dimensions. Read it; do not write to it."""
+        """The NumPy value: an array, or a NumPy scalar for a tensor of no dimensions. It must not be written."""
         if special:
             self._escape(shared=True)
         return self._value
@@ -97,7 +96,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was made by the user, or is outside every graph."""
+        """Whether the tensor was not computed by a recorded operation."""
         node = None if self._node_slot is None else self._node_slot.current(True)
         return node is None or isinstance(node, Leaf) or not node.requires_grad
 
@@ -105,7 +104,7 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that computed this tensor; None for a leaf."""
         node = None if self._node_slot is None else self._node_slot.current(True)
-        return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.seen
+        return None if node is None or isinstance(node, Leaf) or not node.requires_grad else node.public_node
 
     @property
     def output_nr(self) -> int:
@@ -119,7 +118,7 @@ class Tensor:
             return self._grad
         except AttributeError:
             pass
-        if not self._leaf_so_far() and not hasattr(self, "_retained"):
+        if not self._is_leaf_unrefreshed() and not hasattr(self, "_retained"):
             warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
                           "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
                           ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
@@ -154,7 +153,7 @@ class Tensor:
         self._node = Leaf(self, self._value, requires_grad, symbol) if requires_grad or symbol is not None else None
 
     def _array(self) -> np.ndarray:
-        """The value as an array whose memory can be shared: a scalar becomes an array of no dimensions, once."""
+        """The value as an array that can be shared; a scalar is replaced by an array of no dimensions on the first call."""
         if isinstance(self._value, np.generic):
             self._rebind(promote(self._value))
         return self._value
@@ -164,10 +163,10 @@ class Tensor:
         if isinstance(self._node, Leaf):
             self._node.value = value
 
-    # Leaving the graph, and leaving the library
+    # Detaching, and conversion to NumPy
 
     def detach(self) -> Tensor:
-        """The same value, sharing memory, outside the graph."""
+        """A tensor outside of the graph that shares memory with this one."""
         if not special:
             return wrap(self._array())
         for observer in thread.modes.observers:
@@ -175,7 +174,7 @@ class Tensor:
         return wrap(self._array(), thread.modes.recorder.detach(self))
 
     def _escape(self, shared: bool = False) -> None:
-        """Tell the recorder and the observers of this thread that the value is read as plain numbers, or its memory given away."""
+        """Notify the recorder and the observers that the value is converted to plain numbers, or its memory shared."""
         modes = thread.modes
         for recorder in (modes.recorder, *modes.observers):
             recorder.escape(self, shared)
@@ -192,7 +191,7 @@ class Tensor:
 
 
 def wrap(value: Any, node: Node | None = None) -> Tensor:
-    """A Tensor of a NumPy value, at a node or outside every graph."""
+    """A Tensor of a NumPy value, with its node in the graph if there is one."""
     out = new(Tensor)
     out._value, out._node_slot, out._view = value, node, None
     return out

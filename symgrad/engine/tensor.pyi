@@ -80,11 +80,11 @@ class Tensor:
     def multiply(self, other: TensorLike) -> Tensor:
         """input * other."""
     def div(self, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-        """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+        """input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
     def divide(self, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-        """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+        """input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
     def true_divide(self, other: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
-        """input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
+        """input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats unless it is."""
     def neg(self) -> Tensor:
         """-input."""
     def negative(self) -> Tensor:
@@ -140,31 +140,31 @@ class Tensor:
     def isinf(self) -> Tensor:
         """Whether infinite, elementwise."""
     def isclose(self, other: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
-        """Whether |input - other| <= atol + rtol |other|, elementwise; infinities are close to themselves, and NaN to NaN if `equal_nan`."""
+        """Whether |input - other| <= atol + rtol |other|, elementwise; equal infinities are close, and NaN is close to NaN if `equal_nan`."""
     def repeat(self, *repeats: Integers | Tensor) -> Tensor:
-        """The input laid out several times along each dimension, and along new leading ones."""
+        """The input repeated along each dimension, and along new leading ones."""
     def tile(self, *dims: Integers) -> Tensor:
-        """The input laid out several times along its last dimensions, and along new leading ones."""
+        """The input repeated along its last dimensions, and along new leading ones."""
     @overload
     def repeat_interleave(self, repeats: Integers | Tensor | None = None, dim: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-        """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
+        """Each slice along `dim`, by default each element, repeated consecutively; with `repeats` alone, the indices of these slices."""
     @overload
     def repeat_interleave(self, repeats: Integers | Tensor | None = None, axis: Integers | None = None, *, output_size: builtins.int | None = None) -> Tensor:
-        """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
+        """Each slice along `dim`, by default each element, repeated consecutively; with `repeats` alone, the indices of these slices."""
     @overload
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-        """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
+        """One dimension split into several with the same product of sizes; one size may be -1."""
     @overload
     def unflatten(self, axis: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-        """One dimension split into several, whose sizes multiply to its own; one of them may be -1."""
+        """One dimension split into several with the same product of sizes; one size may be -1."""
     def ravel(self) -> Tensor:
-        """The elements as a vector: a view where that can be."""
+        """The elements as a vector, a view if possible."""
     @overload
     def tensor_split(self, indices_or_sections: Integers | Tensor, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+        """The pieces of a tensor along `dim` as views: a number of nearly equal ones, or those between indices."""
     @overload
     def tensor_split(self, indices_or_sections: Integers | Tensor, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+        """The pieces of a tensor along `dim` as views: a number of nearly equal ones, or those between indices."""
     def hsplit(self, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
         """The pieces of a tensor along dimension 1: so many equal ones, or those between indices; views."""
     def vsplit(self, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
@@ -172,7 +172,7 @@ class Tensor:
     def dsplit(self, indices_or_sections: Integers | Tensor) -> tuple[Tensor, ...]:
         """The pieces of a tensor along dimension 2: so many equal ones, or those between indices; views."""
     def rot90(self, k: builtins.int = 1, dims: Integers = ...) -> Tensor:
-        """The input turned by `k` quarters, from the first of two dimensions to the second."""
+        """The input rotated by `k` quarter turns in the plane of two dimensions, from the first towards the second."""
     def fliplr(self) -> Tensor:
         """The order of the columns reversed."""
     def flipud(self) -> Tensor:
@@ -246,19 +246,19 @@ class Tensor:
     def absolute(self) -> Tensor:
         """|input|; the derivative at 0 is 0."""
     def sign(self) -> Tensor:
-        """-1, 0 or 1, with the derivative 0."""
+        """-1, 0 or 1; the derivative is 0."""
     def floor(self) -> Tensor:
-        """The largest integer not above, with the derivative 0."""
+        """The largest integer not above the input; the derivative is 0."""
     def ceil(self) -> Tensor:
-        """The smallest integer not below, with the derivative 0."""
+        """The smallest integer not below the input; the derivative is 0."""
     def round(self) -> Tensor:
-        """The nearest integer, halves to even, with the derivative 0."""
+        """The nearest integer, halves to even; the derivative is 0."""
     def trunc(self) -> Tensor:
-        """The integer part, with the derivative 0."""
+        """The integer part; the derivative is 0."""
     def fix(self) -> Tensor:
-        """The integer part, with the derivative 0."""
+        """The integer part; the derivative is 0."""
     def sinc(self) -> Tensor:
-        """sin(π input) / (π input), and 1 at 0; its derivatives of every order keep their digits next to 0."""
+        """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
     def index_put(self, indices: Any, values: TensorLike, accumulate: builtins.bool = False) -> Tensor:
         """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
     @overload
@@ -274,13 +274,13 @@ class Tensor:
     def narrow(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """The `length` slices of the input along `dim` from `start` on: a view."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        """The diagonal of two dimensions as a new last one: a view."""
+        """The diagonal of two dimensions as a new last dimension: a view."""
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
         """Zeros with the last dimension of the input on a diagonal of two new ones: the transpose of `diagonal`."""
     def diagflat(self, offset: builtins.int = 0) -> Tensor:
         """The matrix with all elements of the input on a diagonal."""
     def unfold(self, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
-        """Every window of `size` slices along `dimension`, `step` apart, with the window as a new last dimension: a view."""
+        """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
     def mm(self, other: TensorLike) -> Tensor:
         """The product of two matrices."""
     def mv(self, other: TensorLike) -> Tensor:
@@ -310,7 +310,7 @@ class Tensor:
     def lerp(self, end: TensorLike, weight: TensorLike) -> Tensor:
         """input + weight (end - input): the input where the weight is 0, `end` where it is 1."""
     def float_power(self, exponent: TensorLike) -> Tensor:
-        """input ** exponent, computed in double precision whatever the dtypes are."""
+        """input ** exponent, computed in double precision for every dtype."""
     def fmod(self, other: TensorLike) -> Tensor:
         """input - trunc(input / other) * other: it has the sign of the input."""
     def frac(self) -> Tensor:
@@ -322,45 +322,45 @@ class Tensor:
     def positive(self) -> Tensor:
         """The input itself."""
     def logical_xor(self, other: TensorLike) -> Tensor:
-        """Whether just one of two values is true (not zero)."""
+        """Whether exactly one of two values is true (nonzero)."""
     def clamp_min(self, min: TensorLike | None) -> Tensor:
-        """The input, or `min` where that is larger; the derivative there is 0."""
+        """The larger of the input and `min`; the derivative where `min` is larger is 0."""
     def clamp_max(self, max: TensorLike | None) -> Tensor:
-        """The input, or `max` where that is smaller; the derivative there is 0."""
+        """The smaller of the input and `max`; the derivative where `max` is smaller is 0."""
     def nan_to_num(self, nan: builtins.float | None = None, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
         """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
     @overload
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-        """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
+        """The `n`-th differences along `dim`, of the input joined with `prepend` and `append`."""
     @overload
     def diff(self, n: builtins.int = 1, axis: builtins.int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None) -> Tensor:
-        """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
+        """The `n`-th differences along `dim`, of the input joined with `prepend` and `append`."""
     @overload
     def cumprod(self, dim: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running product along `dim`; zeros do no harm to its derivatives."""
+        """The running product along `dim`; its derivatives are right also at zeros."""
     @overload
     def cumprod(self, axis: builtins.int, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The running product along `dim`; zeros do no harm to its derivatives."""
+        """The running product along `dim`; its derivatives are right also at zeros."""
     def addmv(self, mat: TensorLike, vec: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """beta * input + alpha * (mat @ vec), the input broadcast."""
     def addr(self, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """beta * input + alpha * outer(vec1, vec2), the input broadcast."""
     def baddbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        """beta * input + alpha * (batch1 @ batch2), a matrix product for each of a batch, the input broadcast."""
+        """beta * input + alpha * (batch1 @ batch2), a batch of matrix products, the input broadcast."""
     def bmm(self, mat2: TensorLike) -> Tensor:
-        """A matrix product for each of a batch."""
+        """A batch of matrix products."""
     @overload
     def cross(self, other: TensorLike, dim: Integers | None = None) -> Tensor:
-        """The vector product along a dimension of size 3."""
+        """The cross product along a dimension of size 3."""
     @overload
     def cross(self, other: TensorLike, axis: Integers | None = None) -> Tensor:
-        """The vector product along a dimension of size 3."""
+        """The cross product along a dimension of size 3."""
     def tensordot(self, b: TensorLike, dims: Integers = 2) -> Tensor:
-        """The products of two tensors summed over pairs of dimensions: the last `dims` of one and first of the other, or two lists of them."""
+        """The product of two tensors summed over pairs of dimensions: the last `dims` of `a` and the first of `b`, or two lists of dimensions."""
     def inner(self, other: TensorLike) -> Tensor:
         """The sums of products over the last dimensions of both."""
     def kron(self, other: TensorLike) -> Tensor:
-        """The Kronecker product: every element of the input times all of the other."""
+        """The Kronecker product: each element of the input times the whole of `other`."""
     def relu(self) -> Tensor:
         """max(input, 0); the derivative at 0 is 0."""
     def sigmoid(self) -> Tensor:
@@ -386,15 +386,15 @@ class Tensor:
     def log_softmax(self, axis: builtins.int | None = None, dtype: DType | builtins.type | None = None) -> Tensor:
         """log(softmax(input)) along `dim`, without cancellation."""
     def conj(self) -> Tensor:
-        """The complex conjugates; real numbers as they are."""
+        """The complex conjugates; real numbers are unchanged."""
     def conj_physical(self) -> Tensor:
-        """The complex conjugates; real numbers as they are."""
+        """The complex conjugates; real numbers are unchanged."""
     def resolve_conj(self) -> Tensor:
-        """The input itself: no conjugation waits to be carried out here."""
+        """The input itself, since conjugation is never deferred."""
     def resolve_neg(self) -> Tensor:
-        """The input itself: no conjugation waits to be carried out here."""
+        """The input itself, since conjugation is never deferred."""
     def angle(self) -> Tensor:
-        """The angles of complex numbers; of real ones 0, or π where they are negative."""
+        """The angles of complex numbers; of real numbers 0, or π if negative."""
     def sgn(self) -> Tensor:
         """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
     @overload
@@ -423,10 +423,10 @@ class Tensor:
         """A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names."""
     @overload
     def index_fill(self, dim: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
-        """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+        """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
     @overload
     def index_fill(self, axis: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
-        """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+        """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
     @overload
     def select_scatter(self, src: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
         """A copy of the input with `src` as one slice along `dim`."""
@@ -447,34 +447,34 @@ class Tensor:
         """A copy of the input with the elements of `source`, in order, where `mask` is true."""
     @overload
     def sum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The sum over `dim`, or over everything."""
+        """The sum over `dim`, or over all elements."""
     @overload
     def sum(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The sum over `dim`, or over everything."""
+        """The sum over `dim`, or over all elements."""
     @overload
     def mean(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The mean over `dim`, or over everything; of nothing it is NaN."""
+        """The mean over `dim`, or over all elements; NaN for an empty input."""
     @overload
     def mean(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The mean over `dim`, or over everything; of nothing it is NaN."""
+        """The mean over `dim`, or over all elements; NaN for an empty input."""
     @overload
     def prod(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The product over `dim`, or over everything; zeros do no harm to its derivatives."""
+        """The product over `dim`, or over all elements; its derivatives are right also at zeros."""
     @overload
     def prod(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
-        """The product over `dim`, or over everything; zeros do no harm to its derivatives."""
+        """The product over `dim`, or over all elements; its derivatives are right also at zeros."""
     @overload
     def amax(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The largest value over `dim`, or over everything; ties share the gradient equally."""
+        """The largest value over `dim`, or over all elements; ties share the gradient equally."""
     @overload
     def amax(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The largest value over `dim`, or over everything; ties share the gradient equally."""
+        """The largest value over `dim`, or over all elements; ties share the gradient equally."""
     @overload
     def amin(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The smallest value over `dim`, or over everything; ties share the gradient equally."""
+        """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
     @overload
     def amin(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The smallest value over `dim`, or over everything; ties share the gradient equally."""
+        """The smallest value over `dim`, or over all elements; ties share the gradient equally."""
     @overload
     def max(self, dim: None = None, keepdim: builtins.bool = False) -> Tensor:
         """The largest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise maximum."""
@@ -513,10 +513,10 @@ class Tensor:
         """The smallest value; with `dim`, the pair (values, indices); with a second tensor, the elementwise minimum."""
     @overload
     def aminmax(self, *, dim: Integers | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair (min, max) over everything, or along `dim`."""
+        """The pair (min, max) over all elements, or along `dim`."""
     @overload
     def aminmax(self, *, axis: Integers | None = None, keepdims: builtins.bool = False) -> tuple[Tensor, Tensor]:
-        """The pair (min, max) over everything, or along `dim`."""
+        """The pair (min, max) over all elements, or along `dim`."""
     @overload
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
         """The index of the first largest element along `dim`, or of the flattened input."""
@@ -549,10 +549,10 @@ class Tensor:
         """The variance, Σ (x - mean)² / (n - correction)."""
     @overload
     def std(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The standard deviation: the root of `var`; the derivative where it vanishes is 0."""
+        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
     @overload
     def std(self, axis: Integers | None = None, unbiased: builtins.bool | None = None, *, ddof: Number | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The standard deviation: the root of `var`; the derivative where it vanishes is 0."""
+        """The standard deviation, the square root of `var`; the derivative at 0 is 0."""
     @overload
     def var_mean(self, dim: Integers | None = None, unbiased: builtins.bool | None = None, *, correction: Number | None = None, keepdim: builtins.bool = False) -> tuple[Tensor, Tensor]:
         """The pair of `var` and `mean`."""
@@ -567,10 +567,10 @@ class Tensor:
         """The pair of `std` and `mean`."""
     @overload
     def norm(self, p: builtins.float | str = 2, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
+        """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf or "fro"."""
     @overload
     def norm(self, p: builtins.float | str = 2, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
+        """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf or "fro"."""
     @overload
     def logsumexp(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
         """log Σ exp(input) over `dim`, without overflow."""
@@ -601,10 +601,10 @@ class Tensor:
         """The elements where `mask` holds, as a vector; shapes broadcast."""
     @overload
     def take_along_dim(self, indices: Any, dim: Integers | None = None) -> Tensor:
-        """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+        """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
     @overload
     def take_along_dim(self, indices: Any, axis: Integers | None = None) -> Tensor:
-        """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+        """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
     @overload
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None) -> Extreme:
         """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
@@ -633,10 +633,10 @@ class Tensor:
         """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
     @overload
     def median(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+        """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
     @overload
     def median(self, axis: Integers | None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+        """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
     @overload
     def nanmedian(self, dim: Integers | None = None, keepdim: builtins.bool = False) -> Tensor:
         """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
@@ -664,21 +664,21 @@ class Tensor:
     def reshape(self, *shape: Integers) -> Tensor:
         """The same elements in another shape; one size may be -1."""
     def view(self, *shape: Integers) -> Tensor:
-        """The same elements in another shape, sharing memory; refused where that needs a copy."""
+        """The same elements in another shape, sharing memory; raises if that needs a copy."""
     def view_as(self, other: TensorLike) -> Tensor:
         """The same elements in the shape of another tensor, sharing memory."""
     def reshape_as(self, other: TensorLike) -> Tensor:
         """The same elements in the shape of another tensor."""
     def expand_as(self, other: TensorLike) -> Tensor:
-        """The input stretched to the shape of another tensor."""
+        """The input expanded to the shape of another tensor."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """The axes from `start_dim` to `end_dim` merged into one."""
     @overload
     def squeeze(self, dim: Integers | None = None) -> Tensor:
-        """The axes of size 1 removed: all of them, or those of `dim`."""
+        """The axes of size 1 removed: all of them, or those in `dim`."""
     @overload
     def squeeze(self, axis: Integers | None = None) -> Tensor:
-        """The axes of size 1 removed: all of them, or those of `dim`."""
+        """The axes of size 1 removed: all of them, or those in `dim`."""
     @overload
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """A new axis of size 1 at `dim`."""
@@ -700,23 +700,23 @@ class Tensor:
     def moveaxis(self, source: Integers, destination: Integers) -> Tensor:
         """Axes moved to other positions; the others keep their order."""
     def expand(self, *size: Integers) -> Tensor:
-        """The input stretched along axes of size 1 and along new leading axes, without a copy."""
+        """The input expanded along axes of size 1 and along new leading axes, without a copy."""
     def broadcast_to(self, *size: Integers) -> Tensor:
-        """The input stretched along axes of size 1 and along new leading axes, without a copy."""
+        """The input expanded along axes of size 1 and along new leading axes, without a copy."""
     def sum_to_size(self, *size: Integers) -> Tensor:
         """The sum over the axes along which `size` would be broadcast: the transpose of `expand`."""
     @overload
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+        """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
     @overload
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+        """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
     @overload
     def split(self, split_size_or_sections: Integers, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
+        """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
     @overload
     def split(self, split_size_or_sections: Integers, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
+        """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
     @overload
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """The input cut into at most `chunks` pieces along `dim`."""
@@ -725,16 +725,16 @@ class Tensor:
         """The input cut into at most `chunks` pieces along `dim`."""
     @overload
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The slices of a tensor along `dim`: views, none of which may be written in place."""
+        """The slices of a tensor along `dim`, as views that cannot be written in place."""
     @overload
     def unbind(self, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """The slices of a tensor along `dim`: views, none of which may be written in place."""
+        """The slices of a tensor along `dim`, as views that cannot be written in place."""
     def flip(self, *dims: Integers) -> Tensor:
         """The order reversed along `dims`."""
     def roll(self, shifts: Integers, dims: Integers | None = None) -> Tensor:
-        """The elements shifted along `dims` and carried round; without `dims`, over the flattened input."""
+        """The elements shifted cyclically along `dims`, or over the flattened input."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says."""
+        """A differentiable copy, in the memory order of the input, or in that of `memory_format`."""
     def register_hook(self, hook: Hook) -> RemovableHandle: ...
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle: ...
     def retain_grad(self) -> None: ...
@@ -743,7 +743,7 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None: ...
     def _is_view(self) -> Any: ...
-    def _leaf_so_far(self) -> builtins.bool: ...
+    def _is_leaf_unrefreshed(self) -> builtins.bool: ...
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor: ...
     def detach_(self) -> Tensor: ...
     def is_inference(self) -> builtins.bool: ...
@@ -880,10 +880,10 @@ class Tensor:
         """Two axes exchanged."""
     @overload
     def squeeze_(self, dim: Integers | None = None) -> Tensor:
-        """The axes of size 1 removed: all of them, or those of `dim`."""
+        """The axes of size 1 removed: all of them, or those in `dim`."""
     @overload
     def squeeze_(self, axis: Integers | None = None) -> Tensor:
-        """The axes of size 1 removed: all of them, or those of `dim`."""
+        """The axes of size 1 removed: all of them, or those in `dim`."""
     @overload
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """A new axis of size 1 at `dim`."""

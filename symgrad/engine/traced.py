@@ -1,4 +1,4 @@
-"""Lifting: from an op in the registry to the function and method people call on Tensors, with its signature and documentation."""
+"""Lifting: the public functions and methods of Tensors from the ops of the registry, and the traced carrier."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_sign
 
 
 def _plain(x: Any) -> Any:
-    """A value of which only the shape and the dtype are asked."""
+    """A NumPy value, used only for its shape and dtype."""
     return x._value if isinstance(x, Tensor) else as_value(x)
 
 
 class Traced:
-    """The carrier of Tensors: every op of the registry by name, so that what a rule computes is recorded again."""
+    """The carrier of Tensors: every op of the registry by name, so that rules are recorded, too."""
 
     @staticmethod
     def zeros_like(x: Any, shape: Any = None) -> Tensor:
@@ -45,11 +45,11 @@ class Traced:
         value = _plain(like)
         if condition._node is None:
             return wrap(numeric.indicator(condition._value, value))
-        return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # so that its formula keeps the condition
+        return traced.where(condition, wrap(numeric.ones_like(value)), wrap(numeric.zeros_like(value)))  # keeps the condition in formulas
 
     @staticmethod
     def numbers(x: Tensor) -> Any:
-        """The value outside every graph, for what has no derivative: the order of the elements, and batches."""
+        """The NumPy value, for computations without a derivative, such as sorting."""
         return x._value
 
     @staticmethod
@@ -66,7 +66,7 @@ _clone = core(REGISTRY["clone"])
 
 @functools.cache
 def public_signature(op: Op) -> inspect.Signature:
-    """How the public function of an op is called: its `prepare`, or its rule, without the carrier."""
+    """The signature of the public function of an op: that of `prepare`, or of the rule, without the carrier."""
     given = inspect.signature(op.prepare or op.forward)
     return given.replace(parameters=list(given.parameters.values())[1:])
 
@@ -75,8 +75,8 @@ DOCUMENTATION = stored()
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
 
 
-def _front(op: Op, core: Lifted) -> Lifted:
-    """Arguments as people give them (keywords, NumPy's words, numbers for tensors) brought to the rule's own."""
+def _public_function(op: Op, core: Lifted) -> Lifted:
+    """The public function of an op: it converts keywords, NumPy's names and numbers to the arguments of the rule."""
     signature = public_signature(op)
     names = list(signature.parameters)
     words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
@@ -118,7 +118,7 @@ def _front(op: Op, core: Lifted) -> Lifted:
                 prepared = args if len(args) == len(names) and not kwargs else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             raise _named(op, signature, error, args, kwargs) from None
-        return prepared if isinstance(prepared, Tensor) else core(*prepared)  # `prepare` returned the result of another op
+        return prepared if isinstance(prepared, Tensor) else core(*prepared)  # otherwise `prepare` returned the result
 
     return function
 
@@ -127,7 +127,7 @@ PRODUCTS = {(2, 2): "mm", (2, 1): "mv", (1, 2): "vm", (1, 1): "dot"}
 
 
 def _by_ranks(general: Lifted) -> Lifted:
-    """The product of vectors and matrices without the questions that stacks of matrices need."""
+    """matmul with direct calls for vectors and matrices, which skip the handling of batches."""
     products = {ranks: core(REGISTRY[name]) for ranks, name in PRODUCTS.items()}
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -144,7 +144,7 @@ def _by_ranks(general: Lifted) -> Lifted:
 
 
 def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, kwargs: dict[str, Any]) -> Exception:
-    """An error of the arguments that says which op refused them, and how it is called if that is the point."""
+    """An error of the arguments with the name of the op, and its signature if the call does not match that."""
     try:
         signature.bind(*args, **kwargs)
     except TypeError as wrong:
@@ -158,13 +158,13 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
 def lift(op: Op) -> Lifted:
     """The public function of an op, with its signature and documentation."""
     if op.kind == "composite":
-        function = _front(op, op.forward)
+        function = _public_function(op, op.forward)
         if op.name == "matmul":
             function = _by_ranks(function)
     else:
         inner = core(op)
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
-        function = inner if direct else _front(op, inner)
+        function = inner if direct else _public_function(op, inner)
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = DOCUMENTATION.get(op.name) or documentation(op, public_signature(op))
     function.__signature__ = public_signature(op)  # type: ignore[attr-defined]
@@ -173,7 +173,7 @@ def lift(op: Op) -> Lifted:
 
 
 def install(op: Op) -> Lifted:
-    """Make an op known to the traced carrier; returns its public function."""
+    """Add an op to the traced carrier; returns its public function."""
     function = lift(op)
     for name in (op.name, *op.aliases):
         setattr(Traced, name, staticmethod(function))
@@ -181,7 +181,7 @@ def install(op: Op) -> Lifted:
 
 
 def methods_of(op: Op, function: Lifted) -> dict[str, Lifted]:
-    """The methods of Tensor that an op gives, by name."""
+    """The methods of Tensor for an op, by name."""
     return dict.fromkeys((op.name, *op.aliases), function) if op.method and op.public else {}
 
 
@@ -191,5 +191,5 @@ for _op in list(REGISTRY.values()):
     _function = install(_op)
     METHODS.update(methods_of(_op, _function))
     if _op.public:
-        _function.__module__ = "symgrad"  # where people, and pickle, find it by its name
+        _function.__module__ = "symgrad"  # the public module, where pickle looks the name up
         FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))

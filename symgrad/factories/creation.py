@@ -1,4 +1,4 @@
-"""Making tensors: from data and by value; every function takes torch's keywords, and `symbol`, which names the new tensor."""
+"""Factories of tensors from data and by value, with torch's keywords and `symbol`, the name of the new leaf."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COPY = ("To copy construct from a tensor, it is recommended to use sourceTensor.
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
            symbol: str | None = None, stacklevel: int = 2) -> Tensor:
-    """`symgrad.tensor` of everything but formulas: a new tensor with a copy of a number, nested sequences, an array, or another tensor.
+    """`symgrad.tensor` for numeric data: a new tensor with a copy of a number, nested sequences, an array, or another tensor.
 
-    `stacklevel` says whose line a warning names.
+    `stacklevel` is that of warnings.
 
     Raises TypeError or ValueError for data that is not a rectangular array of numbers, RuntimeError for integers that should require gradients.
     """
@@ -43,7 +43,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 def has_formula(data: Any) -> bool:
-    """Whether an object of SymPy is, or is in, the data; SymPy need not be loaded to know."""
+    """Whether the data is or contains an object of SymPy; does not import SymPy."""
     if isinstance(data, (list, tuple)) or isinstance(data, np.ndarray) and data.dtype == object:
         return any(map(has_formula, data.ravel() if isinstance(data, np.ndarray) else data))
     return any(kind.__module__.partition(".")[0] == "sympy" for kind in type(data).__mro__)
@@ -69,7 +69,7 @@ def read(data: Any, dtype: Any = None) -> Any:
 
 
 def _ragged(data: Any, dim: int = 0) -> str | None:
-    """Which sequence has another length than its first neighbour."""
+    """The error text for the first sequence whose length differs from its neighbour's."""
     if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (list, tuple)):
         return None
     for row in data:
@@ -89,12 +89,12 @@ def symbols(names: str, values: Any = None, *, requires_grad: bool = True) -> tu
     """
     found = names.replace(",", " ").split()
     if len(set(found)) != len(found):
-        raise ValueError(f"symbols: a name is given twice in {names!r}")
+        raise ValueError(f"symbols: a name is given twice in {names!r}; give distinct names")
     values = [None] * len(found) if values is None else list(values) if isinstance(values, (list, tuple)) else [values]
     if len(values) != len(found):
         raise ValueError(f"symbols: {len(found)} names and {len(values)} values; give one value per name")
     if any(value is None for value in values):
-        raise ValueError("symbols: every name needs a value, for a tensor is a number first")
+        raise ValueError("symbols: values are missing; give one value per name, as in symbols('x y', [1.0, 2.0])")
     return tuple(tensor(_as_float(v), requires_grad=requires_grad, symbol=name) for name, v in zip(found, values))
 
 
@@ -119,9 +119,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
-    """The data as a tensor: sharing memory with a tensor, an array or a buffer where that can be, unless a `copy` is asked for.
+    """The data as a tensor, sharing memory with a tensor, an array or a buffer where possible; `copy` True forces a copy.
 
-    Raises ValueError where a copy is forbidden (`copy` False) and cannot be avoided.
+    Raises ValueError if `copy` is False and a copy is necessary.
     """
     on_cpu(device)
     if isinstance(obj, Tensor) and not copy and (dtype is None or dtype_of(dtype) is obj.dtype):
@@ -132,14 +132,14 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     shares = isinstance(obj, (np.ndarray, Tensor)) and isinstance(value, np.ndarray) and np.may_share_memory(value, as_value(obj))
     if copy is False and not shares:
         raise ValueError("can't alias arbitrary sequence into a tensor." if not hasattr(obj, "dtype") else
-                         "can't alias a tensor with another dtype; leave copy=False out")
+                         "can't alias a tensor with another dtype; omit copy=False")
     return finished(value.copy("K") if copy and shares else value, requires_grad)
 
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor that shares memory with a NumPy array: what is written to one is seen in the other.
+    """A tensor that shares memory with a NumPy array.
 
-    Raises TypeError for anything else, and for dtypes that tensors do not have.
+    Raises TypeError for other objects, and for dtypes that tensors do not have.
     """
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
@@ -154,7 +154,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A vector that shares memory with a buffer, `count` elements (-1 for all) from the byte `offset` on.
 
-    Raises ValueError for a buffer that has no such elements.
+    Raises ValueError for a buffer that is too small.
     """
     return finished(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
 
@@ -176,7 +176,7 @@ def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
 
 @maker
 def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """A tensor whose elements are not set; `memory_format` says in which order they will lie."""
+    """An uninitialized tensor in a memory format."""
     shape, name = sizes_of("empty", sizes, size), str(memory_format)
     if name == "torch.preserve_format":
         raise RuntimeError("unsupported memory format Preserve")
@@ -190,7 +190,7 @@ def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any
 
 @maker
 def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
-    """A tensor whose elements are not set and lie `stride` elements apart along each dimension."""
+    """An uninitialized tensor with the given strides, in elements."""
     shape, apart = sizes_of("empty_strided", (size,)), tuple(stride)
     if len(shape) != len(apart):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(apart)})")
@@ -218,7 +218,7 @@ def scalar_tensor(dtype: DType | None, s: Any) -> Any:
 
 
 def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
-    """Python numbers, and the dtype they are computed with."""
+    """The arguments as Python numbers, and their dtype."""
     plain = [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in given]
     kinds = {type(x) for x in plain}
     if complex in kinds:
@@ -228,7 +228,7 @@ def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
 
 @maker
 def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
-    """The numbers start, start + step, ... up to, but not with, `end`; integers, if all three are."""
+    """The numbers start, start + step, ... below `end`; integers if all three are."""
     if end is None:
         start, end = 0, start
     (start, end, step), kind = _numbers(start, end, step)
@@ -248,7 +248,7 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
 
 @maker
 def range(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
-    """The numbers start, start + step, ... up to, and with, `end`, in the default dtype; torch advises `arange`."""
+    """The numbers start, start + step, ... up to and including `end`, in the default dtype; deprecated in favour of `arange`."""
     warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
                   "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
     (start, end, step), _ = _numbers(*((0, start) if end is None else (start, end)), step)
@@ -256,7 +256,7 @@ def range(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -
 
 
 def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
-    """Evenly spaced numbers, each counted from the nearer end."""
+    """Evenly spaced numbers, each computed from the nearer end."""
     if not is_integer(steps):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:

@@ -1,4 +1,4 @@
-"""What all functions that make tensors share: torch's keywords, shapes, `out=`, and leaves with symbols."""
+"""Shared parts of factories: torch's keywords, shapes, `out=`, and leaves with symbols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized
 
 
 def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
-    """A tensor of a new value; a leaf, if it requires grad or has a symbol."""
+    """A tensor of a new value, with a leaf node if it requires grad or has a symbol."""
     out = wrap(value)
     if requires_grad and value.dtype.kind not in "fcV":
         raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients; this one is {dtype_of(value.dtype)}: give "
@@ -37,7 +37,7 @@ def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
 
 
 def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
-    """Refuse devices, layouts and kinds of memory that are not there."""
+    """Raise for unsupported devices, layouts and pinned memory."""
     on_cpu(device)
     if layout is not None:
         only_strided(layout)
@@ -46,7 +46,7 @@ def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> 
 
 
 def resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of a shape that begins where another does: in the same memory, where that is large enough, else in new memory."""
+    """An array of a shape with the same first element as another: in the same memory if that is large enough, else in new memory."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -61,9 +61,9 @@ def resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
-    """Write a value into a tensor, which takes its shape; returns that very tensor.
+    """Write a value into the tensor `out`, which gets its shape, and return `out`.
 
-    Raises TypeError for what is no tensor, RuntimeError for one that requires grad. `warned` is the warning where it had another shape.
+    Raises TypeError unless `out` is a Tensor, RuntimeError if it requires grad. `warned` is the warning if `out` had another shape.
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -88,9 +88,9 @@ WORDS = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default
 
 
 def maker(compute: Callable[..., Any]) -> Callable[..., Tensor]:
-    """The public function of `compute(dtype, ...)`, which returns the new array: with torch's keywords for all that is not the value.
+    """The public factory of `compute(dtype, ...)`, which returns the new array, with torch's keywords.
 
-    `dtype` is what the caller asked for, or the dtype of `out`; None where the function is to choose.
+    `dtype` is that of the caller or of `out`; None leaves the choice to `compute`.
     """
     name = compute.__name__
 
@@ -141,12 +141,12 @@ def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
 
 
 def is_integer(n: Any) -> bool:
-    """Whether a size may be given so: as an integer, or a tensor of one."""
+    """Whether a value is valid as a size: an integer, or a tensor of one integer."""
     return not isinstance(n, bool) and (isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim and n._value.dtype.kind in "iu")
 
 
 def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
-    """The function that makes a tensor of the shape, dtype and memory order of another: `fill(array, ...)` writes its elements."""
+    """The factory of a tensor with the shape, dtype and memory order of another; `fill(array, ...)` writes its elements."""
     own = list(inspect.signature(fill).parameters.values())[1:]
     fill.__name__ = fill.__qualname__ = name  # for the errors of its arguments
 

@@ -1,4 +1,4 @@
-"""Chance: generators of random numbers, their seeds and states, and the tensors drawn from them. It is what `torch.random` is."""
+"""Generators of random numbers, their seeds and states, and random tensors: the functions of `torch.random`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_s
            "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state"]
 
 FIRST_SEED = 67280421310721  # the first seed of a torch generator
-WORD = 16  # bytes of each of the numbers a state is made of
+WORD = 16  # bytes of each integer of a state
 
 
 class Generator:
@@ -46,13 +46,13 @@ class Generator:
 
     @property
     def device(self) -> device:
-        """Where the numbers are drawn: on the CPU."""
+        """The device of the generator, the CPU."""
         return CPU
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start anew from a seed; returns the generator.
+        """Set the seed; returns the generator.
 
-        Raises ValueError for a seed that is no integer of 64 bits.
+        Raises ValueError unless the seed is an integer of 64 bits.
         """
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
@@ -63,12 +63,12 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start anew from a seed that nobody can foresee, and return it."""
+        """Set a nondeterministic seed, and return it."""
         self.manual_seed(int.from_bytes(os.urandom(8)) >> 1)
         return self._seed
 
     def initial_seed(self) -> int:
-        """The seed the generator was started from."""
+        """The seed of the generator."""
         return self._seed
 
     def get_state(self) -> Tensor:
@@ -78,15 +78,15 @@ class Generator:
         return wrap(np.frombuffer(b"".join(int(n).to_bytes(WORD, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> None:
-        """Go on from a state that `get_state` gave.
+        """Set a state returned by `get_state`.
 
-        Raises TypeError for what is no tensor of bytes, RuntimeError for one of another length.
+        Raises TypeError unless it is a tensor of bytes, RuntimeError for a wrong length.
         """
         value = getattr(new_state, "_value", None)
         if value is None or value.dtype != np.uint8:
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__ if value is None else dtype_of(value.dtype)}")
         if value.shape != (5 * WORD,):
-            raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * WORD} are needed; give what get_state returned")
+            raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * WORD} are needed; give the result of get_state")
         raw = value.tobytes()
         first, state, inc, has, number = (int.from_bytes(raw[i:i + WORD], "little") for i in range(0, len(raw), WORD))
         self.manual_seed(first)
@@ -112,8 +112,8 @@ default_generator = Generator()
 default_generator.seed()
 
 
-class _Different:
-    """A generator of numbers for every member of the batches this thread is in."""
+class _BatchedGenerator:
+    """A generator of different numbers for every member of the batches of this thread."""
 
     def __init__(self, source: np.random.Generator, batches: list[tuple[int, int]]):
         self.plain, self._batches = source, batches
@@ -134,14 +134,14 @@ class _Different:
 
 
 def numbers(generator: Any = None) -> Any:
-    """NumPy's generator behind a generator, behind NumPy's own, or, for None, behind the default one."""
+    """The NumPy generator of a `Generator`, of NumPy itself, or, for None, of the default generator."""
     if thread.modes.batches:
         kinds = {kind for _, _, kind in thread.modes.batches}
         if "error" in kinds:
             raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                                "flags on vmap or perform the randomness operation out of vmap")
         if "different" in kinds:
-            return _Different(_plain(generator), [(level, count) for level, count, kind in thread.modes.batches if kind == "different"])
+            return _BatchedGenerator(_plain(generator), [(level, count) for level, count, kind in thread.modes.batches if kind == "different"])
     return _plain(generator)
 
 
@@ -156,20 +156,20 @@ def _plain(generator: Any) -> np.random.Generator:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator anew, so that a run can be repeated.
+    """Set the seed of the default generator, and return the generator.
 
-    Raises ValueError for a seed that is no integer of 64 bits.
+    Raises ValueError unless the seed is an integer of 64 bits.
     """
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the default generator from a seed that nobody can foresee, and return it."""
+    """Set a nondeterministic seed of the default generator, and return the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed the default generator was started from."""
+    """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
@@ -179,16 +179,16 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator go on from a state that `get_rng_state` gave.
+    """Set the state of the default generator, as returned by `get_rng_state`.
 
-    Raises TypeError for what is no tensor of bytes.
+    Raises TypeError unless it is a tensor of bytes.
     """
     default_generator.set_state(new_state)
 
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """Let what is drawn inside leave the default generator as it was.
+    """Restore the state of the default generator at the end of the block.
 
     >>> import symgrad
     >>> before = symgrad.get_rng_state()
@@ -224,7 +224,7 @@ def _uniform(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
         return (source.random(shape) + 1j * source.random(shape)).astype(target)
     if target in (np.float32, np.float64):
         return _array(source.random(shape, target))
-    bits = 8 if target.name == "bfloat16" else 11  # so that rounding never gives a 1
+    bits = 8 if target.name == "bfloat16" else 11  # so that rounding never gives 1
     return (np.floor(_array(source.random(shape)) * 2**bits) / 2**bits).astype(target)
 
 
@@ -243,7 +243,7 @@ def rand(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = No
 
 @maker
 def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
-    """Numbers from the standard normal distribution; of complex ones, the parts have half of its variance."""
+    """Numbers from the standard normal distribution; the parts of complex numbers have variance 1/2."""
     return _normal(sizes_of("randn", sizes, size), _floats("randn", "normal_kernel_cpu", dtype), generator)
 
 
@@ -251,7 +251,7 @@ IN_C = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int3
 
 
 def between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
-    """Integers from `low` up to, but not with, `high`, in a dtype."""
+    """Random integers from [low, high) in a dtype."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
@@ -261,7 +261,7 @@ def between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, gener
 
 @maker
 def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None) -> Any:
-    """Integers from `low` up to, but not with, `high`; randint(high, size) starts at 0."""
+    """Random integers from [low, high); randint(high, size) starts at 0."""
     if size is None:
         low, high, size = 0, low, high
     if not isinstance(size, (tuple, list)):
@@ -279,9 +279,9 @@ def randperm(dtype: DType | None, n: int, *, generator: Any = None) -> Any:
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None,
            layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
-    """Numbers from normal distributions of the means and standard deviations given: tensors, or numbers and a `size`.
+    """Numbers from normal distributions with the given means and standard deviations: tensors, or numbers and a `size`.
 
-    Raises RuntimeError for a negative standard deviation and for shapes that do not fit together.
+    Raises RuntimeError for a negative standard deviation and for shapes that do not broadcast.
     """
     on_cpu(device)
     mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
@@ -309,7 +309,7 @@ RESIZED = ("An output with one or more elements was resized since it had shape {
 
 
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """1 with the probabilities that the input gives (or with the probability `p`), else 0.
+    """1 with the probabilities of the input, or with probability `p`, else 0.
 
     Raises RuntimeError for a probability outside [0, 1].
     """
@@ -324,7 +324,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tenso
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Numbers from Poisson distributions with the rates that the input gives.
+    """Numbers from Poisson distributions with the rates of the input.
 
     Raises RuntimeError for a negative rate.
     """
@@ -332,16 +332,16 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if np.any(raw(x) < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     source = numbers(generator)
-    if type(x) is Batched or isinstance(source, _Different):
-        value = _of_members(source, x)
+    if type(x) is Batched or isinstance(source, _BatchedGenerator):
+        value = _poisson_of_batch(source, x)
     else:
         value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
     return finished(value if value.ndim else value[()])
 
 
-def _of_members(source: Any, x: Any) -> Any:
+def _poisson_of_batch(source: Any, x: Any) -> Any:
     """Numbers from Poisson distributions for each member of the batches, whose rates may differ."""
-    if not isinstance(source, _Different):
+    if not isinstance(source, _BatchedGenerator):
         raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
     spread, levels = x + source.random(tuple(x.shape)) * 0, []
     out = source.plain.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
@@ -354,9 +354,9 @@ def _of_members(source: Any, x: Any) -> Any:
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """Indices drawn with the weights of a vector, or of each row of a matrix: `num_samples` of them, all different unless `replacement`.
+    """`num_samples` random indices with the weights of a vector, or of each row of a matrix, without repetition unless `replacement`.
 
-    Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples than there are elements.
+    Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples than elements without `replacement`.
     """
     x = as_value(input)
     if x.ndim not in (1, 2):
@@ -377,7 +377,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         ends = np.cumsum(weights, -1)
         drawn = source.random((weights.shape[0], num_samples)) * ends[:, -1:]
         value = np.add.reduce(ends[:, None, :] <= drawn[:, :, None], axis=-1, dtype=np.int64)
-    else:  # the element with the earliest of exponential times of these rates comes first
+    else:  # sorting exponential times with these rates samples without replacement
         with np.errstate(divide="ignore"):
             value = np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
     value = value.astype(np.int64).reshape((*x.shape[:-1], num_samples))

@@ -1,7 +1,7 @@
 """Formulas of tensors: `expr`, its let-form `assignments()`, and the `conditions` under which it holds.
 
-A formula is a reading of the recorded graph in the symbolic carrier, made when somebody asks and remembered per node for as long
-as the node lives. A leaf without a symbol is a constant, and so is everything that no named leaf reaches. SymPy is loaded on first use.
+A formula is the recorded graph evaluated in the symbolic carrier, on demand and cached on the node. A leaf without a symbol is a constant, and so
+is every value without a named leaf upstream. SymPy is imported on first use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _sympy() -> Any:
 
 
 class Reads(str):
-    """The symbol of a leaf whose elements read as certain expressions: symbols that somebody made, or a constant such as π."""
+    """The symbol of a leaf whose elements have given expressions: symbols of the user, or a constant such as π."""
 
     elements: Sequence[Any]
     constant = False
@@ -55,7 +55,7 @@ class Reads(str):
 
 
 def names(leaf: Leaf) -> list[str]:
-    """The names of a leaf's elements in order: its symbol, followed by the indices of the element.
+    """The names of a leaf's elements in order: the symbol, followed by the indices of the element.
 
     >>> import symgrad
     >>> names(symgrad.tensor([[1.0, 2.0]], symbol="x")._node)
@@ -76,7 +76,7 @@ def _check_names(leaves: Sequence[Leaf]) -> None:
 
 
 class _Reading:
-    """How the ends of a graph read: leaves as symbols, everything else as constants, which are rationals if `exact`."""
+    """The evaluation of a graph with leaves as symbols, and everything else as constants, which are rationals if `exact`."""
 
     def __init__(self, exact: bool, values: Any):
         from symgrad.carriers import symbolic  # imports SymPy
@@ -94,7 +94,7 @@ class _Reading:
         return cells.fill(elements, leaf.value.shape)
 
     def ready(self, roots: Sequence[Node]) -> list[Node]:
-        """The nodes that the roots depend on, oldest first, once what no named leaf reaches has its values.
+        """The named nodes that the roots depend on, oldest first, after the other nodes got their values as constants.
 
         Raises ValueError for a symbol that is used twice.
         """
@@ -115,7 +115,7 @@ class _Reading:
         replay(self.xp, roots, self.leaf, self.constant, self.values)
 
     def read(self, node: Node) -> tuple[Any, tuple]:
-        """A node's value and arguments; conjugated where they are complex, as the engine has it."""
+        """A node's value and arguments, conjugated if they are complex, as in the engine."""
         args = arguments(node, self.values, self.constant) if node.args else ()
         y = self.values[node]
         if node.value.dtype.kind == "c":
@@ -143,7 +143,7 @@ def formula(tensor: Tensor, exact: bool = False) -> Any:
 
 
 class _Derivative(list):
-    """What a gradient was computed from, seeds and the node it belongs to, with the formulas once they are known."""
+    """The origin of a gradient, as pairs of seeds and a node, with a cache of its formulas."""
 
     def __init__(self, parts: Sequence[tuple[Seeds, Node]]):
         super().__init__(parts)
@@ -203,7 +203,7 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     """The formula as a list of small equations (symbol, expression), in order; the last ones are the tensor's elements.
 
     Every intermediate value that is more than a symbol or a number is called v1, v2, ... and used by that name, so the length
-    is that of the computation, where `expr` written out may be exponentially longer. Gradients have one too. The list is empty where
+    is that of the computation, while `expr` may be exponentially longer. Gradients have one too. The list is empty where
     no named leaf is upstream. Raises ValueError for a symbol that is used twice for different leaves.
 
     >>> import symgrad
@@ -235,13 +235,13 @@ def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
 
 
 def hold(self: Tensor, leaves: Sequence[Tensor]) -> None:
-    """Keep leaves alive, without other references, as long as the results that were computed from them."""
+    """Keep leaves alive as long as this tensor."""
     if self._node is not None:
         _held[self._node] = tuple(leaves)
 
 
 def leaves(self: Tensor) -> dict[str, Tensor]:
-    """The named leaves that this tensor was computed from, by name, as far as they are alive.
+    """The live named leaves that this tensor was computed from, by name.
 
     >>> import symgrad
     >>> x, y = symgrad.symbols("x y", [1.0, 2.0])
@@ -258,10 +258,10 @@ def leaves(self: Tensor) -> dict[str, Tensor]:
 
 
 def conditions(self: Tensor) -> tuple[Any, ...]:
-    """What held at the branches taken on this tensor's named leaves before it was computed: its formula is valid there.
+    """The conditions under which the formula is valid: those of branches on values of its named leaves before this tensor was computed.
 
-    Recorded wherever Python asks a named tensor for its truth, as `if`, `while`, `and` and `assert` do; `where` needs no condition,
-    for its formula is a Piecewise.
+    They are recorded whenever Python takes the truth value of a named tensor, as `if`, `while`, `and` and `assert` do. `where` needs no
+    condition, because its formula is a Piecewise.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, symbol="x")

@@ -1,8 +1,8 @@
-"""The let-form of a formula: a list of small equations, each intermediate value on a line of its own.
+"""The let-form of a formula: a list of small equations, one for each intermediate value.
 
-It is as long as the computation, where the formula written out may be exponentially longer. Every value on the way is short, a symbol or a number, so
-what a rule makes of its arguments depends on little: which op, which of the arguments are the same, and which are numbers. That is computed
-once with placeholders; the other times the placeholders are replaced, which costs a fiftieth of SymPy's evaluation.
+Its length is that of the computation, while the formula may be exponentially longer. Every intermediate value is a symbol or a number, so the
+result of a rule depends only on the op, on which arguments are equal, and on the numbers. It is computed once with placeholders for each such
+pattern; replacing the placeholders costs a fiftieth of SymPy's evaluation.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from symgrad.graph.order import upstream
 
 __all__ = ["LetForm", "undisturbed"]
 
-MUCH = 100  # parts of expressions among which a pattern is looked for
+MUCH = 100  # the most subexpressions of a pattern
 PLAIN = (int, float, bool, str, type(None))
 MINUS = sympy.S.NegativeOne
 in_order = cmp_to_key(sympy.Basic.compare)
 
 
 def _is_short(e: Any) -> bool:
-    """Whether an expression is a symbol, a number, minus one of them, or a condition: what needs no line of its own."""
+    """Whether an expression needs no equation: a symbol, a number, minus one of them, or a condition."""
     return e.is_Atom or not isinstance(e, sympy.Expr) or e.is_Mul and e.args[0] is MINUS and len(e.args) == 2 and e.args[1].is_Atom
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """No search for cycles meanwhile: of a hundred thousand small expressions that are all kept, it would take a quarter of the time."""
+    """Disable the cyclic garbage collector: with a hundred thousand small expressions, all alive, it would take a quarter of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -51,17 +51,17 @@ def undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-# What a rule makes of short values
+# Results of rules on short values
 
 
 class _Patterns:
-    """What rules make of cells of short expressions: computed with placeholders for each pattern of them, and filled in."""
+    """Results of rules on short expressions, computed once with placeholders for each pattern of arguments."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
     def call(self, what: Any, rule: Callable[..., Any], cells: Sequence[Any]) -> Any:
-        """`rule(*cells)`, where `what` says which rule it is, with which parameters; None among the cells stays None."""
+        """`rule(*cells)`, where `what` is the key of the rule and its parameters; None among the cells stays None."""
         places: dict[Any, int] = {}
         key = _pattern(what, cells, places)
         if key is None:
@@ -87,7 +87,7 @@ def _with(found: Any, function: Callable[[Any], Any]) -> Any:
 def _maker(places: Mapping[Any, int], e: Any) -> Callable[[Sequence[Any]], Any]:
     """The function that rebuilds an expression with other symbols of the same assumptions, given by position.
 
-    What SymPy has evaluated stays so for every other names, but for the order of terms and factors.
+    The result is what SymPy would evaluate with these symbols; only the order of terms and factors depends on names.
     """
     if e in places:
         return operator.itemgetter(places[e])
@@ -109,7 +109,7 @@ def _maker(places: Mapping[Any, int], e: Any) -> Callable[[Sequence[Any]], Any]:
     known = vars(e)
 
     def applied(symbols: Sequence[Any]) -> Any:
-        # What evaluate=False makes, too, with a new set of how many arguments there may be.
+        # As with evaluate=False, which would also build a new `nargs` set.
         out = sympy.Basic.__new__(kind, *[part(symbols) for part in parts])
         vars(out).update(known)
         return out
@@ -118,7 +118,7 @@ def _maker(places: Mapping[Any, int], e: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 def _pattern(what: Any, cells: Sequence[Any], places: dict[Any, int]) -> Any:
-    """What the result depends on but for the names of the symbols, which are numbered in `places`; None where there is too much of it."""
+    """The key of a result, independent of the names of symbols, which are numbered in `places`; None if it is too large."""
     out: list[Any] = [what]
     for c in cells:
         if c is None:
@@ -150,7 +150,7 @@ def _parameter(x: Any) -> Any:
     return (type(x), x) if type(x) in PLAIN else (type(x), *map(_parameter, x)) if type(x) in (tuple, list) else x
 
 
-# Lines
+# Equations
 
 
 class LetForm(dict):
@@ -166,7 +166,7 @@ class LetForm(dict):
         super().__setitem__(node, self.named(cells, node))
 
     def named(self, cells: Any, node: Node) -> Any:
-        """The cells with each element that is more than a symbol, a number or minus one of them replaced by the name of its line."""
+        """The cells with each element that is more than a symbol, a number or minus one of them replaced by the symbol of its equation."""
         if hasattr(cells, "parts") or isinstance(cells, tuple):  # of the outputs of a custom Function
             return type(cells)(None if part is None else self.named(part, node) for part in getattr(cells, "parts", cells))
         real = node.value.dtype.kind != "c"
@@ -198,7 +198,7 @@ class LetForm(dict):
                                   lambda g, y, *xs: tuple(node.vjp(xp, g, y, (*xs, *rest), needs)), (g, y, *args[:n]))
 
     def forward(self, reading: Any, roots: Sequence[Node]) -> None:
-        """Give the roots, and the named nodes that they depend on, their lines."""
+        """Add the equations of the roots, and of the named nodes that they depend on."""
         for node in reading.ready(roots):
             if node in self:
                 continue
@@ -234,7 +234,7 @@ class LetForm(dict):
         return reading.constant(np.zeros(target.value.shape))
 
     def finished(self, cells: Any) -> list[tuple[Any, Any]]:
-        """The lines that the cells depend on, the last of them being the cells themselves."""
+        """The equations that the cells depend on, followed by those of the cells themselves."""
         elements = cells.ravel().tolist()
         needed = set().union(*(e.free_symbols for e in elements))
         out = []

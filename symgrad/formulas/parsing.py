@@ -1,8 +1,7 @@
 """Reading formulas and values from text, with a whitelist and without `eval`.
 
-A formula becomes a short program for a stack machine that knows numbers, variables, arithmetic and the elementwise functions of the
-registry. There is no name in it that could reach Python: no attribute, no string, no import. Length, nesting and powers are
-limited, so that no input can hang the reader or what comes after it.
+A formula is compiled to a program of a stack machine with numbers, variables, arithmetic and the elementwise functions of the
+registry. It has no attributes, strings or imports. Length, nesting and powers are limited, so that no input takes long to parse or evaluate.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula that was read: `names` are its variables in order of appearance; calling it with their values computes it.
+    """A parsed formula: `names` are its variables in order of appearance; a call with their values evaluates it.
 
     >>> formula = parse("x**2 + 2*y")
     >>> formula.names, formula(x=3.0, y=0.5)
@@ -68,14 +67,14 @@ class Formula:
     names: tuple[str, ...]
 
     def __call__(self, **values: Any) -> Any:
-        """The value, of the kind the variables are: a number for numbers, a Tensor (with its graph) for Tensors."""
+        """The value: a number for numbers, a Tensor with its graph for Tensors."""
         known = _functions()
         with np.errstate(all="ignore"):
             return self.evaluated(lambda x: x, values, lambda step, operands: self._applied(
                 known[step.what] if step.kind == "call" else step.what, operands, step))
 
     def evaluated(self, number: Callable[[Any], Any], values: Mapping[str, Any], applied: Callable[[Step, list[Any]], Any]) -> Any:
-        """The result of the steps: `number` makes a value of a constant, `values` has those of the names, `applied` does a step with its operands."""
+        """The result of the steps: `number` converts constants, `values` are those of the variables, `applied` performs a step."""
         stack: list[Any] = []
         for step in self.steps:
             if step.kind == "number":
@@ -106,7 +105,7 @@ class Formula:
 
 
 def applied(step: Step, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
-    """One step with its operands, which have Python's operators; `function` gives the function of a name."""
+    """The result of a step on operands with Python's operators; `function` returns the function of a name."""
     if step.kind == "negate":
         return -operands[0]
     return (OPERATIONS[step.what] if step.kind == "operation" else function(step.what))(*operands)
@@ -129,7 +128,7 @@ def _arity(function: Callable[..., Any]) -> int:
 
 
 class _Reader:
-    """A precedence-climbing reader that writes the steps as it goes. `degrees` bounds the powers on the stack."""
+    """A precedence-climbing parser that emits steps. `degrees` bounds the degrees of the values on the stack."""
 
     def __init__(self, text: str):
         self.text, self.at, self.depth = text, 0, 0
@@ -145,7 +144,7 @@ class _Reader:
         raise ParseError(problem, self.text, self.start if at is None else at)
 
     def advance(self) -> None:
-        """Go to the next token: its kind, its text and where it starts."""
+        """Advance to the next token: its kind, text and start."""
         match = TOKEN.match(self.text, self.at)
         if match is None:
             rest = self.text[self.at:]
@@ -326,7 +325,7 @@ class _Reader:
 def parse(text: str) -> Formula:
     """Read a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
 
-    Raises ParseError, whose message shows the place, for anything else; no text is ever run as Python.
+    Raises ParseError, whose message shows the place, for anything else; the text is never evaluated as Python.
 
     >>> import symgrad
     >>> parse("exp(sin(x))*y")(x=symgrad.tensor(0.0), y=symgrad.tensor(2.0))

@@ -135,7 +135,7 @@ class Problem:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
         escapes = Escapes()
-        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
+        with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
                 return Run(leaves, *_scalar(result, self.name), escapes)

@@ -39,7 +39,7 @@ SLOPES = {"tanh": "sech_square"}  # the derivative of an op whose nodes keep a r
 
 
 def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
-    """Σ_d w_d · ∂²y/∂x²(t_d, t_d) for every output y, None where it is zero: values, or Tensors where the evaluation is tracked.
+    """Σ_d w_d · ∂²y/∂x²(t_d, t_d) for every output y, None where it is zero: NumPy values, or Tensors if the evaluation is tracked.
 
     The tangents of the inputs are batched at a level, with `count` members. They may have length 1 along axes where they are all alike.
     """
@@ -117,7 +117,7 @@ class _Collapsed:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
-        if any([node.chooses for node in ev.path]):
+        if any([node.selects for node in ev.path]):
             self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
         for node in ev.path:
             parents = node.parents

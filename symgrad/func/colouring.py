@@ -54,7 +54,7 @@ class Colouring:
 
 
 def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
-    """Colours for the columns such that no two of one colour share a row. `width` is the largest distance of two entries of one row, plus one.
+    """Colours of the columns such that no two columns of one colour share a row. `width` is the largest distance of two entries of one row, plus one.
 
     Colour j mod p is tried first, with p the number of entries in the fullest row, or slightly more: this is optimal for matrices that are diagonal,
     banded or made of equal blocks. Otherwise every column gets the first free colour: sequentially if there are few

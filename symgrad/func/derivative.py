@@ -96,7 +96,7 @@ class Program(Walk):
 
 
 def _same(a: Direction, b: Direction) -> bool:
-    """Whether two vectors are equal, by a cheap comparison that may say no for equal ones."""
+    """Whether two vectors are equal, by a cheap comparison that may be False for equal ones."""
     return all([x is y or x is not None and y is not None and Batched not in (type(x), type(y)) and x.shape == y.shape and bool(np.all(x == y))
                 for x, y in zip(a, b)])
 

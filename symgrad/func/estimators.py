@@ -1,4 +1,4 @@
-"""Quantities of a Hessian without the matrix: its diagonal, its trace, its extreme eigenvalues, and its products with vectors."""
+"""Matrix-free quantities of a Hessian: the diagonal, the trace, extreme eigenvalues, and products with vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from symgrad.graph.modes import in_mode
 __all__ = ["Eigenvalues", "Estimate", "extreme_eigenvalues", "hessian_diag", "hessian_operator", "hessian_trace"]
 
 Function = Callable[..., Any]
-ROOM = 2**22  # elements that a batch of tangents of the largest node may have, where nobody said how many there may be
+ROOM = 2**22  # elements of a batch of tangents of the largest node, without chunk_size
 
 
 class Estimate(NamedTuple):
@@ -36,17 +36,17 @@ class Estimate(NamedTuple):
 
 
 class Eigenvalues(NamedTuple):
-    """Eigenvalues in ascending order, and, where they were asked for, the eigenvectors: in the form of the arguments, along their first axis."""
+    """Eigenvalues in ascending order; `vectors` are the eigenvectors in the structure of the arguments along a leading axis, or None."""
 
     values: Tensor
     vectors: Any
 
 
-# What all of them share
+# Common parts
 
 
 def _step(ev: Evaluation, count: int, chunk_size: int | None) -> int:
-    """How many vectors to take at a time."""
+    """The number of vectors of one batch."""
     if chunk_size is not None:
         if chunk_size < 1:
             raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
@@ -106,13 +106,13 @@ def _alone(asking: str, method: str, methods: tuple[str, ...], samples: int) -> 
 
 def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", samples: int = 100, generator: Any = None, seed: int | None = None,
                  chunk_size: int | None = None) -> Function:
-    """The function that gives the diagonal of the Hessian of a scalar function, ∂²f/∂xᵢ², in the form and the shapes of the arguments.
+    """Transform a scalar function to one that returns the diagonal of its Hessian, ∂²f/∂xᵢ², with the structure and shapes of the arguments.
 
-    A sparse Hessian needs as many products as its pattern has colours; a dense one is computed `chunk_size` rows at a time, of which the diagonal is
-    kept. With method="hutchinson" it is estimated from `samples` products Hv with vectors of random signs, the mean of v ⊙ Hv, and the result is an
-    `Estimate` with its standard error; `generator` or `seed` says which signs. The exact diagonal can be differentiated again.
+    A sparse Hessian takes one product per colour of its pattern; of a dense one `chunk_size` rows at a time are computed. method="hutchinson" returns
+    an `Estimate` with standard error: the mean of v ⊙ Hv over `samples` vectors v of random signs, drawn from `generator` or by `seed`. The exact
+    diagonal is differentiable.
 
-    Raises RuntimeError for a function that is no real scalar, ValueError for another method or a wrong number of samples.
+    Raises RuntimeError unless the function returns a real scalar, ValueError for another method or a wrong number of samples.
     C. Bekas, E. Kokiopoulou and Y. Saad, An estimator for the diagonal of a matrix, 2007.
 
     >>> import symgrad
@@ -162,20 +162,20 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
     return out, n
 
 
-# The trace
+# Trace
 
 
 def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", samples: int = 99, generator: Any = None, seed: int | None = None,
                   chunk_size: int | None = None) -> Function:
-    """The function that gives the trace of the Hessian of a scalar function, as an `Estimate` with its standard error.
+    """Transform a scalar function to one that returns the trace of its Hessian as an `Estimate` with standard error.
 
-    "exact" takes a sparse Hessian's diagonal, or one forward pass of all directions as `laplacian` does, `chunk_size` of them at a time. The others
-    take `samples` products with vectors of random signs, from `generator` or `seed`: "hutchinson" the mean of vᵀHv, and "hutch++" a third of them to
-    find the range where most of the trace is, a third for the trace there, which is exact, and a third for the mean of what is left; its error falls
-    as 1/samples for a Hessian whose eigenvalues fall off. It is exact where the samples span everything.
+    "exact" uses the diagonal of a sparse Hessian, or else the forward pass of `laplacian`, `chunk_size` directions at a time. The other methods take
+    `samples` Hessian-vector products with vectors of random signs, drawn from `generator` or by `seed`. "hutchinson" is the mean of vᵀHv. "hutch++"
+    uses a third of the products for a low-rank approximation, a third for its exact trace, and a third for the mean of the remainder; its error
+    decreases as 1/samples for decaying eigenvalues, and it is exact if the samples span the space.
 
-    Raises RuntimeError for a function that is no real scalar, and for "hutch++" where the result is to be differentiated; ValueError for another
-    method or too few samples. M. F. Hutchinson, 1989; R. A. Meyer, C. Musco, C. Musco and D. P. Woodruff, Hutch++, 2021.
+    Raises RuntimeError unless the function returns a real scalar, and for a derivative of "hutch++"; ValueError for another method or too few
+    samples. M. F. Hutchinson, 1989; R. A. Meyer, C. Musco, C. Musco and D. P. Woodruff, Hutch++, 2021.
 
     >>> import symgrad
     >>> symgrad.func.hessian_trace(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0])).value
@@ -209,7 +209,7 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
 
 
 def _quadratic(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) -> Tensor:
-    """vᵀHv for each of some vectors."""
+    """vᵀHv for each row v."""
     out = []
     for vs, hs in _forms(ev, y, rows, chunk_size):
         with in_mode(grad=ev.tracked):
@@ -258,13 +258,12 @@ def _hutch(ev: Evaluation, y: Tensor, samples: int, source: np.random.Generator,
 
 
 def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None = None) -> Function:
-    """The function that gives the Hessian of a scalar function as a `scipy.sparse.linalg.LinearOperator` of Hessian-vector products.
+    """Transform a scalar function to one that returns its Hessian as a `scipy.sparse.linalg.LinearOperator` of Hessian-vector products.
 
-    The function runs once; each product then costs a few times a gradient, and those with the columns of a matrix are computed together, `chunk_size`
-    of them at a time. Rows and columns are all elements of the arguments at `argnums`, one after the other. The products are numbers: nobody
-    outside differentiates them.
+    The function runs once. A product costs a few times a gradient; products with the columns of a matrix are batched, `chunk_size` at a time. Rows
+    and columns are the concatenated elements of the arguments at `argnums`. Products are NumPy arrays and not differentiable.
 
-    Raises RuntimeError for a function that is no real scalar, ValueError from the products for vectors of another length.
+    Raises RuntimeError unless the function returns a real scalar; products raise ValueError for vectors of another length.
 
     >>> import numpy, symgrad
     >>> operator = symgrad.func.hessian_operator(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0]))
@@ -283,13 +282,13 @@ def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None
 
 def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, which: str = "both", vectors: bool = False, seed: int = 0,
                         tolerance: float = 0.0, max_iterations: int | None = None, chunk_size: int | None = None) -> Function:
-    """The function that gives the largest and the smallest eigenvalues of the Hessian of a scalar function, by Lanczos iterations of its products.
+    """Transform a scalar function to one that returns the largest and smallest eigenvalues of its Hessian, by Lanczos iteration.
 
-    `which` is "largest", "smallest" or "both": `count` of each, in ascending order. With `vectors` the eigenvectors come, too, in the form of the
-    arguments with one leading axis that counts them. The iteration starts from random numbers of `seed`; a Hessian that is hardly larger than what is
-    asked for is diagonalised as a whole.
+    `which` is "largest", "smallest" or "both": `count` of each, in ascending order. With `vectors` the eigenvectors are returned, too, in the
+    structure of the arguments with a leading axis. The iteration starts from random numbers of `seed`; a Hessian that is hardly larger than the
+    number of eigenvalues is diagonalised as a dense matrix.
 
-    Raises RuntimeError for a function that is no real scalar and where the iteration does not converge, ValueError for a `count` above the size.
+    Raises RuntimeError unless the function returns a real scalar and if the iteration does not converge, ValueError for a `count` above the size.
 
     >>> import symgrad
     >>> symgrad.func.extreme_eigenvalues(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0, 3.0])).values

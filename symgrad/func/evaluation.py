@@ -41,7 +41,7 @@ class Input(Node):
     op = Op("input", "linear", lambda xp, x: x, lambda xp, g, y, args, needs: (g,), lambda xp, tangents, y, args: tangents[0], 1, ("input",), (),
             "ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
-    broadcasts = saves = chooses = False
+    broadcasts = saves = selects = False
 
     def __init__(self, value: Any, source: Node | None):
         self.args, self.value, self.sequence_nr, self.open = (value,), value, next_sequence(), True
@@ -320,7 +320,7 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
                         f"arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
 
 
-_by_sequence, _chooses, _calls_code = map(operator.attrgetter, ("sequence_nr", "chooses", "calls_code"))
+_by_sequence, _selects, _calls_code = map(operator.attrgetter, ("sequence_nr", "selects", "calls_code"))
 
 
 def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], set[Node] | None, bool]:
@@ -345,12 +345,12 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
     if whole:  # every node found depends on the inputs alone
-        return seen, found, seen if foreign or any(map(_chooses, found)) else None, foreign
+        return seen, found, seen if foreign or any(map(_selects, found)) else None, foreign
     wanted, path = set[Node](inputs), []
     for node in found:
         parents = node.parents
         if not parents:
-            foreign = foreign or type(node) is not Input or node.open or thread.modes.following
+            foreign = foreign or type(node) is not Input or node.open or thread.modes.replays_calls
         elif not wanted.isdisjoint(parents):
             wanted.add(node)
             path.append(node)

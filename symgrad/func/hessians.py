@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
 from symgrad.func.factors import factored
 from symgrad.func.plans import Plans
-from symgrad.func.second import HessianProgram, overseen, products, second
+from symgrad.func.second import HessianProgram, hooked_or_anomaly, products, second
 from symgrad.func.sparsity import Plan, plan_hessian
 from symgrad.func.transforms import _tangents, jacfwd, jacrev, joined, shaped, spread, unit_chunks
 from symgrad.types.trees import transpose
@@ -71,7 +71,7 @@ class Hessian:
         y = scalar(ev, func, "hessian")
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
-        if overseen(ev):  # a hook may change the pattern of a cotangent
+        if hooked_or_anomaly(ev):  # a hook may change the pattern of a cotangent
             return None
         if structure == "factors":
             found = factored(ev, y, self._plans)
@@ -113,7 +113,7 @@ def _from_complex(ev: Evaluation) -> bool:
 
 def _plain(ev: Evaluation) -> bool:
     """Whether the result is the numeric Hessian of a single real scalar."""
-    if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or overseen(ev):
+    if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or hooked_or_anomaly(ev):
         return False
     value = ev.outputs[0]._value
     return value.shape == () and value.dtype == np.float64 and not _from_complex(ev)
@@ -141,16 +141,15 @@ def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, structure: str | None = None,
             chunk_size: int | None = None) -> Hessian:
-    """The function that computes the Hessian of a scalar function: ∂²f/∂xᵢ∂xⱼ, of shape (*xᵢ.shape, *xⱼ.shape).
+    """Transform a scalar function to one that computes its Hessian: ∂²f/∂xᵢ∂xⱼ, of shape (*xᵢ.shape, *xⱼ.shape).
 
-    The function runs once; all rows are computed together, `chunk_size` of them at a time. For trees of arguments the result is a tree of trees; a
-    function of several outputs has the Hessian of each along leading axes. With `structure="auto"` the pattern of zeros is found from the recorded
-    graph, and a sparse Hessian comes back as a `scipy.sparse.csr_array` of all elements by all elements, from as many products as the pattern
-    needs colours; a dense one as without. "local" uses the pattern at the values of the arguments. "factors" gives
-    the product that the graph shows, such as X' D X, as a `scipy.sparse.linalg.LinearOperator` with `factors` and `todense()`. `report` of the
-    result then says what was found.
+    The function runs once, and all rows are batched, `chunk_size` at a time. For trees of arguments the result is a tree of trees; the outputs of a
+    function of several are leading axes. `structure="auto"` finds the sparsity pattern from the recorded graph, and returns a sparse Hessian as a
+    `scipy.sparse.csr_array` over the concatenated elements, computed with one product per colour; a dense one as without. "local" uses the pattern
+    at the values of the arguments. "factors" returns the factored form of the graph, such as X' D X, as a `scipy.sparse.linalg.LinearOperator` with
+    `factors` and `todense()`. The `report` of the result describes the structure.
 
-    Raises RuntimeError for arguments that cannot be differentiated, with a structure for an output that is no scalar, ValueError for another one.
+    Raises RuntimeError for arguments that are not differentiable, and with a structure for a non-scalar output; ValueError for another structure.
 
     >>> import symgrad
     >>> symgrad.func.hessian(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0]))
@@ -163,11 +162,11 @@ def hessian(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False
 
 
 def hvp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
-    """The product of the Hessian of a scalar function with a vector, ∂²f/∂x² · v, in the form of the primals: at most a few times a gradient's cost.
+    """The product of the Hessian of a scalar function with a vector, ∂²f/∂x² · v, with the structure of the primals, at the cost of a few gradients.
 
-    `primals` is a tuple with one entry for each argument, `vectors` another of the same form; one argument may be given without its tuple.
+    `primals` and `vectors` are tuples with one entry for each argument; a single argument needs no tuple.
 
-    Raises RuntimeError for a function that is no real scalar, and for vectors of another form or shape. B. A. Pearlmutter, Neural Computation 6
+    Raises RuntimeError unless the function returns a real scalar, and for vectors of another form or shape. B. A. Pearlmutter, Neural Computation 6
     (1994).
 
     >>> import symgrad
@@ -178,9 +177,9 @@ def hvp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
 
 
 def vhp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
-    """The product of a vector with the Hessian of a scalar function, vᵀ · ∂²f/∂x²: the same as `hvp`, for the Hessian is symmetric.
+    """The product of a vector with the Hessian of a scalar function, vᵀ · ∂²f/∂x²: the same as `hvp`, since the Hessian is symmetric.
 
-    Raises RuntimeError for a function that is no real scalar, and for vectors of another form or shape.
+    Raises RuntimeError unless the function returns a real scalar, and for vectors of another form or shape.
 
     >>> import symgrad
     >>> symgrad.func.vhp(lambda x: (x**3).sum(), symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 1.0]))

@@ -234,7 +234,7 @@ def _plain(xp: Any) -> Any:
 
 def _results_in(*args: Any) -> list[Any]:
     """The results of a rule in a carrier."""
-    with in_mode(following=True):
+    with in_mode(replays_calls=True):
         return _results(*args)
 
 

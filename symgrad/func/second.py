@@ -24,7 +24,7 @@ from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["HessianProgram", "PathProgram", "overseen", "products", "second", "instrumented"]
+__all__ = ["HessianProgram", "PathProgram", "hooked_or_anomaly", "products", "second", "instrumented"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
@@ -53,10 +53,10 @@ def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list
 
 def instrumented(ev: Evaluation) -> bool:
     """Whether the path has a custom Function or a hook, or anomaly mode is on."""
-    return overseen(ev) or ev.calls_code
+    return hooked_or_anomaly(ev) or ev.calls_code
 
 
-def overseen(ev: Evaluation) -> bool:
+def hooked_or_anomaly(ev: Evaluation) -> bool:
     """Whether a node of the path has hooks, or anomaly mode is on."""
     return all_threads.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
 
@@ -163,7 +163,7 @@ class PathProgram:
     @staticmethod
     def fits(path: Sequence[Node], count: int, room: int) -> bool:
         """Whether a path can be recorded as steps: only registered ops that do not branch on values, of limited size, with real floats."""
-        return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.chooses and node.value.dtype.kind == "f"
+        return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.selects and node.value.dtype.kind == "f"
                     and type(node.value) is not Batched for node in path]) and sum([node.value.size for node in path]) * count <= room
 
     def run(self, path: Sequence[Node]) -> list[Any]:

@@ -59,7 +59,7 @@ class Structure:
 class Plan:
     """How to compute a sparse matrix: the products `matrix @ seed` for each of the `seeds`, then `recover` of them.
 
-    `dense` says that sparse products would not be cheaper; such a plan has no seeds and no positions. A matrix of n columns is dense if it needs
+    `dense` means that sparse products would not be cheaper; such a plan has no seeds and no positions. A matrix of n columns is dense if it needs
     more than n / 2 colours, or if n > 16 and more than a quarter of its entries are nonzero. `general` says that the plan holds for every graph
     with the same signature; it does not if the pattern depends on the zeros of a constant matrix.
     """
@@ -215,8 +215,8 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
             raise RuntimeError(FREED)
         if node is root and not asked and op.kind == "linear":
             return None
-        if node.outlet is not None and type(found[0]) is tuple:
-            found = (found[0][node.outlet],)
+        if node.output_index is not None and type(found[0]) is tuple:
+            found = (found[0][node.output_index],)
             if found[0] is not None:
                 sets[node] = found[0]
             continue

@@ -105,7 +105,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
 def _plain(node: Node) -> bool:
     """Whether a node's op is a registered one with both rules that does not depend on signs or on the order of values."""
     op = getattr(type(node), "op", None)
-    return isinstance(op, Op) and not node.chooses and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
+    return isinstance(op, Op) and not node.selects and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
 
 
 # Steps

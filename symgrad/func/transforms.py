@@ -95,7 +95,7 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
     `argnums` selects the positional arguments to differentiate by; a tuple gives a tuple of gradients. Arguments may be Tensors, arrays, numbers
     and trees of them. With `has_aux` the function returns a pair (value, aux), and the result is (gradient, (value, aux)).
 
-    Raises RuntimeError for a function that is no real scalar, for integers and for `argnums` out of range.
+    Raises RuntimeError unless the function returns a real scalar, for integers and for `argnums` out of range.
 
     >>> import symgrad
     >>> symgrad.func.grad_and_value(lambda x: x.sin())(symgrad.tensor(0.0))
@@ -118,7 +118,7 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     `argnums` selects the positional arguments to differentiate by; a tuple gives a tuple of gradients. With `has_aux` the function returns a pair
     (value, aux), and the result is (gradient, aux).
 
-    Raises RuntimeError for a function that is no real scalar, for integers and for `argnums` out of range.
+    Raises RuntimeError unless the function returns a real scalar, for integers and for `argnums` out of range.
 
     >>> from symgrad.func import grad
     >>> grad(lambda x: x**3)(2.0), grad(grad(lambda x: x**3))(2.0)
@@ -272,7 +272,7 @@ def joined(ev: Evaluation, parts: list[Tensor], empty: tuple[int, ...], like: Te
 
 
 def shaped(ev: Evaluation, t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A derivative in another shape; where nothing is recorded it is no view of the first, which would hold the memory, too."""
+    """A derivative in another shape; if nothing is recorded, not as a view, which would keep the base alive."""
     if t.shape == shape:
         return t
     return traced.reshape(t, shape) if ev.tracked else wrap(numeric.reshape(t._value, shape))

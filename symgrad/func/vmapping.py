@@ -1,4 +1,4 @@
-"""`vmap`: a function of one member as a function of a batch, by computing every op with one more leading axis."""
+"""`vmap`: every op of the function is computed with an additional leading batch axis."""
 
 from __future__ import annotations
 

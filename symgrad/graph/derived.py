@@ -11,7 +11,7 @@ Rule = Callable[..., Any]
 
 
 def _scale(xp: Any, g: Any, partial: Any, y: Any, args: tuple) -> Any:
-    """`g` times one partial derivative, where a constant partial costs nothing."""
+    """`g` times one partial derivative, without a call for a constant partial."""
     if callable(partial):
         return g * partial(xp, y, *args)
     if partial == 1:
@@ -20,7 +20,7 @@ def _scale(xp: Any, g: Any, partial: Any, y: Any, args: tuple) -> Any:
 
 
 def elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
-    """g * partial for each argument; unrolled for one and two of them, where it is hot. The engine undoes broadcasting."""
+    """The pullback g * partial for each argument, unrolled for one and two arguments. The engine sums over broadcast dimensions."""
     if len(partials) == 1:
         (partial,) = partials
         if not callable(partial):
@@ -58,9 +58,9 @@ def elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
 
 
 def _without_numbers(xp: Any, y: Any, args: tuple, count: int = 2) -> tuple:
-    """The arguments of a rule that divided Python numbers by zero, or left their range: as arrays, whose arithmetic has infinities.
+    """The arguments of a rule with Python numbers as arrays, whose division by zero and overflow give infinities instead of exceptions.
 
-    Raises the error again where there is no number among the `count` operands.
+    Re-raises the current exception if none of the first `count` arguments is a Python number.
     """
     if not any([type(a) in (int, float, complex) for a in args[:count]]):
         raise  # noqa: PLE0704  the error that is handled

@@ -24,7 +24,7 @@ freed = _Freed()
 
 
 class Released:
-    """What is left of a value after the graph that held it was freed: its shape and dtype."""
+    """The shape and dtype of a released value."""
 
     __slots__ = ("shape", "dtype", "ndim")
     nbytes = 0
@@ -33,7 +33,7 @@ class Released:
         self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
 
     def conjugate(self) -> Released:
-        """A pullback of complex values conjugates whatever a node holds."""
+        """Return self: a pullback of complex values conjugates every argument."""
         return self
 
 
@@ -41,7 +41,7 @@ _shapes: dict[tuple, Released] = {}
 
 
 def released(value: Any) -> Released:
-    """The one object for all released values of this shape and dtype."""
+    """The shared `Released` of this shape and dtype."""
     key = value.shape, value.dtype
     found = _shapes.get(key)
     if found is None:

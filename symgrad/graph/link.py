@@ -1,4 +1,4 @@
-"""Derivatives tied to the inputs that they were taken by."""
+"""Nodes that connect a derivative with the inputs it was taken by."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ZERO = np.float64(0.0)
 
 
 class Link(Node):
-    """A derivative, tied to what it was taken by: so the derivative of a constant derivative is zero, not an error.
+    """The node of a derivative with edges to the inputs it was taken by, so that the derivative of a constant derivative is zero, not an error.
 
-    Its first parent is where the value came from (None if nothing was recorded), the others are the inputs.
+    The first parent is the node of the value (None if it was not recorded), the others are the inputs.
     """
 
     __slots__ = ()
@@ -31,19 +31,19 @@ class Link(Node):
     op = Op("link", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
-    broadcasts = saves = chooses = False
+    broadcasts = saves = selects = False
 
     @property
     def origin(self) -> Node:
         return self if self.parents[0] is None else self.parents[0].origin
 
     def release(self) -> None:
-        """Nothing is held here but the value."""
+        """A link saves nothing but its value."""
 
 
 Link.__name__ = Link.__qualname__ = "ConstantBackward0"
 
 
 def tied(inputs: Sequence[Node]) -> Sequence[Node]:
-    """What the derivatives by these inputs are linked to: one node for all of them, so that n derivatives have n edges and not n²."""
+    """The nodes that derivatives by these inputs link to: one common node, so that n derivatives have n edges and not n²."""
     return inputs if len(inputs) < 2 else (Link(_ZERO, None, inputs),)

@@ -1,8 +1,8 @@
-"""The modes of a thread: whether operations are recorded, by which recorder, and who observes.
+"""The modes of a thread: grad mode, the recorder, and the observers.
 
-The modes of a thread are one immutable `Modes` object, `thread.modes`. A change replaces the object, and the end of the change puts the old values
-back, so no interrupt finds half of a change. `special` holds a weak reference to each living object that turns the hot path off: it is empty
-where every thread simply records, and a thread that ends inside a mode leaves nothing behind.
+The modes of a thread are one immutable `Modes` object, `thread.modes`. A change replaces the object in one assignment, so that an interrupt never
+finds a partial change. `special` holds a weak reference to each live object that disables the hot path: it is empty while every thread has the
+default modes, and the entries of a thread disappear with it.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from symgrad.graph.op import Op
 
 __all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "node_by_flags", "observed", "special", "thread", "turn_hot_path_off"]
 
-special: set[weakref.ref[Any]] = set()  # empty: every thread records by the hot path
+special: set[weakref.ref[Any]] = set()  # empty: the hot path records in every thread
 
 
 def turn_hot_path_off(owner: Any) -> None:
-    """Let every thread ask for its own modes while `owner` lives."""
-    special.add(weakref.ref(owner, special.discard))  # a callback in C: no interrupt falls into it
+    """Make every op look up the modes of its thread while `owner` is alive."""
+    special.add(weakref.ref(owner, special.discard))  # a callback in C cannot be interrupted
 
 
 class Recorder:
-    """Makes the nodes of a thread. This one makes the nodes that the hot path makes; others override what they need.
+    """Creates the nodes of a thread. This class creates the same nodes as the hot path; subclasses override methods.
 
-    The observers of a thread are recorders, too: of them `observe`, `write`, `branch`, `escape` and `detach` are called.
+    Observers have the same interface; only their `observe`, `write`, `branch`, `escape` and `detach` are called.
     """
 
     flags = TRACKED  # the flags of the nodes whose results are recorded
-    hides = False  # whether tensors that are written return to their nodes when this recorder is left
-    follows = False  # whether a detached tensor has a node
+    restores_nodes = False  # whether written tensors get their previous nodes back when this recorder ends
+    tracks_detached = False  # whether a detached tensor has a node
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-        """The node of an operation; None if it has none."""
+        """The node of an operation, None if it is not recorded."""
         return node_by_flags(op, args, parents, value) if thread.modes.grad else None
 
     def observe(self, node: Node) -> None:
@@ -47,22 +47,22 @@ class Recorder:
         return None
 
     def escape(self, tensor: Any, shared: bool = False) -> None:
-        """A tensor is read as plain numbers; with `shared`, its memory is given away."""
+        """A tensor is converted to plain numbers; with `shared`, the result shares its memory."""
 
     def write(self, target: Any) -> None:
-        """An array is about to be written in place."""
+        """An array is about to be written in holder."""
 
     def rebase(self, *places: tuple[Any, Node | None]) -> None:
-        """Tensors, each given with its node, are about to get other nodes by a write."""
+        """A write is about to replace the nodes of tensors; `places` are pairs of a tensor and its present node."""
 
     def outdate(self, view: weakref.ref[Any]) -> None:
-        """The node of a view is out of date, because its base was written."""
+        """The node of a view became stale, because its base was written."""
 
     def branch(self, node: Node, truth: bool) -> None:
-        """An `if` asked a tensor for its truth value."""
+        """Python took the truth value of a tensor, as in an `if`."""
 
-    def knows(self, node: Node | None) -> bool:
-        """Whether what is computed from a node is recorded."""
+    def tracks(self, node: Node | None) -> bool:
+        """Whether this recorder records ops on a node."""
         return node is not None and bool(node.flags & self.flags)
 
 
@@ -74,26 +74,26 @@ class Modes:
 
     grad: bool  # whether operations are recorded
     inference: bool
-    complete: bool  # whether nodes keep all that a formula may need
+    keep_values: bool  # whether nodes keep the values that a formula may need
     recorder: Recorder
-    observers: tuple[Recorder, ...]  # are shown each node that is recorded
-    batches: tuple[tuple[int, int, str], ...]  # those of vmap: for each its level, its number of members, and what random numbers are in it
-    level: Any  # of forward mode
-    saving: Any  # the innermost pair of hooks for saved tensors
-    saving_refused: str | None  # why there may be none
-    following: bool  # whether a pass calls the functions of transforms again
-    pullback: Any  # the one that runs, where there are hooks
-    checks: Any  # those of anomaly mode in the pullback that runs
-    reading: Any  # the node of the Function whose formula is read
-    pushing: Any  # the node of the Function whose `jvp` is called
+    observers: tuple[Recorder, ...]  # called with each node that is recorded
+    batches: tuple[tuple[int, int, str], ...]  # of vmap: the level, the size and the randomness of each
+    level: Any  # the dual level of forward mode
+    saving: Any  # the innermost pair of saved-tensor hooks
+    saving_refused: str | None  # the error text where saved-tensor hooks are not allowed
+    replays_calls: bool  # whether a pass calls the functions of transforms again
+    pullback: Any  # the running pullback, if there are hooks
+    checks: Any  # the anomaly checks of the running pullback
+    formula_of: Any  # the node of the Function whose formula is computed
+    jvp_of: Any  # the node of the Function whose `jvp` runs
 
-    plain = True  # whether the hot path records; no thread's does in anomaly mode
+    plain = True  # whether the hot path records; False in every thread during anomaly mode
 
     def __init__(self, **fields: Any):
         self.__dict__.update(fields)
 
     def changed(self, fields: dict[str, Any]) -> Modes:
-        """The same modes but for some."""
+        """A copy with other values of some fields; self if nothing differs."""
         own = self.__dict__
         for name, value in fields.items():
             if own[name] is not value:
@@ -113,25 +113,25 @@ class Modes:
 
 
 class _Thread(threading.local):
-    """What a thread has of its own."""
+    """Thread-local state."""
 
-    modes = Modes(grad=True, inference=False, complete=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
-                  saving_refused=None, following=False, pullback=None, checks=None, reading=None, pushing=None)
+    modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
+                  saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, jvp_of=None)
 
 
 thread = _Thread()
 
 
 class Scope:
-    """The base of `with` blocks that change the modes at a place: they are restored whatever line is interrupted.
+    """The base of `with` blocks that change the modes of `holder`, and restore them even if any line is interrupted.
 
-    Python can be interrupted after the last line of a block and before `__exit__`; then the end of the scope object itself restores the modes.
+    An interrupt can arrive between the last line of a block and `__exit__`; then the finalizer of the scope object restores the modes.
     """
 
     __slots__ = ("fields", "_entered", "__weakref__")
-    fields: dict[str, Any]  # what changes
-    place: Any = thread  # whose attribute `modes` changes
-    # the modes before and after, what restores them if this object ends, and the entry around this one
+    fields: dict[str, Any]  # the changed modes
+    holder: Any = thread  # the object whose attribute `modes` changes
+    # the modes before and after, the finalizer that restores them, and the enclosing entry
     _entered: tuple[Any, Any, Any, Any] | None
 
     def __init__(self, **fields: Any):
@@ -142,14 +142,14 @@ class Scope:
         return modes.changed(self.fields)
 
     def __enter__(self) -> Any:
-        place = self.place
-        before = place.modes
+        holder = self.holder
+        before = holder.modes
         after = self._changed(before)
-        if after is before:  # nothing to restore if this object ends
+        if after is before:  # nothing to restore
             self._entered = before, after, False, self._entered
             return
         guard = weakref.ref(self, functools.partial(_abandoned, type(self), self.fields, before, after))
-        place.modes, self._entered = after, (before, after, guard, self._entered)  # on one line: no interrupt comes between
+        holder.modes, self._entered = after, (before, after, guard, self._entered)  # one statement, so that no interrupt comes between
 
     def __exit__(self, kind: type[BaseException] | None = None, *exception: Any) -> None:
         try: self._leave(kind)  # noqa: E701  an interrupt at the first line of a function is inside its `try` only where they are one line
@@ -158,33 +158,33 @@ class Scope:
             raise
 
     def _leave(self, kind: type[BaseException] | None = None) -> None:
-        """Restore the modes, all of them after an interrupt, which may have kept an inner block from it."""
+        """Restore the modes: all of them after an interrupt, which may have prevented an inner block from doing so."""
         if self._entered is not None:
             before, after, _, outer = self._entered
-            place = self.place
-            if place.modes is not after and (kind is None or issubclass(kind, Exception)):  # others were changed inside, and stay
-                before = place.modes.changed({name: getattr(before, name) for name in self.fields})
-            place.modes, self._entered = before, outer
+            holder = self.holder
+            if holder.modes is not after and (kind is None or issubclass(kind, Exception)):  # changes of other modes made inside are kept
+                before = holder.modes.changed({name: getattr(before, name) for name in self.fields})
+            holder.modes, self._entered = before, outer
 
 
 def _abandoned(kind: type[Scope], fields: dict[str, Any], before: Any, after: Any, _: Any) -> None:
-    """Leave a scope whose object ended inside the block: this thread is still in the modes that it set."""
-    if kind.place.modes is after:
+    """Restore the modes of a scope object that was finalized while they were still in effect."""
+    if kind.holder.modes is after:
         scope = object.__new__(kind)
         scope.fields, scope._entered = fields, (before, after, None, None)
         scope._leave()
 
 
 class SetAtOnce(Scope):
-    """The base of scopes whose modes are set when they are made, so that they can be called as functions, too."""
+    """The base of scopes that set their modes on construction, so that they can be called as functions, too."""
 
     __slots__ = ()
 
     def __init__(self, **fields: Any):
         super().__init__(**fields)
-        before = self.place.modes
+        before = self.holder.modes
         after = self._changed(before)
-        self.place.modes, self._entered = after, (before, after, None, None)
+        self.holder.modes, self._entered = after, (before, after, None, None)
 
     def __enter__(self) -> None:
         try: self._hold()  # noqa: E701  as in `__exit__`
@@ -193,20 +193,20 @@ class SetAtOnce(Scope):
             raise
 
     def _hold(self) -> None:
-        """Enter the block: from the modes before this object was made, if it has not been entered yet."""
+        """Enter the block; on the first entry, from the modes before the construction."""
         if self._entered is not None and self._entered[2] is None:
             self._leave()
         super().__enter__()
 
 
 class in_mode(Scope):
-    """Some modes of this thread for a `with` block, by the names of `Modes`."""
+    """Set fields of `Modes` of this thread for a `with` block."""
 
     __slots__ = ()
 
 
 def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
-    """The node of an operation as the hot path makes it; None if nothing is to be recorded."""
+    """The node of an operation as the hot path creates it, None if it is not recorded."""
     flags = 0
     for p in parents:
         flags |= 0 if p is None else p.flags
@@ -215,7 +215,7 @@ def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | Non
 
 
 def observed(node: Any) -> Any:
-    """The node, after this thread's observers and anomaly mode have seen it."""
+    """The node, after the calls of this thread's observers and of anomaly mode."""
     if node is not None:
         for observer in thread.modes.observers:
             observer.observe(node)

@@ -1,4 +1,4 @@
-"""The names of nodes, and of the nodes before them, as torch shows them."""
+"""The public interface of nodes: torch's names and `next_functions`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  
 
 
 @functools.cache
-def _titled(cls: type, name: str) -> type:
+def _subclass(cls: type, name: str) -> type:
     return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 class NamedAsInTorch:
-    """The part of a node that people see."""
+    """The public interface of a node."""
 
     __slots__ = ()
     op: Any
@@ -28,7 +28,7 @@ class NamedAsInTorch:
     output_nr: Any
 
     def __repr__(self) -> str:
-        return f"<{type(self.titled()).__name__} object at {id(self):#x}>"
+        return f"<{type(self.torch_named()).__name__} object at {id(self):#x}>"
 
     def _sequence_nr(self) -> int:
         """The position of the node in the order of recording."""
@@ -36,7 +36,7 @@ class NamedAsInTorch:
 
     def name(self) -> str:
         """The node's name in torch's spelling, such as `AddBackward0`."""
-        name = type(self.titled()).__name__
+        name = type(self.torch_named()).__name__
         return f"torch::autograd::{name}" if name in PREFIXED else name
 
     def short_name(self) -> str:
@@ -44,22 +44,22 @@ class NamedAsInTorch:
         name, found, number = self.name().rpartition("Backward")
         return name + number.removeprefix("0") if found and (number.isdigit() or not number) else name + found + number
 
-    def titled(self) -> Any:
-        """The node itself, under the name that torch gives to a call of this kind."""
+    def torch_named(self) -> Any:
+        """The node itself, after its class was replaced by one with torch's name where the name depends on the arguments."""
         cls = type(self)
         names = getattr(cls, "op", None) and self.op.names
         name = names(self) if names and self.args is not None else None
         if name is not None and name != cls.__name__:
-            self.__class__ = _titled(cls, name)  # type: ignore[arg-type]
+            self.__class__ = _subclass(cls, name)  # type: ignore[arg-type]
         return self
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes whose outputs this one consumed, with the number of the output; None for a constant."""
-        return tuple((None, 0) if p is None or not p.requires_grad else (p.seen, p.output_nr) for p in self.parents)
+        """The nodes of the operands, each with its output number; None for a constant."""
+        return tuple((None, 0) if p is None or not p.requires_grad else (p.public_node, p.output_nr) for p in self.parents)
 
     @property
-    def seen(self) -> Any:
-        """The node as users see it: the one that this node is a part of."""
+    def public_node(self) -> Any:
+        """The node that `grad_fn` returns: that of the whole call, if this node is one of its outputs."""
         origin = self.origin
-        return self.titled() if origin is self else None if origin is None else origin.seen
+        return self.torch_named() if origin is self else None if origin is None else origin.public_node

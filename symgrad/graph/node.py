@@ -1,7 +1,7 @@
 """The graph: nodes with a value, edges and a sequence number.
 
-A node holds what its rule was called with and its value; it never holds a Tensor, so a graph that nobody looks at
-is freed at once, by reference counts alone. Creation order is a topological order: `sequence_nr` is the only schedule.
+A node holds the arguments of its rule and its value, but no Tensor, so that an unreferenced graph is freed at once by
+reference counts alone. Creation order is a topological order: `sequence_nr` is the only schedule.
 """
 
 from __future__ import annotations
@@ -17,56 +17,56 @@ from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
 __all__ = ["BARRED", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
-           "all_threads", "choosing", "make_node", "next_sequence", "node_class"]
+           "all_threads", "guarded_class", "make_node", "next_sequence", "node_class"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
-TRACKED = GRADIENT | NAMED | TANGENT  # why an op is recorded
-SMALL = 4096  # bytes; a value no larger than this is not worth forgetting
+TRACKED = GRADIENT | NAMED | TANGENT  # the reasons for recording an op
+SMALL = 4096  # bytes; smaller values are not worth releasing
 next_sequence = itertools.count(1).__next__
 
 
 class _AllThreads:
-    """What all threads share."""
+    """State shared by all threads."""
 
-    written = 0  # the sequence number of the newest write into the memory of a tensor
+    written = 0  # the sequence number of the newest write to any tensor
     hooked = False  # whether a hook was ever attached to a node
-    anomaly: Any = None  # anomaly mode, while it is on: a recorder, as whose observer each thread has it
+    anomaly: Any = None  # the observer of anomaly mode while it is on
 
 
 all_threads = _AllThreads()
 
 
 def make_node(op: Op, args: tuple, parents: tuple, value: Any, flags: int) -> Node:
-    """A node, off the hot path."""
+    """A node of an op; the hot path constructs its nodes inline."""
     return node_class(op)(args, parents, value, flags)
 
 
 class Node(NamedAsInTorch):
-    """One recorded operation; `type(node)` is named after it, in torch's spelling.
+    """One recorded operation; the name of its class is torch's name of the node.
 
-    `args` are the values the rule was called with (tensors first, then parameters), `parents` the nodes that produced the
-    tensors (None for a constant), `value` what came out. `flags` says why the node was recorded: GRADIENT because a leaf
-    that requires grad is upstream, NAMED because a named one is; RELEASED once a pullback has used it up, HOOKED once `hooks` is there.
+    `args` are the arguments of the rule (tensors first, then parameters), `parents` the nodes of the tensors (None for a constant) and `value`
+    the result. `flags`: GRADIENT if a leaf that requires grad is upstream, NAMED if a leaf with a symbol is, RELEASED after a pullback freed the
+    saved values, HOOKED if `hooks` is set.
     """
 
     __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
-    chooses = False
+    selects = False
     calls_code = False  # whether its rule may call a user's code
     saves: bool
-    outlet: int | None = None  # which output of its only parent this node is, if it is nothing else
-    along: Any = None  # how a number's tangent is carried along, where the forward kept what makes that cheap
-    protects = False  # whether its rule reads values that must not be written meanwhile
-    silent = False  # whether a cotangent of None is nothing at all, where it is zero otherwise
+    output_index: int | None = None  # the output number, if this node is only one output of its only parent
+    residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
+    reads_saved = False  # whether the rule reads saved values, whose versions must be verified
+    none_is_undefined = False  # whether a cotangent of None is undefined; otherwise it is zero
     args: tuple | None
     parents: tuple[Node | None, ...]
     value: Any
     sequence_nr: int
     flags: int
     hooks: Any
-    record: Any  # who called the operation, where that is noted
+    record: Any  # the line of user code, if anomaly mode recorded it
 
     def __init__(self, args: tuple | None, parents: tuple[Node | None, ...], value: Any, flags: int):
         self.args = args
@@ -87,21 +87,21 @@ class Node(NamedAsInTorch):
 
     @property
     def origin(self) -> Node:
-        """The node that this one is a part of."""
+        """The node of the whole call, of which this node is an output."""
         return self
 
     def current(self, always: bool = False) -> Node | None:
-        """The node itself; for what stands in place of a stale view's node, the node that it has now."""
+        """The node itself; for the placeholder of a stale view, the regenerated node."""
         return self
 
     def undefined(self) -> Any:
-        """What a silent node is given where no cotangent arrives."""
+        """The cotangent passed to the rule in place of an undefined gradient, if `none_is_undefined`."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Forget values once a pullback has run, where the rule needs only shapes; a graph with names keeps them for its formulas.
+        """Release values after a pullback, for a rule that needs only shapes; a NAMED node keeps them for its formula.
 
-        A node whose rule saves values is emptied by the pullback itself.
+        The pullback itself empties a node whose rule saves values.
         """
         if self.flags & NAMED or self.args is None:
             return
@@ -116,9 +116,9 @@ class Node(NamedAsInTorch):
 
 
 class Leaf(Node):
-    """The end of the graph at a tensor the user made: it accumulates the gradient, and carries the symbol.
+    """The node of a leaf tensor: it accumulates the gradient and holds the symbol.
 
-    It refers to its tensor weakly, since the tensor holds it.
+    It refers to its tensor weakly, since the tensor refers to it.
     """
 
     __slots__ = ("reference", "symbol", "conditions")
@@ -130,9 +130,9 @@ class Leaf(Node):
 
     @property
     def variable(self) -> Any:
-        """The tensor, while it is alive and asks for gradients here.
+        """The tensor, None if it was freed or its gradients no longer accumulate here.
 
-        Raises RuntimeError where it became the result of an operation meanwhile.
+        Raises RuntimeError if the tensor was written in place and is not a leaf any more.
         """
         t = self.reference()
         if t is None or t._node is self:
@@ -142,11 +142,11 @@ class Leaf(Node):
         return None
 
     def release(self) -> None:
-        """A leaf keeps its value: it belongs to the tensor."""
+        """Keep the value, which belongs to the tensor."""
 
 
 class _Barred(int):
-    """The flags of what no graph may hold: none, and with any others still these."""
+    """The flags of inference tensors: 0, and `|` and `&` with any other flags return these again, so that the hot path notices them."""
 
     def _same(self, _: Any) -> _Barred:
         return self
@@ -155,7 +155,7 @@ class _Barred(int):
 
 
 BARRED = _Barred()
-INFERENCE = Node((), (), None, BARRED)  # in place of the node of a tensor that was made in inference mode
+INFERENCE = Node((), (), None, BARRED)  # the node slot of inference tensors
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 
 
@@ -163,14 +163,14 @@ _classes: dict[tuple[Op, bool], type[Node]] = {}
 
 
 def _index(self: Node) -> tuple:
-    """The parts of the index that a node was called with."""
+    """The index of a node's call as a tuple."""
     at = next(i for i, p in enumerate(self.op.parameters) if p.name == "index") + len(self.parents)
     index = self.args[at]  # type: ignore[index]
     return index if isinstance(index, tuple) else (index,)
 
 
 def _release_saved(self: Node) -> None:
-    """Forget what the pullback into the arguments that asked for it has used up, where others would not have needed anything."""
+    """Release a node some of whose cotangents need no saved values; it counts as released only if one that does was asked for."""
     needed = {names for p, names in zip(self.parents, self.op.saved or ()) if p is not None and p.flags & GRADIENT} - {""}
     if self.args is None or not needed or needed == {"index"} and not any(hasattr(part, "__len__") for part in _index(self)):
         Node.release(self)
@@ -181,25 +181,25 @@ def _release_saved(self: Node) -> None:
 
 
 @functools.cache
-def choosing(cls: type[Node]) -> type[Node]:
-    """The class of nodes of an op that were recorded where a pass treats 0 · ∞ as 0: a pass over these does so, too."""
-    words = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__, "chooses": True}
-    return cls if cls.chooses else type(cls.__name__, (cls,), words)
+def guarded_class(cls: type[Node]) -> type[Node]:
+    """The class for nodes recorded by a guarded pass, one that treats 0 · ∞ as 0: passes over such nodes are guarded, too."""
+    words = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__, "selects": True}
+    return cls if cls.selects else type(cls.__name__, (cls,), words)
 
 
 def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
-    """The class of the nodes of one op: its name is what `grad_fn` shows.
+    """The node class of an op, with the name that `grad_fn` shows.
 
-    `broadcasts` False is for nodes whose tensors are known to have one shape, so that no cotangent needs to be summed.
+    `broadcasts` False is for nodes whose operands are known to have one shape, so that no cotangent has to be summed.
     """
     if broadcasts is None:
-        broadcasts = op.arity != 1 or any([p.name == "index" for p in op.parameters])  # an index may differ between members that share an input
+        broadcasts = op.arity != 1 or any([p.name == "index" for p in op.parameters])  # members of a batch may share an input but not the index
     key = op, broadcasts
     found = _classes.get(key)
     if found is None:
         vjp = None if op.vjp is None else staticmethod(op.vjp)
-        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "protects": op.saves and op.kind != "linear",
-                 "chooses": op.chooses, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
+        words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
+                 "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": False, "release": _release_saved}
         if op.view == "many":
@@ -209,7 +209,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)
-        if op.kind != "function":  # those are of one call each
+        if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found
     return found
 

@@ -1,7 +1,7 @@
 """`Op`: one differentiable operation as data, its four constructors, and the registry.
 
-A rule is a pure function of a namespace `xp`, so that one text is read with numbers, Tensors, SymPy expressions or
-fifty-digit floats. You state an op's structure; the constructor derives the rest:
+A rule is a pure function of a namespace `xp`, the carrier, so that one definition serves numbers, Tensors, SymPy expressions and
+fifty-digit floats. The declaration states the structure of an op; the constructor derives the rest:
 
 | constructor   | you write                           | derived                                             |
 |---------------|-------------------------------------|-----------------------------------------------------|
@@ -11,8 +11,8 @@ fifty-digit floats. You state an op's structure; the constructor derives the res
 | `primitive`   | pullback and pushforward            | nothing                                             |
 | `composite`   | the function, over `xp`             | everything, from the ops it calls; it adds no node  |
 
-Rules never undo a broadcast and never conjugate: the engine sums a cotangent down to
-its argument's shape, and for complex values it reads a rule with conjugated arguments (see `symgrad.engine.passes`).
+Rules never undo a broadcast and never conjugate: the engine sums a cotangent to the shape of its argument, and for complex
+values it calls a rule with conjugated arguments (see `symgrad.engine.passes`).
 """
 
 from __future__ import annotations
@@ -34,24 +34,25 @@ REGISTRY: dict[str, Op] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """One operation: what it computes, how it is differentiated, and where it is defined.
+    """One operation: its value, its derivative and its domain.
 
-    `forward(xp, *tensors, *parameters)` gives the value; `vjp(xp, g, y, args, needs)` a tuple with one cotangent (or None)
+    `forward(xp, *tensors, *parameters)` returns the value; `vjp(xp, g, y, args, needs)` a tuple with one cotangent (or None)
     per tensor argument; `jvp(xp, tangents, y, args)` the tangent, where a tangent may be None for zero. `arity` counts the
-    tensor arguments; None means a sequence of them comes first. `parameters` describes the others.
+    tensor arguments; None means that a sequence of them comes first. `parameters` describes the other arguments.
 
-    `prepare(xp, ...)` is the public signature where that differs from the rule's: it checks and returns the rule's arguments,
-    or the answer itself where another op gives it.
-    `integers` says that integer input stays integer; `examples` are parameter tuples that tests and docs use; `special` are
-    points where the op has an edge; `shapes` those of tensors that the examples go with, where not all are 3 by 4; `usage` is a
-    call that the documentation shows, of a vector x or a matrix a; `view` says that the value shares memory with the input, "many"
-    that it is one of several such; 
-    `saved` gives for each argument the names of the values its cotangent is computed from, "result" among them, where that is not found by
-    looking: writing one of these in place makes the pullback impossible, and once they are freed there is none. It may name a parameter,
-    too. `inverse(xp, y)` gives back the argument of an op that saves only its result. `names(node)` is torch's name for the node of a call,
-    where that depends on its arguments. `chooses` says that the derivative is zero where an input was not chosen, so that nothing infinite
-    upstream may make a NaN of that. `layout` says in which order the elements of a new result lie in memory: "operands" in that of the
-    operands, as every elementwise op has it, "first" in that of the first, "last" in that of the operands from the last on, "rows" row by row.
+    - `prepare(xp, ...)`: the public signature where it differs from that of `forward`; it returns the arguments of `forward`, or the result.
+    - `integers`: integer input stays integer.
+    - `examples`: tuples of parameters for tests and documentation; `shapes`: the shapes of their tensors, by default (3, 4).
+    - `special`: points at kinks, poles and ends of the domain.
+    - `usage`: a call for the documentation, of a vector x or a matrix a.
+    - `view`: the value shares memory with the input; "many" if it is one of several views.
+    - `saved`: for each argument the names of the values that its cotangent reads, "result" and parameters among them; found by tracing the rule
+      if it is not given. A write to a saved value makes the pullback raise.
+    - `inverse(xp, y)`: the argument, for an op that saves only its result.
+    - `names(node)`: torch's name of the node, where it depends on the arguments.
+    - `selects`: the derivative is zero for elements that were not selected; the engine then treats 0 · ∞ upstream as 0.
+    - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
+      "first" the first operand, "rows" is row by row.
     """
 
     name: str
@@ -79,7 +80,7 @@ class Op:
     saved: tuple[str, ...] | None = None
     inverse: Rule | None = None
     names: Callable[[Any], str | None] | None = None
-    chooses: bool = False
+    selects: bool = False
     layout: str = ""
     usage: str = ""
     doc: str = ""
@@ -108,7 +109,7 @@ def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule |
 
 
 def _forward_of(name: str, forward: Rule | None, names: str) -> Rule:
-    """The given rule, or, for an op that every carrier knows by name, a call of `xp.<name>`."""
+    """The given rule, or a call of `xp.<name>` for an op that is a function of every carrier."""
     if forward is not None:
         return forward
 
@@ -122,11 +123,11 @@ def _forward_of(name: str, forward: Rule | None, names: str) -> Rule:
 
 def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = REAL, vjp: Rule | None = None, jvp: Rule | None = None,
                 **rest: Any) -> Op:
-    """Register an op that acts on each element: y = f(x1, ..., xn), broadcast.
+    """Register an elementwise op: y = f(x1, ..., xn), broadcast.
 
-    Each partial is a rule `(xp, y, *xs)` for dy/dxi, a number where it is constant, or None where the argument is not
-    differentiated (a condition). `forward` None stands for the primitive of that name that every carrier has. A `vjp` of its own is
-    for an op so common that the pullback derived from the partials is worth shortening, a `jvp` for one that takes complex values to real ones.
+    Each partial is a rule `(xp, y, *xs)` for dy/dxi, a number where it is constant, or None where the argument is not differentiated, such as a
+    condition. `forward` None is the carrier's function of that name. `vjp` replaces the pullback derived from the partials where speed matters,
+    `jvp` the pushforward of an op that maps complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
     parameters = len(inspect.signature(rule).parameters) > len(partials) + 1

@@ -1,4 +1,4 @@
-"""Where Tensor and Node get their methods: the one place that sets attributes of these classes, from the tables of all families."""
+"""Attaches the methods of all tables to Tensor and Node: the only module that sets attributes of these classes."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ TABLES = (
 
 
 def attach(table: Mapping[str, Any], owner: type = Tensor) -> None:
-    """Give Tensor, or another class, the members of a table.
+    """Attach the members of a table to Tensor, or to another class.
 
-    Raises NameError for a name that the class has already.
+    Raises NameError for a name that the class already has.
     """
     for name, member in table.items():
         if name in vars(owner):
-            raise NameError(f"{owner.__name__}.{name} is defined twice; one of the definitions has to go")
+            raise NameError(f"{owner.__name__}.{name} is defined twice; remove one of the definitions")
         setattr(owner, name, member)
 
 
 def detach(names: Iterable[str]) -> None:
-    """Take members away that `attach` gave."""
+    """Remove members that `attach` set."""
     for name in names:
         if name in vars(Tensor):
             delattr(Tensor, name)
 
 
 def assemble(*tables: Mapping[str, Any]) -> None:
-    """Give Tensor the members of all families, and of the `tables` of rooms above this one; called once, when symgrad is imported."""
+    """Attach all members of Tensor, with those of the `tables` of higher layers; called once, by `import symgrad`."""
     for table in (*TABLES, *tables):
         attach(table)
     for table in (hooks.NODE_METHODS, saving.NODE_METHODS):

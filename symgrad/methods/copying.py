@@ -24,7 +24,7 @@ def _symbol(t: Tensor) -> Any:
 
 
 def _attributes(t: Tensor) -> dict[str, Any]:
-    """What a subclass without slots has been given besides a value."""
+    """The instance attributes of a subclass."""
     return getattr(t, "__dict__", {})
 
 
@@ -49,9 +49,9 @@ def __copy__(self: Tensor) -> Any:
 
 @METHODS.define
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
-    """A leaf with memory of its own, and a copy of the gradient; tensors that shared memory share their copies'.
+    """A leaf with new memory, and a copy of the gradient; tensors that share memory have copies that do.
 
-    Raises RuntimeError for a tensor that was computed.
+    Raises RuntimeError for a non-leaf.
     """
     if not self.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
@@ -71,7 +71,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
 
 
 def _copied(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
-    """A copy of an array in a copy of the whole memory it shows a part of."""
+    """A copy of an array within a copy of its whole storage."""
     whole = owner(array)
     if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype != array.dtype or not array.size:
         return array.copy("K")

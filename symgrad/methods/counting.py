@@ -1,4 +1,4 @@
-"""What is counted, found and put in order, without derivatives: results are integers or booleans, or have a shape that depends on the numbers."""
+"""Functions without derivatives: results are integers or booleans, or have a shape that depends on the values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _axis(dim: int, ndim: int) -> int:
 
 
 def _without_derivative(name: str, node: str) -> Callable[..., Tensor]:
-    """A function that picks elements and has a node, whose derivative torch has not either."""
+    """A function whose node has a derivative that is not implemented, as in torch."""
     def refuse(*args: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
@@ -60,7 +60,7 @@ def _answer(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, ret
 
 
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The distinct elements in order, or with `dim` the distinct slices; perhaps with where each went, and how often each is there.
+    """The distinct elements in order, or with `dim` the distinct slices; optionally with the inverse indices and the counts.
 
     Raises IndexError for a `dim` out of range.
 
@@ -80,7 +80,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
 
 
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The elements, or with `dim` the slices, without those that equal the one before; perhaps with where each went, and how often it stood there.
+    """The elements, or with `dim` the slices, without those equal to the previous one; optionally with the inverse indices and the counts.
 
     >>> import symgrad
     >>> symgrad.unique_consecutive(symgrad.tensor([1, 1, 2, 1]))
@@ -102,7 +102,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The places of the elements that are not zero: a row of indices for each, or with `as_tuple` a vector for each dimension.
+    """The indices of the nonzero elements: a row for each, or with `as_tuple` a vector for each dimension.
 
     >>> import symgrad
     >>> symgrad.nonzero(symgrad.tensor([0, 5, 7]))
@@ -116,7 +116,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where `condition` holds, else `other`; with the condition alone, the places where it holds, as `nonzero` with `as_tuple`.
+    """`input` where `condition` holds, else `other`; with the condition alone, the indices where it holds, as `nonzero` with `as_tuple`.
 
     >>> import symgrad
     >>> x = symgrad.tensor([1.0, -2.0])
@@ -131,16 +131,16 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many elements are not zero, of all or along one or several dimensions."""
+    """The number of nonzero elements, of all or along one or several dimensions."""
     value = input._value
     dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     return _of(np.add.reduce(value != 0, axis=dims, dtype=np.int64))
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 on is in a vector, or the sum of the weights that go with it.
+    """The number of occurrences of each integer from 0 on in a vector, or the sum of their weights.
 
-    Raises RuntimeError for what is no vector of integers that are not negative.
+    Raises RuntimeError unless the input is a vector of non-negative integers.
 
     >>> import symgrad
     >>> symgrad.bincount(symgrad.tensor([0, 1, 1, 3]))
@@ -164,9 +164,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
                  sorter: Tensor | None = None) -> Tensor:
-    """Where values belong in a sorted sequence (in each row, if it has several), so that it stays sorted: before equal ones, or behind (`right`).
+    """The indices at which values can be inserted into a sorted sequence, or into its rows: before equal elements, or after them with `right`.
 
-    Raises RuntimeError where the rows of the two do not match, and for a `side` that contradicts `right`.
+    Raises RuntimeError if the rows of the two do not match, and for a `side` that contradicts `right`.
 
     >>> import symgrad
     >>> symgrad.searchsorted(symgrad.tensor([1.0, 3.0, 5.0]), symgrad.tensor([3.0, 4.0]))
@@ -192,14 +192,14 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """In which of the intervals between sorted boundaries each value lies: `searchsorted` with its arguments exchanged."""
+    """The index of the interval between sorted boundaries for each value: `searchsorted` with exchanged arguments."""
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal intervals from `min` to `max`; from the smallest to the largest, if both are equal.
+    """The number of elements in each of `bins` equal intervals from `min` to `max`; from the smallest to the largest element if both are equal.
 
-    Raises RuntimeError for no bins and for limits in the wrong order.
+    Raises RuntimeError for `bins` below 1 and for `max` below `min`.
 
     >>> import symgrad
     >>> symgrad.histc(symgrad.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
@@ -246,7 +246,7 @@ def isreal(input: Tensor) -> Tensor:
 
 
 def signbit(input: Tensor) -> Tensor:
-    """Whether the sign is minus, of -0.0 too, elementwise."""
+    """Whether the sign bit is set, as for -0.0, elementwise."""
     value = input._value
     return _of(np.signbit(value) if value.dtype.kind == "f" else value < 0)
 
@@ -278,7 +278,7 @@ lcm = _integer_function("lcm", np.lcm, "The least common multiple", False)
 
 
 def bitwise_not(input: Tensor) -> Tensor:
-    """The bits turned over, elementwise, of integers; of booleans the logical not."""
+    """The bitwise not of integers, the logical not of booleans, elementwise."""
     if input._value.dtype.kind not in "biu":
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.words}'")
     return _of(np.invert(input._value))

@@ -1,7 +1,7 @@
-"""Ops of your own: declare one, and its function, derivatives of every order, formula and check are there.
+"""User-defined ops: a declaration gives the public function, derivatives of every order, the formula and the checks.
 
-The constructors are those of `symgrad.graph.op`; here they return the function people call, and a user's op may be declared
-again under the same name (a notebook cell that runs twice), where a built-in one is protected.
+The constructors are those of `symgrad.graph.op`, but return the public function. A user's op may be redeclared under the same name, as by a
+notebook cell that runs twice; built-in names are protected.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["elementwise", "linear", "multilinear", "primitive"]
 
 Rule = Callable[..., Any]
 BUILT_IN = frozenset(REGISTRY)
-_own: dict[str, frozenset[str]] = {}  # the ops declared here, with the names each of them took
+_own: dict[str, frozenset[str]] = {}  # the ops declared here, with their names and aliases
 
 
 def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict[str, Any]) -> Callable[..., Tensor]:
-    """Register an op, in place of one of the same name that was declared here before, and lift it."""
+    """Register and lift an op; it replaces an op of the same name that was declared here."""
     rest.setdefault("method", False)
     names = frozenset((name, *rest.get("aliases", ())))
     mine = _own.get(name, frozenset())
@@ -54,18 +54,18 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
             REGISTRY[name] = before
         raise
     _own[name] = names
-    function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # where pickle finds it, if it has its own name there
+    function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # the caller's module, where pickle looks the name up
     return function
 
 
 def _narrow(x: Any) -> bool:
     """Whether an array or a Tensor is in bfloat16."""
-    dtype = getattr(getattr(x, "_value", x), "dtype", None)  # which is None where elements have no machine type
+    dtype = getattr(getattr(x, "_value", x), "dtype", None)  # None for carriers without machine types
     return dtype is not None and dtype.kind == "V"
 
 
 def _kept_narrow(op: Op) -> Op:
-    """The op whose value and derivatives stay in bfloat16 where its rules put Python numbers, which NumPy thinks wider, beside a tensor."""
+    """The op with value and derivatives converted back to bfloat16 where NumPy promotes them with Python numbers in its rules."""
     @functools.wraps(op.forward)
     def forward(xp: Any, *args: Any) -> Any:
         y = op.forward(xp, *args)
@@ -85,7 +85,7 @@ def _kept_narrow(op: Op) -> Op:
 
 
 def _forget(name: str) -> None:
-    """Undo the declaration of an op, as the tests do."""
+    """Remove a declared op; used by tests."""
     REGISTRY.pop(name, None)
     names = _own.pop(name, frozenset())
     detach(names)
@@ -95,13 +95,13 @@ def _forget(name: str) -> None:
 
 
 def elementwise(name: str, forward: Rule, *partials: Any, **rest: Any) -> Callable[..., Tensor]:
-    """Declare an op that acts on each element, y = f(x1, ..., xn), broadcast, and return its function.
+    """Declare an elementwise op, y = f(x1, ..., xn), broadcast, and return its function.
 
-    `forward(xp, x1, ..., xn)` computes it with the functions of the namespace `xp`, so that it can be read with numbers, with
-    formulas and with fifty digits. Each partial `(xp, y, x1, ..., xn)` is dy/dxi; a number where it is constant, None where the
+    `forward(xp, x1, ..., xn)` computes the value with functions of the namespace `xp`, which exist for numbers, formulas and
+    fifty-digit floats. Each partial `(xp, y, x1, ..., xn)` is dy/dxi; a number where it is constant, None where the
     argument is not differentiated. `domain`, `special`, `doc`, `aliases` and `method` are as in `symgrad.graph.op.Op`.
 
-    Raises ValueError for a name that is taken, and for a number of partials that `forward` does not have arguments for.
+    Raises ValueError for a name that is taken, and unless there is one partial for each argument of `forward`.
 
     >>> import symgrad
     >>> bump = symgrad.elementwise("bump", lambda xp, x: xp.exp(-x * x), lambda xp, y, x: -2 * x * y)
@@ -163,5 +163,5 @@ def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | 
     tensor(25.)
     """
     if (vjp is None) != (jvp is None):
-        raise ValueError(f"{name}: give both vjp and jvp, or neither; only {'jvp' if vjp is None else 'vjp'} is here")
+        raise ValueError(f"{name}: give both vjp and jvp, or neither; only {'jvp' if vjp is None else 'vjp'} is given")
     return _declared(ops.primitive, name, (forward,), {"vjp": vjp, "jvp": jvp, **rest})

@@ -1,4 +1,4 @@
-"""Filling tensors in place: with random numbers (to the graph a `copy_` of constants: the derivative is 0), and along a diagonal."""
+"""In-place filling with random numbers, recorded as `copy_` of constants, and of diagonals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric
 
 METHODS = MethodTable()
 
-WHOLE = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which a dtype has all integers
+WHOLE = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which all integers are exact
 
 
 def _fill(self: Tensor, drawn: Any) -> Tensor:
@@ -52,7 +52,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 
 @METHODS.define
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **words: float) -> Tensor:
-    """Fill the tensor with numbers spread evenly over [from, to); returns it.
+    """Fill the tensor with uniform random numbers from [from, to); returns it.
 
     Raises RuntimeError where `to` is below `from`, and for a leaf that requires grad.
     """
@@ -61,12 +61,12 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
     drawn = (from_ + (to - from_) * numbers(generator).random(self._value.shape)).astype(self._value.dtype)
-    return _fill(self, np.where(drawn < to, drawn, from_) if to > from_ else drawn)  # rounding may have made it `to`
+    return _fill(self, np.where(drawn < to, drawn, from_) if to > from_ else drawn)  # rounding may give `to` itself
 
 
 @METHODS.define
 def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None, **words: int) -> Tensor:
-    """Fill the tensor with integers from `from` up to, but not with, `to`: `random_(to)` starts at 0, `random_()` goes as far as the dtype.
+    """Fill the tensor with random integers from [from, to): `random_(to)` starts at 0, `random_()` uses the range of the dtype.
 
     Raises RuntimeError for an empty range, one beyond the dtype, and a leaf that requires grad.
     """
@@ -80,7 +80,7 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
 
 @METHODS.define
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Fill the tensor with 1 with a probability, or with those a tensor gives, and with 0 elsewhere; returns it.
+    """Fill the tensor with 1 with probability `p`, a number or a tensor, and else with 0; returns it.
 
     Raises RuntimeError for a probability outside [0, 1], and for a leaf that requires grad.
     """
@@ -94,7 +94,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from the exponential distribution of density λ exp(-λ x); returns it.
 
-    Raises RuntimeError for a λ that is not positive, and for a leaf that requires grad.
+    Raises RuntimeError unless λ is positive, and for a leaf that requires grad.
     """
     _floats(self, "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
             RuntimeError)
@@ -118,7 +118,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers whose logarithms have a normal distribution; returns it.
 
-    Raises RuntimeError for a standard deviation that is not positive, and for a leaf that requires grad.
+    Raises RuntimeError unless the standard deviation is positive, and for a leaf that requires grad.
     """
     _floats(self, "\"log_normal\" not implemented for '{}'")
     if not std > 0:
@@ -130,7 +130,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill the tensor with numbers from a Cauchy distribution; returns it.
 
-    Raises RuntimeError for a scale that is not positive, and for a leaf that requires grad.
+    Raises RuntimeError unless the scale is positive, and for a leaf that requires grad.
     """
     _floats(self, "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}", RuntimeError)
     if not sigma > 0:

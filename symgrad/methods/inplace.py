@@ -1,7 +1,7 @@
-"""In-place operations: each op of the registry as `name_`, which writes its result into the memory of its first argument.
+"""In-place operations: each op of the registry as `name_`, which writes its result into its first argument.
 
-The value is computed as it would be out of place, then written; the tensor gets the node of the result. Rules that read the old value
-get a copy of it, so a write never harms its own pullback; what other nodes saved is protected by the version of the memory.
+The value is computed out of place, then written, and the tensor gets the node of the result. A rule that reads the old value gets a copy, so that
+a write never invalidates its own pullback; the version counter protects what other nodes saved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.operators import numbers_apart, plain_index
+from symgrad.methods.operators import plain_index, split_integer_indices
 from symgrad.types.dtypes import DTYPES
 
 __all__ = ["augmented", "in_place"]
@@ -46,13 +46,13 @@ def _asks(args: Any) -> bool:
 
 
 def _known(args: Any) -> bool:
-    """Whether an operation on these is recorded, or at least in the forward of a Function."""
+    """Whether an operation on these is recorded, if only by the recorder of a Function's forward."""
     flags = thread.modes.recorder.flags
     return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
 
 
 def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., Any] | None = None) -> Callable[..., Tensor]:
-    """The in-place form of a function whose first argument is the tensor that is written; `recorded` computes the same where a graph is made."""
+    """The in-place form of a function, which writes to its first argument; `recorded` replaces the function where a graph is recorded."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
@@ -64,7 +64,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
             if isinstance(a, Tensor):
                 a._node  # noqa: B018  a view that has no place in the graph any more says so first
         check_memory(name, x)
-        alias = False  # whether an operand is this tensor's memory, which its pullback would find changed
+        alias = False  # whether an operand shares this tensor's memory
         for a in others:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
@@ -109,7 +109,7 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
 def _binary(op: Op, name: str) -> Callable[..., Tensor]:
     """The hot path for two operands of one shape and dtype; other calls take the general path."""
     ufunc: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
-    call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # these want the third argument named
+    call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # in these `out` is keyword-only
     general = in_place(name, FUNCTIONS[op.name])
     make = functools.partial(new, node_class(op, broadcasts=False))
     first, second, integers = keeps_old(op, 0), keeps_old(op, 1), op.integers
@@ -203,7 +203,7 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
 
 
 def _truth(op: Op) -> Callable[..., Any]:
-    """The truth values of an op converted to the dtype of the written tensor; they are constants for derivatives, and recorded as such."""
+    """An op with boolean results, converted to the dtype of the written tensor, with derivative zero."""
     zeros = (0,) * (op.arity or 1)
 
     def forward(xp: Any, input: Any, *other: Any) -> Any:
@@ -264,9 +264,9 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
             shape = x.shape
         check_result(name, x, shape, x.dtype)
     if not _fits(source._value.shape, x.shape):
-        expand(source, x.shape)  # says what does not fit
+        expand(source, x.shape)  # raises the error of `expand`
     if name == "__setitem__" and source.shape != self.shape:
-        if source.ndim:  # else it fills
+        if source.ndim:  # a scalar is broadcast
             read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
             refuse_overlap(x, np.broadcast_to(read, x.shape))
     elif name != "fill_":
@@ -309,8 +309,8 @@ def zero_(self: Tensor) -> Tensor:
     return _settle(self, _zero(wrap(x, self._node)), "zero_")
 
 
-def _names_all(t: Tensor, index: Any) -> bool:
-    """Whether an index is the tensor itself, of which torch makes no view to write it."""
+def _is_full_index(t: Tensor, index: Any) -> bool:
+    """Whether an index selects the whole tensor; torch then writes the tensor itself and not a view."""
     parts = index if isinstance(index, tuple) else (index,)
     if not all(p is Ellipsis or isinstance(p, slice) and p.step in (None, 1) for p in parts):
         return False
@@ -320,16 +320,15 @@ def _names_all(t: Tensor, index: Any) -> bool:
 
 @METHODS.define
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
-    """Write elements in place; differentiable by the value that is written.
+    """Write elements in place; differentiable by the written value.
 
-    Raises IndexError for an index that does not fit, RuntimeError for values that do not broadcast, a leaf that requires grad, and
-    memory that cannot be written.
+    Raises IndexError for an index out of range, RuntimeError for values that do not broadcast, a leaf that requires grad, and read-only memory.
     """
     index = plain_index(index)
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
     if is_basic(index):
         try:
-            whole = _names_all(self, index)
+            whole = _is_full_index(self, index)
             target = self if whole else self[index]  # type: ignore[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
@@ -337,7 +336,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             refuse_in_place(target)
         _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
-    first, rest = numbers_apart(index)
+    first, rest = split_integer_indices(index)
     if first:
         self[first][rest] = value  # type: ignore[index]
         return
@@ -350,7 +349,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
     if not _fits(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
-                           f"{list(piece.shape)}: __setitem__ writes what broadcasts to the elements that the index names")
+                           f"{list(piece.shape)}: __setitem__ writes a value that broadcasts to the indexed elements")
     check_memory("__setitem__", x)
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
@@ -368,7 +367,7 @@ _float_power = in_place("float_power_", FUNCTIONS["float_power"])
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """As `float_power`, in place.
 
-    Raises RuntimeError for a tensor that is not of double precision, which the result has.
+    Raises RuntimeError unless the tensor has double precision, as the result does.
     """
     wide = DTYPES["complex128" if any(isinstance(x, complex) or isinstance(x, Tensor) and x.is_complex() for x in (self, exponent)) else "float64"]
     if self.dtype is not wide:
@@ -380,7 +379,7 @@ METHODS["conj_physical_"] = in_place("conj_physical_", FUNCTIONS["conj"])
 
 
 def augmented(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The augmented assignment that an in-place method computes."""
+    """The augmented assignment operator of an in-place method."""
     unknown = (str, bytes, dict, set, type(None))
 
     def assign(self: Tensor, other: Any) -> Any:

@@ -33,7 +33,7 @@ def _is_device(x: Any) -> bool:
 
 
 def _asked(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
-    """The device and the dtype that positional arguments of `to` ask for, and the arguments that are left."""
+    """The device and dtype among the positional arguments of `to`, and the remaining arguments."""
     if args and isinstance(args[0], Tensor):
         return None, args[0].dtype, args[1:]
     if args and (args[0] is None or _is_device(args[0])):
@@ -48,11 +48,11 @@ def _asked(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
 @METHODS.define
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
        memory_format: Any = None) -> Tensor:
-    """The tensor on a device and in a dtype: itself, if it is so already and no `copy` is asked for; else a copy, differentiably.
+    """The tensor on a device and in a dtype: itself if nothing changes and `copy` is False, else a differentiable copy.
 
-    Called as to(device, dtype), to(dtype) or to(other), each with `non_blocking` and `copy` behind. A conversion to integers ends the graph.
+    Called as to(device, dtype), to(dtype) or to(other), followed by `non_blocking` and `copy`. A conversion to integers ends the graph.
 
-    Raises AssertionError for a GPU, RuntimeError for any other device but the CPU, TypeError for what is neither device, dtype nor tensor.
+    Raises AssertionError for a GPU, RuntimeError for other devices than the CPU, TypeError for other arguments.
 
     >>> import symgrad
     >>> symgrad.tensor([1.5, 2.0]).to("cpu", symgrad.int64)
@@ -61,7 +61,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     where, dtype, rest = _asked(args, dtype, device)
     if len(rest) > 2 or not all(isinstance(x, bool) for x in rest):
         raise TypeError(f"to() received an invalid combination of arguments: {', '.join(map(repr, args))}; call it as to(device, dtype), "
-                        f"to(dtype) or to(other), with non_blocking and copy as booleans behind")
+                        f"to(dtype) or to(other), followed by the booleans non_blocking and copy")
     copy = rest[1] if len(rest) > 1 else copy
     if where is not None:
         on_cpu(where)
@@ -112,7 +112,7 @@ _Device = device
 
 
 def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
-    """The tensor with its elements in the order of a memory format: itself, where they are."""
+    """The tensor in a memory format: itself if it is in that format already."""
     if memory_format is None or memory_format is FORMATS["preserve_format"] or is_contiguous(t, memory_format):
         return t
     return traced.clone(t, memory_format=memory_format)
@@ -120,13 +120,13 @@ def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
 
 @METHODS.define
 def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> Tensor:
-    """The tensor itself where its elements lie in order, else a copy that does."""
+    """The tensor itself if it is contiguous, else a contiguous copy."""
     return _laid_out(self, memory_format)
 
 
 @METHODS.define
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
-    """Whether the elements lie in memory in order: row by row, or in the order of a `memory_format`."""
+    """Whether the elements are contiguous in memory, row by row or in the order of a `memory_format`."""
     value = self._value if type(self._value) is Batched else np.asarray(self._value)
     if repr(memory_format) in IMAGES:
         order = IMAGES[repr(memory_format)]
@@ -135,7 +135,7 @@ def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"
 
 
 def strides(value: Any) -> tuple[int, ...]:
-    """How many elements apart the neighbours along each dimension lie; for no elements, as if they lay in order."""
+    """The strides in elements; those of a contiguous tensor if there are no elements."""
     if value.size:
         return tuple(n // value.itemsize for n in value.strides)
     out, step = [], 1
@@ -147,7 +147,7 @@ def strides(value: Any) -> tuple[int, ...]:
 
 @METHODS.define
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements apart neighbours along each dimension, or along one, lie in memory.
+    """The strides in elements, or the stride along one dimension.
 
     Raises IndexError for a `dim` out of range.
     """
@@ -178,7 +178,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 
 def owner(array: Any) -> Any:
-    """The object whose memory an array looks into: the last one along `base`."""
+    """The owner of the memory of an array: the last object along `base`."""
     while (base := getattr(array, "base", None)) is not None and not isinstance(base, (bytes, memoryview)):
         if not hasattr(base, "__array_interface__") and getattr(base, "base", None) is None:
             break
@@ -188,7 +188,7 @@ def owner(array: Any) -> Any:
 
 @METHODS.define
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory the tensor looks into, with the elements that it does not show.
+    """The storage of the tensor, which all its views share.
 
     >>> import symgrad
     >>> x = symgrad.zeros(4)
@@ -200,13 +200,13 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 @METHODS.define
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element; 0 where there is none."""
+    """The address of the first element; 0 for an empty tensor."""
     return int(self._array().__array_interface__["data"][0]) if self._value.size else 0
 
 
 @METHODS.define
 def storage_offset(self: Tensor) -> int:
-    """How many elements into its storage the tensor begins."""
+    """The offset of the first element in the storage, in elements."""
     array = self._array()
     return (address(array) - address(owner(array))) // array.itemsize if array.size else 0
 
@@ -231,7 +231,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 @METHODS.define
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether two tensors are the same elements of the same memory."""
+    """Whether two tensors have the same storage, offset, shape and strides."""
     return self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()  # type: ignore[attr-defined]
 
 
@@ -311,13 +311,13 @@ METHODS["imag"] = property(lambda self: traced.imag(self), doc="The imaginary pa
 
 @METHODS.define
 def is_conj(self: Tensor) -> bool:
-    """Whether the tensor waits to be conjugated; none does here."""
+    """Whether conjugation is deferred; always False here."""
     return False
 
 
 @METHODS.define
 def is_neg(self: Tensor) -> bool:
-    """Whether the tensor waits to be negated; none does here."""
+    """Whether negation is deferred; always False here."""
     return False
 
 

@@ -25,7 +25,7 @@ METHODS = MethodTable()
 
 
 def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
-    """The value that an old-style constructor makes of its arguments: elements that are not set, or data in the dtype."""
+    """The value of an old-style constructor: uninitialized elements, or data in the dtype."""
     if device is not None and device_of(device).type != "cpu":
         raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {device_of(device).type} was passed; symgrad computes "
                            f"on the CPU")
@@ -49,9 +49,9 @@ def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
 
 
 def _tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
-    """A tensor with elements that are not set, of the sizes given; or with the data given, in the default dtype; or another tensor's alias.
+    """An uninitialized tensor of the given sizes, a tensor of the given data in the default dtype, or an alias of another tensor.
 
-    Raises TypeError for other arguments: `requires_grad` is one of `symgrad.tensor`.
+    Raises TypeError for other arguments, such as `requires_grad`, which belongs to `symgrad.tensor`.
     """
     if len(words) == 1 and not args and next(iter(words)) in ("size", "data", "other"):
         (given,) = words.values()
@@ -79,7 +79,7 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """This tensor as one of a subclass, with its memory and its place in the graph."""
+    """This tensor as an instance of a subclass, with the same memory and node."""
     return _as(cls, self)
 
 
@@ -92,7 +92,7 @@ METHODS["as_subclass"] = as_subclass
 
 
 class tensortype(type):
-    """The class of `FloatTensor` and its like: a constructor for one dtype, of which every tensor of that dtype is an instance."""
+    """The metaclass of `FloatTensor` and similar types: constructors for one dtype, whose instances are all tensors of that dtype."""
 
     dtype: DType
     is_cuda: bool
@@ -144,9 +144,9 @@ def _named(asked: Any) -> DType:
 
 
 def typed(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, such as 'torch.FloatTensor'; or, with `dtype` (a dtype, a type or its name), the tensor in it.
+    """The name of the tensor's type, such as 'torch.FloatTensor'; with `dtype` (a dtype, a type or its name) the tensor converted to it.
 
-    Raises ValueError for a name that is no type, TypeError for anything else.
+    Raises ValueError for an unknown name, TypeError for other arguments.
     """
     return f"torch.{self.dtype.words}Tensor" if dtype is None else convert(self, _named(dtype))
 
@@ -156,7 +156,7 @@ METHODS["type"] = typed
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Make the dtype of a type, or of its name, the default; torch advises `set_default_dtype`."""
+    """Set the default dtype by a tensor type or its name; deprecated in favour of `set_default_dtype`."""
     warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
                   "torch.set_default_device() as alternatives.", UserWarning, stacklevel=2)
     set_default_dtype(_named(t))

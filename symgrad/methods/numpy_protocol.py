@@ -73,7 +73,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = _t(x)
     if axis is None and ord is not None and x.ndim > 1 and ord != "fro" or isinstance(axis, (tuple, list)) and ord not in (None, "fro"):
-        return NotImplemented  # a norm of matrices that is no sum of powers
+        return NotImplemented  # matrix norms other than the Frobenius norm
     return traced.norm(x, 2 if ord in (None, "fro") else ord, axis, keepdims)
 
 
@@ -167,7 +167,7 @@ def _plain(x: Any) -> Any:
 
 @METHODS.define
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's functions on Tensors; one that symgrad does not know gets plain arrays, where no gradient would be lost by that."""
+    """NumPy's functions on Tensors; a function without an op gets plain arrays, unless a Tensor requires grad."""
     known = FUNCTIONS_OF_NUMPY.get(function)
     if known is not None and kwargs.get("out") is None:
         try:

@@ -33,7 +33,7 @@ def _comparison(name: str) -> Any:
 
 
 def _reflected(name: str) -> Any:
-    function, turned = getattr(traced, name), name in ("add", "mul")  # in which the order makes no difference
+    function, turned = getattr(traced, name), name in ("add", "mul")  # commutative
 
     def operate(self: Tensor, other: Any) -> Any:
         return NotImplemented if isinstance(other, UNKNOWN) else function(self, other) if turned else function(other, self)
@@ -103,7 +103,7 @@ ALL = slice(None)
 
 @METHODS.define
 def __getitem__(self: Tensor, index: Any) -> Tensor:
-    """The elements an index names, in NumPy's and torch's ways of indexing: a view, unless arrays or booleans name them."""
+    """The elements at an index, as in NumPy and torch: a view, unless the index has arrays or booleans."""
     kind = type(index)
     if kind is int:
         return _select(self, index)
@@ -111,7 +111,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return (_alias if index == ALL else _slice)(self, index)
     index = plain_index(index)
     if not is_basic(index):
-        first, rest = numbers_apart(index) if type(index) is tuple else ((), index)
+        first, rest = split_integer_indices(index) if type(index) is tuple else ((), index)
         return traced.getitem(self[first] if first else self, rest)
     named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
     last = named[-1] if named else ALL
@@ -120,8 +120,8 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     return (_unsqueeze if last is None else _select)(self, index)
 
 
-def numbers_apart(index: Any) -> tuple[tuple, Any]:
-    """The index of the numbers in an index that has arrays, empty without numbers, and the index of the rest: torch takes the numbers first."""
+def split_integer_indices(index: Any) -> tuple[tuple, Any]:
+    """The integers of an index that also has arrays, as an index, and the remaining index; torch applies the integers first."""
     parts = index if isinstance(index, tuple) else (index,)
     numbers = [isinstance(p, (int, np.integer)) and not isinstance(p, bool) or type(p) is Batched and not p.ndim and p.dtype.kind in "iu"
                for p in parts]
@@ -178,7 +178,7 @@ NUMPY_FUNCTIONS = _numpy_table()
 
 @METHODS.define
 def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """NumPy's ufuncs on Tensors are the ops of the same name; what has none raises TypeError."""
+    """NumPy's ufuncs on Tensors are the ops of the same name; others raise TypeError."""
     function = NUMPY_FUNCTIONS.get(ufunc.__name__)
     if function is None or method != "__call__" or kwargs:
         return NotImplemented

@@ -38,7 +38,7 @@ def _tensor(name: str, word: str, place: int, x: Any) -> Tensor:
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements; NaN equals nothing.
 
-    Raises TypeError for what is no tensor.
+    Raises TypeError for other objects than tensors.
 
     >>> import symgrad
     >>> symgrad.equal(symgrad.tensor([1, 2]), symgrad.tensor([1, 2]))
@@ -49,7 +49,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether |input - other| <= atol + rtol |other| everywhere; shapes broadcast, dtypes must be one.
+    """Whether |input - other| <= atol + rtol |other| everywhere; shapes broadcast, dtypes must be equal.
 
     >>> import symgrad
     >>> symgrad.allclose(symgrad.tensor([1.0]), symgrad.tensor([1.0 + 1e-9]))
@@ -69,7 +69,7 @@ def is_complex(input: Tensor) -> bool:
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether the tensor waits to be conjugated; none does here."""
+    """Whether conjugation is deferred; always False here."""
     _tensor("is_conj", "input", 1, input)
     return False
 
@@ -105,8 +105,8 @@ def typename(obj: Any) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _standing(x: Any) -> Any:
-    """An operand of a promotion: an array, or a value of no dimensions that gives way to arrays of its category."""
+def _promotion_operand(x: Any) -> Any:
+    """An operand of a promotion: an array, or a 0-d value, which does not widen arrays of its category."""
     if isinstance(x, Tensor):
         return x._value
     kind = {bool: np.bool_, int: np.int64, float: get_default_dtype().numpy, complex: get_default_dtype().to_complex().numpy}.get(type(x))
@@ -116,14 +116,14 @@ def _standing(x: Any) -> Any:
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """The dtype in which two tensors or numbers meet; a number never widens a tensor of its category, nor does a tensor of no dimensions.
+    """The common dtype of two tensors or numbers; numbers and 0-d tensors never widen a tensor of their category.
 
     >>> import symgrad
     >>> symgrad.result_type(symgrad.tensor([1], dtype=symgrad.uint8), 300)
     torch.uint8
     """
-    a, b = _standing(tensor1), _standing(tensor2)
-    if isinstance(tensor1, Tensor) != isinstance(tensor2, Tensor):  # a number gives way to a tensor of no dimensions too
+    a, b = _promotion_operand(tensor1), _promotion_operand(tensor2)
+    if isinstance(tensor1, Tensor) != isinstance(tensor2, Tensor):  # a number does not widen a 0-d tensor either
         a, b = (np.empty((1,) * isinstance(x, Tensor), v.dtype) for x, v in ((tensor1, a), (tensor2, b)))
     return dtype_of(promoted(a, b))
 

@@ -1,7 +1,6 @@
-"""How tensors print: as PyTorch prints them, to the character.
+"""The text of tensors, identical to PyTorch's.
 
-All numbers of a tensor share one style (whole, fixed or scientific) and one width. The style is chosen from the finite, non-zero
-magnitudes that are shown: zeros, infinities and NaN have no say in it, and none in the width either.
+All numbers of a tensor have one style (whole, fixed or scientific) and one width, which depend on the finite nonzero magnitudes that are shown.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ METHODS = MethodTable()
 
 @dataclass(frozen=True)
 class Options:
-    """What `set_printoptions` sets."""
+    """The options of `set_printoptions`."""
 
     precision: int = 4
     threshold: float = 1000
@@ -43,11 +42,11 @@ Style = tuple[Callable[[Any], str], int]
 
 def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: int | None = None,
                      profile: str | None = None, sci_mode: bool | None = None) -> None:
-    """Choose how tensors print, from now on.
+    """Set the options for printing tensors.
 
     `precision` is the number of digits after the point, `threshold` the number of elements above which only the first and last
     `edgeitems` of each dimension are shown, `linewidth` the number of characters a line is broken at. `profile` ("default", "short"
-    or "full") sets these four, and those given beside it win. `sci_mode` forces scientific notation (True), forbids it (False), or
+    or "full") sets these four; explicit arguments take precedence. `sci_mode` forces scientific notation (True), forbids it (False), or
     lets the values decide (None, also when it is not given).
 
     Raises ValueError for an unknown profile and for counts that are negative.
@@ -82,7 +81,7 @@ def get_printoptions() -> dict[str, Any]:
 
 
 def _style(values: np.ndarray) -> Style:
-    """How numbers that are shown together are written, and the width their column needs."""
+    """The style and the column width of numbers that are printed together."""
     if values.dtype.kind in "biu":
         return str, max(map(len, map(str, values.ravel().tolist())))
     numbers = values.astype(np.float64).ravel()
@@ -151,7 +150,7 @@ def _contents(value: np.ndarray, indent: int) -> str:
 
 
 def _dtype_is_implied(t: Tensor) -> bool:
-    """Whether the text of the elements, or the default dtype, already tells the dtype."""
+    """Whether the dtype follows from the text of the elements, or is the default dtype."""
     default = get_default_dtype()
     if not t.numel():
         return t.dtype is default

@@ -1,7 +1,7 @@
-"""Tensors that are given another shape, or other memory, in place: `t_`, `squeeze_`, `as_strided_`, `resize_`, `set_` and their like.
+"""In-place changes of shape or storage: `t_`, `squeeze_`, `as_strided_`, `resize_`, `set_` and similar methods.
 
-No element is written, but the tensor is another one afterwards, so each counts as a version of its memory. A tensor in a graph gets the node
-of the op that gives such a view; its base and the other views keep theirs.
+They write no element, but count a version, as in torch. A tensor in a graph gets the node of the corresponding view op; its base and the other
+views keep their nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, disown, refuse_in_place
+from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, refuse_in_place, unregister_view
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -35,7 +35,7 @@ METHODS = MethodTable()
 
 
 def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
-    """The array and the node of a tensor that is about to change, if it may."""
+    """The array and the node of a tensor before an in-place change; raises if the change is not allowed."""
     if thread.modes.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
         refuse_in_place(self)
     x, p = self._array(), self._node
@@ -43,19 +43,19 @@ def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
     return x, p
 
 
-def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Tensor:
-    """Let a tensor show this array from now on, at this node if there is one."""
+def _replace_value(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Tensor:
+    """Replace the array and the node of a tensor."""
     old = self._value
     if node is INFERENCE or isinstance(node, Leaf):
         node = None
-    stamp(old, name)  # which makes views stale
+    stamp(old, name)  # makes views stale
     place, base, moved = self._node_slot, base_of(self), owner(value) is not owner(old)
     if node is not None:
         thread.modes.recorder.rebase((self, place))
-    self._node_slot = None if place is None and node is None else INTERRUPTED  # until value and node agree again
+    self._node_slot = None if place is None and node is None else INTERRUPTED  # until both value and node are set
     self._value = value
     if moved and base is not None:
-        disown(self)
+        unregister_view(self)
         place = None if isinstance(place, Stale) else place
     elif base is not None and node is not None:
         self._view.renew(self)
@@ -64,29 +64,29 @@ def _become(self: Tensor, value: np.ndarray, node: Node | None, name: str) -> Te
     if isinstance(place, Leaf):
         place.value = value
     elif node is None and base is None and place is not None and place.flags is not BARRED:
-        node = _outgrown(place, old, value)
+        node = _resized_node(place, old, value)
     self._node_slot = place if node is None else node
     return self
 
 
 @functools.cache
-def _outgrown_op(node_name: str) -> Op:
-    """The node of a tensor that was resized without recording: it refuses cotangents, since none has the former shape."""
+def _resized_op(node_name: str) -> Op:
+    """The op of a tensor that was reshaped under no_grad: its pullback raises, because cotangents do not have the former shape."""
     def refuse(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
         raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
-                           f"{list(args[0].shape)}: the tensor was given another shape where nothing is recorded")
+                           f"{list(args[0].shape)}: the tensor was reshaped in place under no_grad; reshape it with grad mode enabled")
 
     return Op("outgrown", "linear", lambda xp, input, value: value, refuse, refuse, 1, ("input",), (), node_name, public=False, saves=False)
 
 
-def _outgrown(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
-    """The node of a tensor in a graph after it was given another shape where nothing is recorded."""
+def _resized_node(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
+    """The node of a tensor in a graph after it was reshaped under no_grad."""
     if place.op.name == "outgrown" and place.args is not None:
         (origin,), (old, _) = place.parents, place.args
         place = place if origin is None else origin
     if value.shape == old.shape:
         return place
-    return make_node(_outgrown_op(type(place.titled()).__name__), (old, value), (place,), value, place.flags)
+    return make_node(_resized_op(type(place.torch_named()).__name__), (old, value), (place,), value, place.flags)
 
 
 # Another shape of the same memory
@@ -104,7 +104,7 @@ def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         x, p = _begin(self)
         result = function(wrap(x, p), *args, **kwargs)
-        return _become(self, result._value, result._node, name)
+        return _replace_value(self, result._value, result._node, name)
 
     functools.update_wrapper(method, function)
     method.__doc__ = f"As `{name[:-1]}`, in place: the tensor itself gets the shape; its memory stays as it is."
@@ -121,9 +121,9 @@ _STRIDED = replace(REGISTRY["strided"], node_name="AsStridedBackward1")
 
 @METHODS.define
 def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """As `as_strided`, in place: the tensor itself shows other elements of its memory.
+    """As `as_strided`, in place.
 
-    Raises RuntimeError for places outside the memory, and for a leaf that requires grad.
+    Raises RuntimeError if the view exceeds the storage, and for a leaf that requires grad.
 
     >>> import symgrad
     >>> symgrad.arange(9.0).as_strided_((3,), (4,))
@@ -134,14 +134,14 @@ def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
     node = result._node
     if node is not None and not isinstance(node, Leaf):
         node = make_node(_STRIDED, node.args, node.parents, node.value, node.flags)  # type: ignore[arg-type]
-    return _become(self, result._value, node, "as_strided_")
+    return _replace_value(self, result._value, node, "as_strided_")
 
 
 # Other memory
 
 
 def _block(array: np.ndarray) -> np.ndarray:
-    """All of the memory that an array is part of, as a vector of its dtype; the array's own elements where that is not one block."""
+    """The whole storage of an array as a vector of its dtype; only the array's own elements if the storage is not contiguous."""
     root = owner(array)
     if root.flags.f_contiguous and not root.flags.c_contiguous:
         root = root.T
@@ -152,9 +152,9 @@ def _block(array: np.ndarray) -> np.ndarray:
 
 @METHODS.define
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give the tensor another shape, in place, and more memory if it needs it: elements keep their order in memory, and new ones are zero.
+    """Change the shape in place, with new memory if the storage is too small: elements keep their order in memory, and new ones are zero.
 
-    Views of the tensor keep the memory they have where it gets other. Raises RuntimeError for a tensor that requires grad, and for negative sizes.
+    Views keep the old memory if the tensor gets new memory. Raises RuntimeError for a tensor that requires grad, and for negative sizes.
 
     >>> import symgrad
     >>> symgrad.arange(4.0).resize_(2, 3)
@@ -176,7 +176,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if count > kept.size:
         kept = np.concatenate([kept, np.zeros(count - kept.size, x.dtype)])
         carry_over(x, kept)
-    return _become(self, kept[:count].reshape(shape), None, "resize_")
+    return _replace_value(self, kept[:count].reshape(shape), None, "resize_")
 
 
 @METHODS.define
@@ -196,17 +196,17 @@ SPOKEN = {"float64": "double", "float32": "float", "float16": "c10::Half", "bflo
           "complex128": "c10::complex<double>"}
 
 
-def _spoken(dtype: DType) -> str:
+def _type_name(dtype: DType) -> str:
     return SPOKEN[dtype.name]
 
 
 @METHODS.define
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None, stride: Sequence[int] | None = None) -> Tensor:
-    """Let the tensor show the memory of another tensor, or of a storage, from now on; without a source it is empty.
+    """Make the tensor a view of the memory of another tensor, or of a storage; without a source it becomes empty.
 
-    `size`, `stride` and `storage_offset` choose among the elements of the memory, as in `as_strided`. Versions are counted apart from the source's.
+    `size`, `stride` and `storage_offset` are as in `as_strided`. The version counter is not shared with the source.
 
-    Raises RuntimeError for another dtype and for a leaf that requires grad; the backward pass raises it too, for there is no derivative.
+    Raises RuntimeError for another dtype and for a leaf that requires grad; so does a backward through it, because the derivative is not defined.
 
     >>> import symgrad
     >>> x, y = symgrad.zeros(2), symgrad.arange(4.0)
@@ -219,7 +219,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
                         f"UntypedStorage, which storage_offset, size and stride may follow")
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {_spoken(source.dtype)} to a tensor of type {_spoken(self.dtype)}")
+        raise RuntimeError(f"Could not set tensor of type {_type_name(source.dtype)} to a tensor of type {_type_name(self.dtype)}")
     x, p = _begin(self, source)
     q = None
     if source is None:
@@ -235,4 +235,4 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
     node = make_node(_SET, (x, value), (p, q), value, flags) if flags and thread.modes.grad else None
     carry_over(x, value)
-    return _become(self, value, node, "set_")
+    return _replace_value(self, value, node, "set_")

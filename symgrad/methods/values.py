@@ -1,4 +1,4 @@
-"""The value of a tensor: as a detached tensor, as Python numbers and as a NumPy array; its shape and its memory."""
+"""Conversions of a tensor: detached tensors, Python numbers, NumPy arrays; and its size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METHODS = MethodTable()
 
 
 def _data(self: Tensor) -> Tensor:
-    """The value alone, outside every graph, sharing memory; what is written through it is not counted as a version."""
+    """A detached tensor that shares memory, but not the version counter."""
     if special:
         self._escape(shared=True)
     return wrap(Alias.of(self._array()))
@@ -58,7 +58,7 @@ def tolist(self: Tensor) -> Any:
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The value as a NumPy array that shares memory.
 
-    Raises RuntimeError where that would hide a gradient; use `detach` first, or `force`.
+    Raises RuntimeError for a tensor that requires grad; use `detach` first, or `force`.
     """
     if self.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -93,7 +93,7 @@ METHODS["nelement"], METHODS["ndimension"] = numel, dim
 
 @METHODS.define
 def shares_memory_with(self: Tensor, other: Tensor) -> bool:
-    """Whether a change of one tensor's elements may change the other's."""
+    """Whether the memory of two tensors may overlap."""
     return np.shares_memory(self._array(), other._array()) if self._value.size else False
 
 

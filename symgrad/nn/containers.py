@@ -70,7 +70,7 @@ class _Ordered(Module):
         return module
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end. Raises TypeError for an object that is no module."""
+        """Add a module at the end. Raises TypeError for an object that is not a module."""
         self.add_module(str(len(self)), module)
         return self
 

@@ -47,7 +47,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity matrix. Raises ValueError for a tensor that is no matrix."""
+    """Fill with the identity matrix. Raises ValueError for a tensor that is not a matrix."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _filled(tensor, eye(*tensor.shape))
@@ -60,7 +60,7 @@ GAINS = {**dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "conv_transpos
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The recommended gain for a nonlinearity; `param` is the slope of a leaky relu below zero.
 
-    Raises ValueError for an unknown nonlinearity and for a slope that is no number.
+    Raises ValueError for an unknown nonlinearity and for a slope that is not a number.
 
     >>> calculate_gain("tanh")
     1.6666666666666667

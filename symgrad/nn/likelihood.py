@@ -26,7 +26,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     The input has classes in its second axis, (N, C) or (N, C, d1, ...), or is a vector (C,); the target holds class indices, (N,) or
     (N, d1, ...). Targets equal to `ignore_index` do not count. The reduction may also be "sum" or "none".
 
-    Raises IndexError for a target that is no class, ValueError and RuntimeError for shapes and dtypes that do not fit.
+    Raises IndexError for a target out of range, ValueError and RuntimeError for shapes and dtypes that do not fit.
 
     >>> import symgrad
     >>> nll_loss(symgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), symgrad.tensor([0, 1]))
@@ -131,7 +131,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     The target holds class indices, or, in the shape of the input, probabilities. `weight` has one number for
     each class; targets equal to `ignore_index` do not count; `label_smoothing` is the share of the uniform distribution in the target.
 
-    Raises IndexError for a target that is no class, ValueError and RuntimeError for shapes, dtypes and numbers that do not fit.
+    Raises IndexError for a target out of range, ValueError and RuntimeError for shapes, dtypes and numbers that do not fit.
 
     >>> import symgrad
     >>> logits = symgrad.tensor([[2.0, 0.0], [0.0, 2.0]])

@@ -19,7 +19,7 @@ __all__ = ["Module", "clear"]
 
 
 class Kind(NamedTuple):
-    """One of the three things that a module keeps in a table of its own when it is assigned to it."""
+    """One of the kinds of attributes that a module registers in a separate table: parameters, buffers and modules."""
 
     table: str
     claims: type  # what goes into the table wherever it is assigned
@@ -125,7 +125,7 @@ class Module(Called, Stateful):
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under a name; None reserves the name.
 
-        Raises TypeError for an object that is no Parameter, KeyError for a name that is taken or contains a dot.
+        Raises TypeError for an object that is not a Parameter, KeyError for a name that is taken or contains a dot.
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -140,7 +140,7 @@ class Module(Called, Stateful):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is not trained under a name; part of the `state_dict` if `persistent`.
 
-        Raises TypeError for an object that is no Tensor, KeyError for a name that is taken or contains a dot.
+        Raises TypeError for an object that is not a Tensor, KeyError for a name that is taken or contains a dot.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -153,7 +153,7 @@ class Module(Called, Stateful):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a module under a name; None reserves the name.
 
-        Raises TypeError for an object that is no Module, KeyError for a name that is taken or contains a dot.
+        Raises TypeError for an object that is not a Module, KeyError for a name that is taken or contains a dot.
         """
         if not isinstance(module, (Module, type(None))):
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -180,7 +180,7 @@ class Module(Called, Stateful):
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Set a module under a dotted name; with `strict` only if one exists there.
 
-        Raises ValueError for an empty name and for an object that is no module, AttributeError if the parent module does not exist.
+        Raises ValueError for an empty name and for an object that is not a module, AttributeError if the parent module does not exist.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -335,7 +335,7 @@ class Module(Called, Stateful):
         return self._apply(lambda t: t.to(DTYPES[name]) if t.is_floating_point() else t)
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` here and in every module inside; returns this module. Raises ValueError for a mode that is no boolean."""
+        """Set `training` here and in every module inside; returns this module. Raises ValueError for a mode that is not a boolean."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode

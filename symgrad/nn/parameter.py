@@ -64,7 +64,7 @@ class Parameter(Tensor):
 class Buffer(Tensor):
     """A tensor of a module that is not trained: assigned to a module, it is among its `buffers()`.
 
-    `persistent` says whether it is part of the module's `state_dict`.
+    `persistent`: whether it is part of the module's `state_dict`.
     """
 
     persistent: bool

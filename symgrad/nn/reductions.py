@@ -17,7 +17,7 @@ def valid(reduction: str) -> str:
 
 
 def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction for torch's two legacy arguments, with its warning; without them the one given."""
+    """The reduction for torch's two legacy arguments, with a warning, or else `reduction` itself."""
     if size_average is None and reduce is None:
         return reduction
     meant = "none" if reduce is False else "sum" if size_average is False else "mean"

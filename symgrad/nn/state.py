@@ -131,7 +131,7 @@ class Stateful:
         With `strict` the names must agree exactly. With `assign` the tensors themselves become parameters and buffers, not their values.
 
         Raises RuntimeError that names every tensor of a wrong shape and, if `strict`, every missing or unexpected name; TypeError for
-        a state that is no mapping.
+        a state that is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

@@ -89,7 +89,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Set the parameters to the values of one vector, whose memory they share afterwards. Raises TypeError for a vector that is no Tensor."""
+    """Set the parameters to slices of one vector, as views of its memory. Raises TypeError for a vector that is not a Tensor."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
     start: Any = 0

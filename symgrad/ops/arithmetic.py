@@ -9,11 +9,11 @@ def _times_alpha(xp, input, other, *, alpha=1):
 
 
 linear("scaled", lambda xp, input, factor: input * factor, lambda xp, g, shape, factor: g * factor, public=False, examples=((2.5,),),
-       doc="The input times a number that is no tensor.")
+       doc="input * factor, for a Python number.")
 
 
 def _plain(x):
-    """Whether an argument is a Python number, as a tensor's element is not, and not a float of NumPy's."""
+    """Whether an argument is a Python number, and not a NumPy scalar."""
     return type(x) in (int, float, complex, bool)
 
 
@@ -34,7 +34,7 @@ def _is_whole(x):
 
 
 def _quotient(xp, input, other, *, rounding_mode=None):
-    """The arguments of a division, or its result where that is rounded."""
+    """The arguments of a division, or its result if that is rounded."""
     if rounding_mode is None:
         return input, other
     if rounding_mode not in ("trunc", "floor"):
@@ -50,7 +50,7 @@ def _quotient(xp, input, other, *, rounding_mode=None):
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
             names=lambda node: "MulBackward0" if _plain(node.args[0]) else None, domain=(REAL, NONZERO),
             aliases=("divide", "true_divide"), prepare=_quotient, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
-            doc="input / other, rounded to a whole number if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats "
+            doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats "
                 "unless it is.")
 elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
@@ -58,7 +58,7 @@ elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Po
 
 
 def _power_by_base(xp, y, a, b):
-    """b a^(b - 1), as b a^b / a where b - 1 is not a float: its rounding would be multiplied by log(a)."""
+    """b a^(b - 1), computed as b a^b / a if b - 1 is not exact, because log(a) would amplify its rounding error."""
     if isinstance(b, (int, float)) and (b - 1) + 1 == b:
         return xp.zeros_like(a) if b == 0 else b * a ** (b - 1)
     one, zero = xp.ones_like(y), xp.eq(a, 0)
@@ -84,11 +84,11 @@ elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), sa
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, chooses=True,
+                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
                       doc="The larger of two values; a tie shares the gradient equally.")
 elementwise("minimum", None, lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, chooses=True,
+                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
                       doc="The smaller of two values; a tie shares the gradient equally.")
 
 
@@ -102,7 +102,7 @@ def _strictly_between(xp, y, x, min=None, max=None):
     return above if max is None else above * xp.indicator(xp.lt(x, max), y)
 
 
-elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, chooses=True, integers=True,
+elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, selects=True, integers=True,
             examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 
@@ -136,7 +136,7 @@ def _same_dtype(name, input, other):
 
 @composite("isclose", arity=2, usage="symgrad.isclose(x, x + 1e-9)")
 def isclose(xp, input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether |input - other| <= atol + rtol |other|, elementwise; infinities are close to themselves, and NaN to NaN if `equal_nan`."""
+    """Whether |input - other| <= atol + rtol |other|, elementwise; equal infinities are close, and NaN is close to NaN if `equal_nan`."""
     _same_dtype("isclose", input, other)
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
@@ -156,7 +156,7 @@ def _where_vjp(xp, g, y, condition, a, b):
 
 
 primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, method=False,
-          domain=(BOOLEAN, REAL, REAL), integers=True, chooses=True, layout="operands", saved=("", "condition", "condition"),
+          domain=(BOOLEAN, REAL, REAL), integers=True, selects=True, layout="operands", saved=("", "condition", "condition"),
           jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
                   usage="symgrad.where(x > 0, x, 0.0)",
-                  doc="`input` where `condition` holds, else `other`. What was not taken never reaches the gradient.")
+                  doc="`input` where `condition` holds, else `other`. The derivative of elements that were not selected is 0, never NaN.")

@@ -19,7 +19,7 @@ def _repeats(xp, input, *repeats):
 
 
 def _interleaved(shape, times):
-    """The shape in which dimensions and numbers of repetitions alternate, and the positions of the latter."""
+    """The shape of alternating repetitions and sizes, and the axes of the repetitions."""
     whole = (1,) * (len(times) - len(shape)) + tuple(shape)
     return tuple(n for pair in zip(times, whole) for n in pair), tuple(range(0, 2 * len(times), 2)), whole
 
@@ -36,19 +36,19 @@ def _summed(xp, g, shape, repeats):
 
 
 linear("repeat", _repeat, _summed, prepare=_repeats, examples=(((2, 3),), ((2, 1, 2),)), usage="a.repeat(2, 1)",
-       doc="The input laid out several times along each dimension, and along new leading ones.")
+       doc="The input repeated along each dimension, and along new leading ones.")
 
 
 @composite("tile", usage="symgrad.tile(a, (2, 1))")
 def tile(xp, input, *dims):
-    """The input laid out several times along its last dimensions, and along new leading ones."""
+    """The input repeated along its last dimensions, and along new leading ones."""
     times = sizes(dims)
     return xp.repeat(input, (1,) * (input.ndim - len(times)) + times)
 
 
 @composite("repeat_interleave", usage="symgrad.repeat_interleave(x, 2)")
 def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
-    """Every slice along `dim` (every element, without) a number of times in a row; with `repeats` alone, the positions of such slices."""
+    """Each slice along `dim`, by default each element, repeated consecutively; with `repeats` alone, the indices of these slices."""
     if repeats is None:
         return input.new_tensor(repeated(plain(input)), dtype=int)
     if dim is None:
@@ -88,12 +88,12 @@ def _unflattened(xp, input, dim, sizes):
 for _name, _node, _prepare in (("unflatten", "View", _unflattened), ("unsafe_view", "UnsafeView", None)):
     linear(_name, lambda xp, input, shape: xp.reshape(input, shape), lambda xp, g, shape, size: xp.reshape(g, shape), node_name=_node,
            prepare=_prepare, view=True, public=_prepare is not None, examples=(((3, 2, 2),),), usage="symgrad.unflatten(x, 0, (1, 3))",
-           doc="One dimension split into several, whose sizes multiply to its own; one of them may be -1.")
+           doc="One dimension split into several with the same product of sizes; one size may be -1.")
 
 
 @composite("ravel", view=True, usage="symgrad.ravel(a)")
 def ravel(xp, input):
-    """The elements as a vector: a view where that can be."""
+    """The elements as a vector, a view if possible."""
     return xp.reshape(input.contiguous(), (-1,))
 
 
@@ -102,19 +102,19 @@ def ravel(xp, input):
 
 @composite("atleast_1d", view=True, arity=None, usage="symgrad.atleast_1d(x)", method=False)
 def atleast_1d(xp, *tensors):
-    """The tensors, those without dimensions as vectors of one element."""
+    """The tensors, where tensors of no dimensions become vectors of one element."""
     return _each(tensors, lambda x: x if x.ndim else xp.reshape(x, (1,)))
 
 
 @composite("atleast_2d", view=True, arity=None, usage="symgrad.atleast_2d(x)", method=False)
 def atleast_2d(xp, *tensors):
-    """The tensors, vectors as rows of a matrix."""
+    """The tensors, where vectors become matrices of one row."""
     return _each(tensors, lambda x: x if x.ndim > 1 else xp.unsqueeze(x, 0) if x.ndim else xp.reshape(x, (1, 1)))
 
 
 @composite("atleast_3d", view=True, arity=None, usage="symgrad.atleast_3d(x)", method=False)
 def atleast_3d(xp, *tensors):
-    """The tensors with at least three dimensions: new ones last, for vectors also one in front."""
+    """The tensors with at least three dimensions: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
     def lifted(x):
         if x.ndim > 2:
             return x
@@ -139,7 +139,7 @@ def _given(name, tensors):
 
 @composite("hstack", arity=None, usage="symgrad.hstack([a, a])", method=False)
 def hstack(xp, tensors):
-    """Tensors joined along their second dimension, vectors along their only one."""
+    """Tensors joined along their second dimension, vectors along their only dimension."""
     parts = [atleast_1d(xp, x) for x in _given("hstack", tensors)]
     return xp.cat(parts, 0 if parts[0].ndim == 1 else 1)
 
@@ -192,12 +192,12 @@ def block_diag(xp, *tensors):
     return xp.block_diagonal([atleast_2d(xp, x) for x in _given("block_diag", tensors)])
 
 
-# Cutting
+# Splitting
 
 
 @composite("tensor_split", view=True, usage="symgrad.tensor_split(a, 2, dim=1)")
 def tensor_split(xp, input, indices_or_sections, dim=0):
-    """The pieces of a tensor along `dim`: so many nearly equal ones, or those between indices; views."""
+    """The pieces of a tensor along `dim` as views: a number of nearly equal ones, or those between indices."""
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = axis(dim, input.ndim)
@@ -235,7 +235,7 @@ for _arguments in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
     _split(*_arguments)
 
 
-# Turning
+# Rotations and reversals
 
 
 def _rotation(xp, input, k=1, dims=(0, 1)):
@@ -258,7 +258,7 @@ def _rotated(xp, input, k, dims):
 
 linear("rot90", _rotated, lambda xp, g, shape, k, dims: _rotated(xp, g, -k % 4, dims), prepare=_rotation,
        examples=((1, (0, 1)), (2, (0, 1)), (3, (1, 0))), usage="symgrad.rot90(a)",
-       doc="The input turned by `k` quarters, from the first of two dimensions to the second.")
+       doc="The input rotated by `k` quarter turns in the plane of two dimensions, from the first towards the second.")
 
 
 @composite("fliplr", usage="symgrad.fliplr(a)")
@@ -297,7 +297,7 @@ def _grid(xp, tensors, indexing):
 
 @composite("meshgrid", view=True, arity=None, usage='symgrad.meshgrid(x, x, indexing="ij")', method=False)
 def meshgrid(xp, *tensors, indexing=None):
-    """The coordinates of the points of a grid with the given ones along its axes: a tensor for each axis, which runs along its own dimension."""
+    """The coordinates of a grid, from vectors of coordinates for each axis: one tensor per axis, which varies along the dimension of that axis."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if indexing is None:
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
@@ -314,7 +314,7 @@ def cartesian_prod(xp, *tensors):
 
 @composite("combinations", usage="symgrad.combinations(x)", method=False)
 def combinations(xp, input, r=2, with_replacement=False):
-    """All sets of `r` elements of a vector, as rows; with replacement also those that hold one several times."""
+    """All sets of `r` elements of a vector, as rows; with replacement also those that repeat an element."""
     if input.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
     if r < 0:

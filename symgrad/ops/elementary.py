@@ -1,4 +1,4 @@
-"""Elementary functions of one or two real variables (DLMF chapter 4), each partial in the form that keeps its digits."""
+"""Elementary functions of one or two real variables (DLMF chapter 4), with partial derivatives in accurate forms."""
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import is_complex, real_product
@@ -11,14 +11,14 @@ ZERO = ((0.0,), (-0.0,))
 elementwise("exp", None, lambda xp, y, x: y, doc="e**input. DLMF 4.2.")
 elementwise("exp2", None, lambda xp, y, x: xp.exp2_derivative(x, 1), saved=("result",), inverse=lambda xp, y: xp.log2(y), doc="2**input.")
 elementwise("exp2_derivative", lambda xp, input, order: xp.exp2_derivative(input, order), lambda xp, y, x, order: xp.exp2_derivative(x, order + 1),
-            public=False, examples=((1,),), node_name="Exp2", doc="The derivative of 2**input of any order: no rounded log(2) in a recorded graph.")
+            public=False, examples=((1,),), node_name="Exp2", doc="The derivatives of 2**input, without a rounded log(2) as constant of the graph.")
 elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, saved=("result",), inverse=lambda xp, y: xp.log1p(y),
             doc="e**input - 1, accurate next to 0.")
 elementwise("log", None, lambda xp, y, x: 1 / x, domain=POSITIVE, doc="The natural logarithm. DLMF 4.2.")
 elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSITIVE, doc="The logarithm to base 2.")
 elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, doc="The logarithm to base 10.")
 elementwise("log_derivative", lambda xp, input, base: xp.log_derivative(input, base), lambda xp, y, x, base: -y / x, domain=POSITIVE, public=False,
-            examples=((2,), (10,)), doc="1 / (input log(base)): no rounded log(base) in a recorded graph.")
+            examples=((2,), (10,)), doc="1 / (input log(base)), without a rounded log(base) as constant of the graph.")
 elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, node_name="Log1P",
             doc="log(1 + input), accurate next to 0.")
 elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), domain=POSITIVE, doc="The square root.")
@@ -55,7 +55,7 @@ elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y,
             special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
 elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_length(xp, xp.direction(b, a), a, b),
             lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
-            doc="input / hypot(input, other), and 0 at (0, 0): its products give the derivatives of lengths and angles without cancellation.")
+            doc="input / hypot(input, other), and 0 at (0, 0): the derivatives of norms and angles are products of it, without cancellation.")
 
 elementwise("sinh", None, lambda xp, y, x: xp.cosh(x), special=ZERO, doc="The hyperbolic sine. DLMF 4.28.")
 elementwise("cosh", None, lambda xp, y, x: xp.sinh(x), doc="The hyperbolic cosine. DLMF 4.28.")
@@ -76,7 +76,7 @@ def _direction_of(xp, y, x):
     """sign(x); of a complex number x / |x|, and 0 at 0."""
     if not is_complex(x):
         return xp.sign(x)
-    length = xp.abs(x)  # the result is not saved
+    length = xp.abs(x)  # recomputed, because the result is not saved
     zero = xp.eq(length, 0)
     return x * xp.where(zero, xp.zeros_like(length), 1 / xp.where(zero, xp.ones_like(length), length))
 
@@ -90,11 +90,11 @@ def _abs_jvp(xp, tangents, y, args):
 
 
 elementwise("abs", None, _direction_of, jvp=_abs_jvp, integers=True, special=ZERO, aliases=("absolute",), doc="|input|; the derivative at 0 is 0.")
-elementwise("sign", None, 0, integers=True, special=ZERO, doc="-1, 0 or 1, with the derivative 0.")
-elementwise("floor", None, 0, integers=True, doc="The largest integer not above, with the derivative 0.")
-elementwise("ceil", None, 0, integers=True, doc="The smallest integer not below, with the derivative 0.")
-elementwise("round", None, 0, integers=True, doc="The nearest integer, halves to even, with the derivative 0.")
-elementwise("trunc", None, 0, integers=True, aliases=("fix",), doc="The integer part, with the derivative 0.")
+elementwise("sign", None, 0, integers=True, special=ZERO, doc="-1, 0 or 1; the derivative is 0.")
+elementwise("floor", None, 0, integers=True, doc="The largest integer not above the input; the derivative is 0.")
+elementwise("ceil", None, 0, integers=True, doc="The smallest integer not below the input; the derivative is 0.")
+elementwise("round", None, 0, integers=True, doc="The nearest integer, halves to even; the derivative is 0.")
+elementwise("trunc", None, 0, integers=True, aliases=("fix",), doc="The integer part; the derivative is 0.")
 
 elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input, order), lambda xp, y, x, order: xp.sinc_derivative(x, order + 1),
             public=False, special=((0.0,), (1e-5,)), examples=((0,),), node_name="Sinc", doc="The derivative of sinc of any order.")
@@ -102,5 +102,5 @@ elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input
 
 @composite("sinc", usage="symgrad.sinc(x)")
 def sinc(xp, input):
-    """sin(π input) / (π input), and 1 at 0; its derivatives of every order keep their digits next to 0."""
+    """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
     return xp.sinc_derivative(input, 0)

@@ -89,7 +89,7 @@ def _undiagonal(xp, g, shape, offset, dim1, dim2):
 
 linear("diagonal", lambda xp, input, offset, dim1, dim2: xp.diagonal(input, offset, dim1, dim2), _undiagonal, view=True,
        prepare=lambda xp, input, offset=0, dim1=0, dim2=1: (input, offset, *_two_axes(dim1, dim2, input.ndim)), shapes=((2, 3, 4),),
-       examples=((1, 0, 2), (-1, 2, 1)), usage="symgrad.diagonal(a, 1)", doc="The diagonal of two dimensions as a new last one: a view.")
+       examples=((1, 0, 2), (-1, 2, 1)), usage="symgrad.diagonal(a, 1)", doc="The diagonal of two dimensions as a new last dimension: a view.")
 
 
 def _embedded(xp, input, offset, dim1, dim2):
@@ -128,4 +128,4 @@ def _folded(xp, g, shape, dim, size, step):
 
 linear("unfold", lambda xp, input, dimension, size, step: xp.unfold(input, dimension, size, step), _folded, prepare=_windows, view=True,
        examples=((1, 2, 1), (0, 3, 2)), usage="a.unfold(1, 2, 1)",
-       doc="Every window of `size` slices along `dimension`, `step` apart, with the window as a new last dimension: a view.")
+       doc="The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view.")

@@ -32,7 +32,7 @@ multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g
             usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
 multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
             lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
-            doc="Products of matrices over broadcast leading axes.")
+            doc="Matrix products over broadcast leading axes.")
 
 
 def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
@@ -101,7 +101,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _explicit(equation, ranks):
-    """The letters of the operands and of the output, without blanks, with letters for an ellipsis and with an explicit output."""
+    """The subscripts of the operands and of the output, explicit, with letters in place of an ellipsis."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
@@ -174,7 +174,7 @@ def _einsum_back(xp, g, xs, i, equation):
 
 multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operands), _einsum_back, variadic=True, prepare=_einsum_arguments,
             method=False, layout="rows", examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)),
-            usage="symgrad.einsum('ij,kj->ik', a, a)", doc="Sums of products over the letters of an equation.")
+            usage="symgrad.einsum('ij,kj->ik', a, a)", doc="The sum of products with subscripts given by an equation (Einstein summation).")
 
 def _matrix(xp, input):
     if input.ndim != 2:
@@ -199,7 +199,7 @@ linear("diag", lambda xp, input, diagonal=0: xp.diag(input, diagonal),
        usage="symgrad.diag(a, 1)", doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
 linear("diagonal_place", lambda xp, input, diagonal, shape: xp.diagonal_place(input, diagonal, shape),
        lambda xp, g, shape, diagonal, whole: xp.diag(g, diagonal), public=False, shapes=((3,),),
-       examples=((0, (3, 3)), (1, (4, 4)), (-1, (5, 3))), doc="A vector as one diagonal of zeros.")
+       examples=((0, (3, 3)), (1, (4, 4)), (-1, (5, 3))), doc="A matrix of zeros with a vector on one diagonal.")
 
 
 def _triangle(name, part):

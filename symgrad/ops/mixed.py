@@ -46,7 +46,7 @@ def lerp(xp, input, end, weight):
 
 @composite("float_power", usage="symgrad.float_power(x, 2)")
 def float_power(xp, input, exponent):
-    """input ** exponent, computed in double precision whatever the dtypes are."""
+    """input ** exponent, computed in double precision for every dtype."""
     wide = [(x.cdouble() if x.is_complex() else x.double()) if hasattr(x, "dtype") else x for x in (input, exponent)]
     return xp.pow(*wide)
 
@@ -98,26 +98,24 @@ def positive(xp, input):
 
 
 elementwise("logical_xor", lambda xp, input, other: xp.logical_and(xp.logical_or(input, other), xp.logical_not(xp.logical_and(input, other))),
-            None, None, usage="symgrad.logical_xor(x > 0, x < 1)", doc="Whether just one of two values is true (not zero).")
+            None, None, usage="symgrad.logical_xor(x > 0, x < 1)", doc="Whether exactly one of two values is true (nonzero).")
 
 
 elementwise("clamp_below", lambda xp, input, min: xp.maximum(input, min), lambda xp, y, x, min: xp.indicator(xp.gt(x, min), y), public=False,
-            node_name="ClampMin", chooses=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
-                                                                                                            "larger.")
+            node_name="ClampMin", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The larger of the input and a number.")
 elementwise("clamp_above", lambda xp, input, max: xp.minimum(input, max), lambda xp, y, x, max: xp.indicator(xp.lt(x, max), y), public=False,
-            node_name="ClampMax", chooses=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The input, or a number where that is "
-                                                                                                            "smaller.")
+            node_name="ClampMax", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The smaller of the input and a number.")
 
 
 @composite("clamp_min", usage="symgrad.clamp_min(x, 0.3)")
 def clamp_min(xp, input, min):
-    """The input, or `min` where that is larger; the derivative there is 0."""
+    """The larger of the input and `min`; the derivative where `min` is larger is 0."""
     return xp.maximum(input, min) if hasattr(min, "shape") else xp.clamp_below(input, min)
 
 
 @composite("clamp_max", usage="symgrad.clamp_max(x, 0.6)")
 def clamp_max(xp, input, max):
-    """The input, or `max` where that is smaller; the derivative there is 0."""
+    """The smaller of the input and `max`; the derivative where `max` is smaller is 0."""
     return xp.minimum(input, max) if hasattr(max, "shape") else xp.clamp_above(input, max)
 
 
@@ -134,7 +132,7 @@ def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
 
 @composite("diff", usage="symgrad.diff(a)")
 def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
-    """The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append`."""
+    """The `n`-th differences along `dim`, of the input joined with `prepend` and `append`."""
     dim = axis(dim, input.ndim)
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -163,7 +161,7 @@ def _shifted(xp, x, dim, step, reverse):
 
 
 def _recurrence(xp, a, b, dim, reverse):
-    """s with s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]), by doubling, without a division, which would fail at zeros."""
+    """The solution of s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]) by doubling, without division, so that zeros are allowed."""
     step = 1
     while step < a.shape[dim]:
         b = b + a * _shifted(xp, b, dim, step, reverse)
@@ -173,7 +171,7 @@ def _recurrence(xp, a, b, dim, reverse):
 
 
 def _before(xp, y, dim):
-    """The running product without the element itself."""
+    """The running product exclusive of the element itself."""
     first = (slice(None),) * dim + (slice(0, 1),)
     return xp.cat([xp.ones_like(y[first]), y[(slice(None),) * dim + (slice(0, -1),)]], dim)
 
@@ -188,7 +186,7 @@ def _cumprod_jvp(xp, t, y, x, dim):
 
 primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod_vjp, jvp=_cumprod_jvp, examples=((0,), (1,)), layout="rows",
           prepare=lambda xp, input, dim, *, dtype=None: (input if dtype is None else input.to(dtype), axis(dim, input.ndim)),
-          usage="symgrad.cumprod(a, dim=1)", doc="The running product along `dim`; zeros do no harm to its derivatives.")
+          usage="symgrad.cumprod(a, dim=1)", doc="The running product along `dim`; its derivatives are right also at zeros.")
 
 
 # Products
@@ -269,12 +267,12 @@ _adding("addr", _outer, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(_tu
                                                                                          "broadcast.")
 _adding("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g, b: xp.matmul(g, _turned(xp, b)), lambda xp, g, a: xp.matmul(_turned(xp, a), g),
         prepare=_baddbmm_arguments, shapes=((2, 1, 2), (2, 2, 3), (2, 3, 2)), usage="symgrad.baddbmm(symgrad.zeros(1, 2, 2), a[None], a.t()[None])",
-        doc="beta * input + alpha * (batch1 @ batch2), a matrix product for each of a batch, the input broadcast.")
+        doc="beta * input + alpha * (batch1 @ batch2), a batch of matrix products, the input broadcast.")
 
 
 @composite("bmm", arity=2, usage="symgrad.bmm(a[None], a.t()[None])")
 def bmm(xp, input, mat2):
-    """A matrix product for each of a batch."""
+    """A batch of matrix products."""
     _batches(input, mat2)
     return xp.batched_matmul(input, mat2)
 
@@ -303,12 +301,12 @@ def _cross(xp, a, b, dim):
 
 multilinear("cross", lambda xp, input, other, dim: _cross(xp, input, other, dim), lambda xp, g, a, b, dim: _cross(xp, b, g, dim),
             lambda xp, g, a, b, dim: _cross(xp, g, a, dim), prepare=_cross_arguments, integers=True, layout="rows", node_name="LinalgCross",
-            shapes=((2, 3), (2, 3)), examples=((1,),), usage="symgrad.cross(x, x + 1, dim=0)", doc="The vector product along a dimension of size 3.")
+            shapes=((2, 3), (2, 3)), examples=((1,),), usage="symgrad.cross(x, x + 1, dim=0)", doc="The cross product along a dimension of size 3.")
 
 
 @composite("tensordot", arity=2, usage="symgrad.tensordot(a, a, ([0, 1], [0, 1]))")
 def tensordot(xp, a, b, dims=2):
-    """The products of two tensors summed over pairs of dimensions: the last `dims` of one and first of the other, or two lists of them."""
+    """The product of two tensors summed over pairs of dimensions: the last `dims` of `a` and the first of `b`, or two lists of dimensions."""
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -348,7 +346,7 @@ def inner(xp, input, other):
 
 @composite("kron", arity=2, usage="symgrad.kron(a, a)")
 def kron(xp, input, other):
-    """The Kronecker product: every element of the input times all of the other."""
+    """The Kronecker product: each element of the input times the whole of `other`."""
     n = max(input.ndim, other.ndim)
     a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
     left = xp.reshape(input, tuple(size for m in a for size in (m, 1)))

@@ -6,12 +6,12 @@ from symgrad.graph.op import composite, elementwise, linear, multilinear, primit
 from symgrad.ops.rules import axes, is_complex
 from symgrad.types.domains import REAL, Domain, Interval
 
-elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, chooses=True, saved=("result",), inverse=lambda xp, y: y,
+elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, selects=True, saved=("result",), inverse=lambda xp, y: y,
             special=((0.0,), (-0.0,)),
             doc="max(input, 0); the derivative at 0 is 0.")
 @composite("sigmoid_slope", arity=2, public=False)
 def sigmoid_slope(xp, output, input):
-    """The derivative of the sigmoid, of which every derivative keeps its digits; numbers take it from the output."""
+    """The derivative of the sigmoid, with accurate derivatives of every order; for numbers it is computed from the output."""
     return xp.sech_square(input / 2) / 4
 
 
@@ -35,7 +35,7 @@ def _along(xp, input, dim=None, dtype=None):
 
 
 primitive("reference", lambda xp, input, weights, dim: xp.reference(input, weights, dim), arity=2, public=False, examples=(((1,),), ((0, 1),)),
-          doc="The element of the input where `weights` is largest along `dim`; the weights are constants.")
+          doc="The element of the input at the largest element of `weights` along `dim`; the weights are constants.")
 
 
 def _softmax_product(xp, t, y, dim):
@@ -46,7 +46,7 @@ def _softmax_product(xp, t, y, dim):
 
 def _sum_of_others(xp, g, y, dim):
     """Σ g - g, where the g of the largest y is added separately, since the sum of the others would be lost by rounding beside it."""
-    if is_complex(y):  # complex numbers have no order
+    if is_complex(y):  # complex numbers are not ordered
         return xp.sum(g, dim, True) - g
     top = g * xp.indicator(xp.eq(y, xp.amax(y, dim, True)), y)
     rest = g - top
@@ -99,7 +99,7 @@ def _mse_vjp(xp, g, y, x, target, reduction):
 primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.square(input - target), reduction), arity=2, prepare=_losses,
           method=False, layout="operands", vjp=_mse_vjp, saved=("input target",) * 2, examples=(("mean",), ("sum",), ("none",)),
           jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
-          usage="symgrad.mse_loss(a, 2 * a)", doc="The mean (or sum, or each) of (input - target)².")
+          usage="symgrad.mse_loss(a, 2 * a)", doc="(input - target)², reduced by the mean, the sum, or not.")
 
 
 PROBABILITY = Domain("PROBABILITY", (Interval(0.0, 1.0),))
@@ -149,12 +149,12 @@ def _logistic(xp, x, target, positive):
 primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction: _reduced(xp, weight * _bernoulli(xp, input, target)[0], reduction),
           vjp=_entropy_vjp(_bernoulli), jvp=_entropy_jvp(_bernoulli), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
           shapes=((2, 3),) * 3, public=False, saved=("input target weight", "input target weight", "input target"),
-          doc="The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)).")
+          doc="-weight (target log(input) + (1 - target) log(1 - input)), reduced by the mean, the sum, or not.")
 primitive("binary_cross_entropy_with_logits", lambda xp, input, target, weight, pos_weight, reduction:
           _reduced(xp, weight * _logistic(xp, input, target, pos_weight)[0], reduction), vjp=_entropy_vjp(_logistic), jvp=_entropy_jvp(_logistic),
           arity=4, domain=(REAL, PROBABILITY, REAL, REAL), examples=REDUCTIONS, shapes=((2, 2),) * 4, public=False,
           saved=("input target weight pos_weight", "input target weight pos_weight", "input target pos_weight", "input target weight"),
-          doc="binary_cross_entropy of sigmoid(input), without cancellation; `pos_weight` weighs the targets that are 1.")
+          doc="binary_cross_entropy of sigmoid(input), without cancellation; `pos_weight` is the weight of targets that are 1.")
 
 
 def _placed(xp, values, index, shape):
@@ -176,7 +176,7 @@ for _name, _node_name in {"nll_loss": "NllLoss", "nll_loss2d": "NllLoss2D"}.item
     linear(_name, lambda xp, input, index, total, at: _gathered(xp, xp.getitem(input, index), total, at),
            lambda xp, g, shape, index, total, at: _placed(xp, _dealt(xp, g, index, total, at), index, shape), node_name=_node_name,
            examples=((_ROWS, 3.0, None), (_ROWS, None, ([0, 3, 1], (4,)))), public=False,
-           doc="What a classifier loses: minus the (log-)probabilities of the true classes; their mean, sum or each.")
+           doc="The negative (log-)probabilities of the true classes, reduced by the mean, the sum, or not.")
     multilinear(f"weighted_{_name}", lambda xp, input, weight, index, total, at: _gathered(xp, weight * xp.getitem(input, index), total, at),
                 lambda xp, g, x, weight, index, total, at: _placed(xp, weight * _dealt(xp, g, index, total, at), index, x.shape),
                 lambda xp, g, x, weight, index, total, at: _dealt(xp, g, index, total, at) * xp.getitem(x, index), node_name=_node_name,

@@ -17,29 +17,29 @@ def _pairs_only(xp, input):
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.element_size() < 4:
-        raise RuntimeError(f"view_as_complex: no complex numbers have parts of the type {input.dtype.words}; convert with .to(float32) first")
+        raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.words}; convert with .to(float32) first")
     return (input,)
 
 
 linear("view_as_real", lambda xp, input: xp.view_as_real(input), lambda xp, g, shape: xp.view_as_complex(g), prepare=_complex_only, view=True,
        method=False, domain=COMPLEX, usage="symgrad.view_as_real(symgrad.complex(x, x))",
-       doc="The real and the imaginary parts of complex numbers, side by side in a new last dimension: a view.")
+       doc="The real and the imaginary parts of complex numbers as a new last dimension of size 2: a view.")
 linear("view_as_complex", lambda xp, input: xp.view_as_complex(input), lambda xp, g, shape: xp.view_as_real(g), prepare=_pairs_only, view=True,
        method=False, domain=COMPLEX, usage="symgrad.view_as_complex(symgrad.ones(3, 2))",
-       doc="The complex numbers whose parts stand side by side in the last dimension: a view.")
+       doc="The complex numbers whose real and imaginary parts are the last dimension: a view.")
 linear("conjugate", lambda xp, input: xp.conj(input), lambda xp, g, shape: xp.conj(g), public=False, node_name="Conj", domain=COMPLEX,
        doc="The complex conjugates.")
 
 
 @composite("conj", view=True, usage="symgrad.conj(x)", aliases=("conj_physical",))
 def conj(xp, input):
-    """The complex conjugates; real numbers as they are."""
+    """The complex conjugates; real numbers are unchanged."""
     return xp.conjugate(input) if input.is_complex() else input
 
 
 @composite("resolve_conj", view=True, usage="symgrad.resolve_conj(x)", aliases=("resolve_neg",))
 def resolve_conj(xp, input):
-    """The input itself: no conjugation waits to be carried out here."""
+    """The input itself, since conjugation is never deferred."""
     return input
 
 
@@ -49,7 +49,7 @@ def _part(xp, input, index):
 
 @composite("real", view=True, usage="symgrad.real(x)", method=False)
 def real(xp, input):
-    """The real parts, a view; real numbers as they are."""
+    """The real parts, a view; a real input itself."""
     return _part(xp, input, 0) if input.is_complex() else input
 
 
@@ -112,12 +112,12 @@ def _angle_jvp(xp, t, y, x):
 primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_parts_of(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
           node_name="Angle", layout="rows", domain=COMPLEX, doc="The angles of complex numbers.")
 elementwise("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), 0, public=False,
-            domain=NONZERO, node_name="Angle", doc="The angles of real numbers: 0, or π where they are negative.")
+            domain=NONZERO, node_name="Angle", doc="The angles of real numbers: 0, or π if negative.")
 
 
 @composite("angle", usage="symgrad.angle(x)")
 def angle(xp, input):
-    """The angles of complex numbers; of real ones 0, or π where they are negative."""
+    """The angles of complex numbers; of real numbers 0, or π if negative."""
     return xp.angle_of_complex(input) if input.is_complex() else xp.angle_of_real(input)
 
 

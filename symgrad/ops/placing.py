@@ -113,7 +113,7 @@ _replacing("index_fill_tensor", node_name="IndexFillBackward1", layout="first",
 
 @composite("index_fill", usage="symgrad.index_fill(a, 1, symgrad.tensor([0]), 7.0)")
 def index_fill(xp, input, dim, index, value):
-    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` that a vector of integers names."""
+    """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
     places = _vector("index_fill", xp, input, dim, index)
     if not hasattr(value, "shape"):
         return xp.index_fill_number(input, input.new_tensor(value), places)
@@ -168,7 +168,7 @@ def _under_mask(xp, g, shape, mask):
 
 
 for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "MaskedFillBackward1"}.items():
-    linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, chooses=True,
+    linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, selects=True,
            saves=True, saved=("mask", "mask"), layout="rows",
            shapes=((2, 2), ()), examples=((plain([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
 
@@ -186,7 +186,7 @@ def masked_fill(xp, input, mask, value):
     return xp.masked_fill_number(input, input.new_tensor(value), truth.copy())
 
 
-_replacing("masked_scatter_elements", node_name="MaskedScatter", doc="A copy of the input with the elements under a mask replaced.")
+_replacing("masked_scatter_elements", node_name="MaskedScatter", doc="A copy of the input with the elements at a mask replaced.")
 
 
 @composite("masked_scatter", usage="symgrad.masked_scatter(a, a > 2, symgrad.zeros(6))")

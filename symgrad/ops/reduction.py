@@ -43,7 +43,7 @@ CASES = (((0,), False), ((1,), True), ((0, 1), False))
 
 linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambda xp, g, shape, dim, keepdim:
        spread(xp, g, shape, dim, keepdim), prepare=_axes_as, examples=CASES, layout="rows", names=numbered("Sum"),
-       usage="symgrad.sum(a, dim=0)", doc="The sum over `dim`, or over everything.")
+       usage="symgrad.sum(a, dim=0)", doc="The sum over `dim`, or over all elements.")
 
 
 def _mean(xp, input, dim, keepdim):
@@ -52,7 +52,7 @@ def _mean(xp, input, dim, keepdim):
 
 linear("mean", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
        prepare=_axes_of_floats, examples=CASES, layout="rows", names=numbered("Mean"),
-       usage="symgrad.mean(a, dim=1, keepdim=True)", doc="The mean over `dim`, or over everything; of nothing it is NaN.")
+       usage="symgrad.mean(a, dim=1, keepdim=True)", doc="The mean over `dim`, or over all elements; NaN for an empty input.")
 
 
 def _others(xp, x):
@@ -82,7 +82,7 @@ primitive("prod", lambda xp, input, dim, keepdim: xp.prod(input, dim, keepdim), 
           names=numbered("Prod"),
           vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _product_of_others(xp, x, dim),
           jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _product_of_others(xp, x, dim), dim, keepdim),
-          usage="symgrad.prod(a, dim=1)", doc="The product over `dim`, or over everything; zeros do no harm to its derivatives.")
+          usage="symgrad.prod(a, dim=1)", doc="The product over `dim`, or over all elements; its derivatives are right also at zeros.")
 
 
 def _shares(xp, y, x, dim, keepdim):
@@ -93,15 +93,15 @@ def _shares(xp, y, x, dim, keepdim):
 
 def _extremum(name, what, named=None, node_name=None):
     primitive(named or name, lambda xp, input, dim, keepdim: getattr(xp, name)(input, dim, keepdim), prepare=_axes_of_something, examples=CASES,
-              shapes=((2, 3),), layout="rows", chooses=True, public=named is None, node_name=node_name,
+              shapes=((2, 3),), layout="rows", selects=True, public=named is None, node_name=node_name,
               vjp=lambda xp, g, y, x, dim, keepdim: spread(xp, g, x.shape, dim, keepdim) * _shares(xp, y, x, dim, keepdim),
               jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(t * _shares(xp, y, x, dim, keepdim), dim, keepdim),
-              usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over everything; ties share the gradient equally.")
+              usage=f"symgrad.{name}(a, dim=1)", doc=f"The {what} value over `dim`, or over all elements; ties share the gradient equally.")
 
 
 _extremum("amax", "largest")
 _extremum("amin", "smallest")
-for _name, _what in {"max": "largest", "min": "smallest"}.items():  # nodes that torch names after the function that made them
+for _name, _what in {"max": "largest", "min": "smallest"}.items():  # torch names these nodes after the function
     _extremum(f"a{_name}", _what, f"{_name}_of_all", f"{_name.capitalize()}Backward1")
     _extremum(f"a{_name}", _what, f"{_name}_along", _name.capitalize())
     _extremum(f"a{_name}", _what, f"{_name}_of_both", "Aminmax")
@@ -134,7 +134,7 @@ def min(xp, input, dim=None, keepdim=False):
 
 @composite("aminmax", usage="symgrad.aminmax(a, dim=1)")
 def aminmax(xp, input, *, dim=None, keepdim=False):
-    """The pair (min, max) over everything, or along `dim`."""
+    """The pair (min, max) over all elements, or along `dim`."""
     return return_types.aminmax((xp.min_of_both(input, dim, keepdim), xp.max_of_both(input, dim, keepdim)))
 
 
@@ -164,7 +164,7 @@ def _spread_of(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=F
 
 
 linear("centred", lambda xp, input, dim: xp.centred(input, dim), lambda xp, g, shape, dim: xp.centred(g, dim), public=False,
-       examples=(((0,),), ((0, 1),)), doc="The distance of every element from the mean along `dim`.")
+       examples=(((0,),), ((0, 1),)), doc="The difference of every element and the mean along `dim`.")
 
 
 def _freedom(x, dim, correction):
@@ -204,11 +204,11 @@ def _std(xp, input, dim, correction, keepdim):
 primitive("std", _std, prepare=_spread_of, examples=SPREADS, layout="rows",
           vjp=lambda xp, g, y, *args: _var_vjp(xp, g * _inverse(xp, y) / 2, y, *args),
           jvp=lambda xp, t, y, *args: _var_jvp(xp, t, y, *args) * _inverse(xp, y) / 2,
-          usage="symgrad.std(a, dim=0)", doc="The standard deviation: the root of `var`; the derivative where it vanishes is 0.")
+          usage="symgrad.std(a, dim=0)", doc="The standard deviation, the square root of `var`; the derivative at 0 is 0.")
 
 
 def _both(name, vjp, jvp, forward, node_name):
-    """A spread and the mean under one name, each with a node that is called after both."""
+    """The pair of a spread and the mean, whose nodes are both named after the pair."""
     primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_spread_of, examples=SPREADS[:1], layout="rows", public=False,
               node_name=node_name, doc=f"The `{name}` that `{name}_mean` gives.")
     linear(f"mean_with_{name}", _mean, lambda xp, g, shape, dim, keepdim: spread(xp, g / (count(shape, dim) or math.nan), shape, dim, keepdim),
@@ -244,7 +244,7 @@ primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, kee
 
 @composite("norm", usage="symgrad.norm(a, 1, dim=0)")
 def norm(xp, input, p=2, dim=None, keepdim=False):
-    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over everything; p may be a number, inf, -inf or "fro"."""
+    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf or "fro"."""
     if p in (2, "fro", None):
         return xp.vector_norm(input, dim, keepdim)
     if not isinstance(p, (int, float)):

@@ -1,4 +1,4 @@
-"""Small pieces that several rule tables share. Like the rules, they speak only `xp` and plain Python."""
+"""Helpers shared by several rule tables. Like rules, they use only `xp` and plain Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def axis(dim, ndim):
 
 
 class Every(tuple):
-    """All axes of a tensor, because none were named."""
+    """All axes of a tensor, for a call without axes."""
 
     __slots__ = ()
 
@@ -36,17 +36,17 @@ def axes(dim, ndim):
 
 
 def spread(xp, y, shape, dim, keepdim):
-    """A reduced value laid out again over the shape it was reduced from."""
+    """A reduced value broadcast to the shape before the reduction."""
     return xp.broadcast_to(unsqueezed(xp, y, shape, dim, keepdim), shape) if shape else y
 
 
 def unsqueezed(xp, y, shape, dim, keepdim):
-    """A reduced value with its reduced axes put back as ones."""
+    """A reduced value with the reduced axes as axes of size 1."""
     return y if keepdim or len(dim) == len(shape) else xp.reshape(y, tuple(1 if i in dim else n for i, n in enumerate(shape)))
 
 
 def count(shape, dim):
-    """How many elements each reduced value was made of."""
+    """The number of elements of each reduced value."""
     return math.prod(shape[i] for i in dim)
 
 
@@ -63,12 +63,12 @@ def sizes(shape):
 
 
 def numbered(name):
-    """Node names of a reduction, which torch numbers 1 where axes are named and 0 where it is over everything."""
+    """The node name of a reduction, which torch numbers 1 with axes and 0 over all elements."""
     return lambda node: f"{name}Backward{int(not isinstance(node.args[1], Every))}"
 
 
 def is_complex(x):
-    """Whether an array or a Tensor is one of complex numbers; formulas and numbers of many digits say nothing of it."""
+    """Whether an array or a Tensor is complex; False for formulas and high-precision numbers."""
     return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
 
 

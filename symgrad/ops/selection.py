@@ -12,9 +12,9 @@ SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 
 
 def _picking(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
-    """An op that picks the elements at an index; public where it has a `prepare` that finds the index.
+    """An op that selects the elements at an index; public if it has a `prepare` that computes the index.
 
-    The index has arrays alone, even where these have no dimensions: what they pick is never a view.
+    The index consists of arrays, if only 0-d ones, so that the result is never a view.
     """
     linear(name, lambda xp, input, index: xp.getitem(input, index), lambda xp, g, shape, index: xp.place(g, index, shape), prepare=prepare,
            public=prepare is not None, usage=usage, node_name=node_name, examples=SAMPLE, layout=layout, doc=doc)
@@ -74,7 +74,7 @@ _picking("masked_select", _masked, "symgrad.masked_select(a, a > 2)", "The eleme
 
 @composite("take_along_dim", usage="symgrad.take_along_dim(a, symgrad.argsort(a), 1)")
 def take_along_dim(xp, input, indices, dim=None):
-    """The elements that indices name along `dim`, the other dimensions broadcast; without `dim`, those of the flattened input."""
+    """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
     if dim is None:
         return xp.gather(xp.reshape(input, (-1,)), 0, plain(indices).reshape(-1))
     index, dim = plain(indices), axis(dim, input.ndim)
@@ -93,11 +93,11 @@ def take_along_dim(xp, input, indices, dim=None):
 
 for _name, _node in {"sort": "Sort", "stable_sort": "SortBackward1", "topk": "Topk", "kthvalue": "Kthvalue", "median": "MedianBackward1",
                      "nanmedian": "NanmedianBackward1", "mode": "Mode", "cummax": "Cummax", "cummin": "Cummin"}.items():
-    _picking(f"{_name}_elements", node_name=_node, layout="" if "sort" in _name else "rows", doc=f"The elements that `{_name}` has found.")
+    _picking(f"{_name}_elements", node_name=_node, layout="" if "sort" in _name else "rows", doc=f"The elements selected by `{_name}`.")
 
 
 def _share(xp, y, x):
-    """Each element's share of a value that it equals: the same for all of them."""
+    """Each element's share of the gradient of a value that it equals."""
     at = xp.indicator(xp.eq(x, y), x)
     return at / xp.sum(at, None, False)
 
@@ -106,7 +106,7 @@ for _name in ("median", "nanmedian"):
     primitive(f"{_name}_of_all", lambda xp, input, index: xp.copy(xp.getitem(input, index)), vjp=lambda xp, g, y, x, index: g * _share(xp, y, x),
               public=False, jvp=lambda xp, t, y, x, index: xp.sum(t * _share(xp, y, x), None, False), node_name=_name.capitalize(),
               examples=(((1, 2),),),
-              chooses=True, doc="The element that is the median of all; those equal to it share the gradient.")
+              selects=True, doc="The median of all elements; elements equal to it share the gradient.")
 
 
 def _pair(xp, kind, pick, input, dim, index, keepdim=True):
@@ -157,7 +157,7 @@ def kthvalue(xp, input, k, dim=-1, keepdim=False):
 
 
 def _middle(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
-    """The lower median: along `dim`, or of everything; NaN where there is one, or left out where `missing`."""
+    """The lower median along `dim`, or of all elements; NaN if there is one, unless `missing`, which ignores NaN."""
     if dim is None:
         if not input.numel():
             return input.new_tensor(math.nan)
@@ -182,7 +182,7 @@ def _median_places(value, dim, missing):
 
 @composite("median", usage="symgrad.median(a, dim=1).values")
 def median(xp, input, dim=None, keepdim=False):
-    """The lower median of everything; with `dim`, the pair (values, indices). NaN, where there is one, is the median."""
+    """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
     return _middle(xp, input, dim, keepdim, return_types.median, xp.median_elements, xp.median_of_all, False)
 
 

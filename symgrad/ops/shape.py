@@ -1,4 +1,4 @@
-"""Ops that only lay the elements out anew; all of them are linear."""
+"""Ops that rearrange elements; all of them are linear."""
 
 import math
 
@@ -8,7 +8,7 @@ from symgrad.types.devices import IMAGES
 
 
 def _target(name, shape, size):
-    """A shape with its -1 worked out."""
+    """A shape with -1 replaced by the size that it stands for."""
     if -1 not in size and math.prod(size) == math.prod(shape) and min(size, default=0) >= 0:
         return size
     known = math.prod(n for n in size if n != -1)
@@ -47,7 +47,7 @@ linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_ba
 
 linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_back, view=True, examples=(((4, 3),), ((12,),)),
        prepare=lambda xp, input, *shape: (input, _target("view", input.shape, sizes(shape))), usage="a.view(3, 2)",
-       doc="The same elements in another shape, sharing memory; refused where that needs a copy.")
+       doc="The same elements in another shape, sharing memory; raises if that needs a copy.")
 
 
 @composite("view_as", view=True, usage="a.view_as(a.reshape(-1))")
@@ -64,7 +64,7 @@ def reshape_as(xp, input, other):
 
 @composite("expand_as", view=True, usage="x.expand_as(a)")
 def expand_as(xp, input, other):
-    """The input stretched to the shape of another tensor."""
+    """The input expanded to the shape of another tensor."""
     return xp.expand(input, tuple(other.shape))
 
 
@@ -88,7 +88,7 @@ def _without_ones(xp, input, dim=None):
 linear("squeeze", lambda xp, input, shape, dim: xp.reshape(input, shape), lambda xp, g, shape, size, dim: xp.reshape(g, shape), prepare=_without_ones,
        view=True, examples=(((12,), None),),
        names=lambda node: f"SqueezeBackward{0 if node.args[2] is None else 1 if isinstance(node.args[2], int) else 4}",
-       usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those of `dim`.")
+       usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those in `dim`.")
 
 
 def _with_one(xp, input, dim):
@@ -175,7 +175,7 @@ for _name in ("expand", "broadcast_to"):
     linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: xp.sum_to_size(g, shape),
            prepare=_expanded, view=True, node_name="Expand", examples=(((2, 3, 4),),),
            usage="a.expand(4, 2, 3)" if _name == "expand" else "symgrad.broadcast_to(x, (2, 3))",
-           doc="The input stretched along axes of size 1 and along new leading axes, without a copy.")
+           doc="The input expanded along axes of size 1 and along new leading axes, without a copy.")
 
 
 def _summable(xp, input, *size):
@@ -244,7 +244,7 @@ def _piece_back(xp, g, shape, index, output_nr):
 for _name in ("split", "split_with_sizes", "unbind"):
     linear(f"{_name}_piece", lambda xp, input, index, output_nr: xp.getitem(input, index), _piece_back, public=False, view="many",
            node_name="".join(part.capitalize() for part in _name.split("_")) + "Backward0", examples=(((slice(None), 1), 1), ((slice(0, 2),), 0)),
-           doc=f"One of the views that `{_name}` gives.")
+           doc=f"One of the views returned by `{_name}`.")
 
 
 def _pieces(piece, input, dim, sizes):
@@ -254,7 +254,7 @@ def _pieces(piece, input, dim, sizes):
 
 @composite("split_with_sizes", view=True, usage="symgrad.split_with_sizes(a, [1, 2], dim=1)")
 def split_with_sizes(xp, input, split_sizes, dim=0):
-    """The pieces of a tensor along `dim`, of the sizes given; views, none of which may be written in place."""
+    """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
     dim, split_sizes = axis(dim, input.ndim), list(split_sizes)
     n = input.shape[dim]
     if sum(split_sizes) != n or min(split_sizes, default=0) < 0:
@@ -265,7 +265,7 @@ def split_with_sizes(xp, input, split_sizes, dim=0):
 
 @composite("split", view=True, usage="symgrad.split(a, [1, 2], dim=1)")
 def split(xp, tensor, split_size_or_sections, dim=0):
-    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of the sizes given: views that may not be written."""
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(xp, tensor, split_size_or_sections, dim)
     dim, size = axis(dim, tensor.ndim), split_size_or_sections
@@ -285,7 +285,7 @@ def chunk(xp, input, chunks, dim=0):
 
 @composite("unbind", view=True, usage="symgrad.unbind(a, 1)")
 def unbind(xp, input, dim=0):
-    """The slices of a tensor along `dim`: views, none of which may be written in place."""
+    """The slices of a tensor along `dim`, as views that cannot be written in place."""
     before = (slice(None),) * axis(dim, input.ndim)
     return tuple(xp.unbind_piece(input, (*before, i), i) for i in range(input.shape[axis(dim, input.ndim)]))
 
@@ -311,7 +311,7 @@ def _negated(shifts):
 
 linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
        lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))), layout="rows",
-       usage="symgrad.roll(a, 1, 0)", doc="The elements shifted along `dims` and carried round; without `dims`, over the flattened input.")
+       usage="symgrad.roll(a, 1, 0)", doc="The elements shifted cyclically along `dims`, or over the flattened input.")
 
 
 
@@ -326,14 +326,14 @@ def _order_of(xp, input, *, memory_format=None):
 
 linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of,
        examples=(("K",), ("C",), ((1, 0),)), usage="symgrad.clone(a)",
-       doc="A copy, differentiably; its elements lie in the order of the input's, or row by row as `memory_format` says.")
+       doc="A differentiable copy, in the memory order of the input, or in that of `memory_format`.")
 linear("batch", lambda xp, input, dim, level: xp.batch(input, dim, level),
        lambda xp, g, shape, dim, level: xp.unbatch(g, dim, level, shape[dim]), public=False, examples=((0, 0), (1, 0)),
-       doc="The slices along `dim` as members of a batch, of which everything else speaks as of one.")
+       doc="The slices along `dim` as the members of a batch of vmap.")
 
 
 def _members(xp, input, dim, level, count):
-    """The arguments of `unbatch`, or the input repeated where all members share it."""
+    """The arguments of `unbatch`, or the input repeated if it is not batched."""
     if level in getattr(xp.numbers(input).shape, "levels", ()):
         return input, dim, level, count
     return xp.expand(xp.unsqueeze(input, dim), (*input.shape[:dim], count, *input.shape[dim:]))
@@ -341,7 +341,7 @@ def _members(xp, input, dim, level, count):
 
 linear("unbatch", lambda xp, input, dim, level, count: xp.unbatch(input, dim, level, count),
        lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), prepare=_members, public=False, examples=((0, 0, 2), (1, 0, 3)),
-       doc="The members of a batch along a dimension of their own.")
+       doc="The members of a batch as a dimension.")
 primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
           jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), saves=False, public=False, node_name="ToCopyBackward0", examples=(("float64",),),
           doc="The input in another dtype.")

@@ -1,4 +1,4 @@
-"""Ops of in-place writes: an old value with a piece of it replaced, and the piece read again."""
+"""Ops of in-place writes: replacing the elements of a view in its base, and reading the view from the base."""
 
 from symgrad.graph.op import linear
 from symgrad.types.strides import Geometry
@@ -11,14 +11,14 @@ def _unread(xp, g, shape, geometry):
 
 
 linear("strided", lambda xp, input, geometry: xp.strided(input, geometry), _unread, public=False, node_name="AsStridedBackward0",
-       examples=((_diagonal,), (Geometry((2, 3), 12, (0, 4), 1),)), doc="The elements of the input that a view of it shows.")
+       examples=((_diagonal,), (Geometry((2, 3), 12, (0, 4), 1),)), doc="The elements of the input in a view of it.")
 linear("strided_put", lambda xp, input, piece, geometry: xp.strided_put(input, piece, geometry),
        lambda xp, g, shape, geometry: xp.strided_put(g, xp.zeros_like(g, geometry.shape), geometry),
        lambda xp, g, shape, geometry: xp.strided(g, geometry), public=False, node_name="CopySlices",
-       shapes=((3, 4), (3,)), examples=((_diagonal,),), doc="A copy of the input with `piece` written where a view of it stands.")
+       shapes=((3, 4), (3,)), examples=((_diagonal,),), doc="A copy of the input with `piece` written to a view of it.")
 linear("strided_add", lambda xp, input, geometry, shape: xp.strided_add(input, geometry, shape),
        lambda xp, g, whole, geometry, shape: xp.strided(g, geometry), public=False, shapes=((2, 3),),
-       examples=((Geometry((2, 3), 12, (0, 4), 1), (3, 4)),), doc="Zeros of `shape` with the input added where a view shows them.")
+       examples=((Geometry((2, 3), 12, (0, 4), 1), (3, 4)),), doc="Zeros of `shape` with the input added to a view of them.")
 linear("overwrite", lambda xp, input, values: xp.copy(xp.broadcast_to(values, input.shape)), lambda xp, g, shape: xp.zeros_like(g),
        lambda xp, g, shape: g, public=False, node_name="CopyBackwards", shapes=((3, 4), (4,)),
        doc="The second argument in the shape of the first: what `copy_` computes.")

@@ -59,7 +59,7 @@ class Optimizer:
 
     A subclass has a rule `_update(xp, p, g, state, group)` that changes p in place, or its own `step`.
 
-    Raises TypeError unless the parameters are an iterable of Tensors, ValueError if there are none, for a tensor that is no leaf, and for duplicates.
+    Raises TypeError unless the parameters are an iterable of Tensors, ValueError if there are none, for non-leaves, and for duplicates.
     """
 
     defaults: Group

@@ -1,4 +1,4 @@
-"""Caches of results by signature: bounded in entries, and for caches that outlive their function also in bytes."""
+"""Caches by signature, bounded in entries, and, for a cache shared by functions, in bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["Cache", "shared"]
 
-BUDGET = 16_000_000  # bytes in the cache that outlives its functions
+BUDGET = 16_000_000  # bytes of the shared cache
 
 
 class Cache:

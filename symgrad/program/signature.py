@@ -1,4 +1,4 @@
-"""Signatures: cache keys of recorded graphs, without their numbers. A program recorded for one graph is right for every graph with its signature."""
+"""Signatures: cache keys of recorded graphs, independent of their values. A program is valid for every graph with its signature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symgrad.graph.op import Op
 
 __all__ = ["has_signature", "signature_of"]
 
-SMALL = 4096  # the most bytes of an index array that is compared by its elements
+SMALL = 4096  # larger index arrays are not compared by their elements
 PLAIN = frozenset((int, float, bool, str, type(None)))
 
 

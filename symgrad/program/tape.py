@@ -1,8 +1,8 @@
-"""A tape: the calls of a traced computation, as a list of steps that can be run again on other numbers.
+"""A tape: the calls of a traced computation, as a list of steps that can be replayed on other values.
 
 A `Taped` value is a traced value, which may differ in the next run; a carrier function of traced values is recorded as a call on the tape. A function
-of constants alone is computed once. A `Program` has the steps that some outputs need, without the numbers of the recording. It is right
-for every graph with the same signature, because no rule branches on the numbers.
+of constants alone is computed once. A `Program` has the steps that some outputs need, without the values of the recording. It is valid
+for every graph with the same signature, because no rule branches on values.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ for _function in (operator.add, operator.sub, operator.mul, operator.truediv, op
     _operator(_function)
 
 
-# Rewritings of calls into fewer steps with the same numbers, except for the sign of zeros; the function None is the identity
+# Simplifications of calls that do not change values, except for the sign of zeros; the function None is the identity
 
 Call = tuple[Any, tuple]
 
@@ -188,7 +188,7 @@ def _scaled(a: Any, factor: float) -> Call:
     if a.value.dtype == float64 and (function is operator.neg or function is operator.mul and type(args[1]) is float):
         x, first = (*args, -1.0)[:2]
         both = first * factor
-        if (_unrounded(first) or _unrounded(factor)) and 1e-300 < abs(both) < math.inf:  # both ways round once
+        if (_unrounded(first) or _unrounded(factor)) and 1e-300 < abs(both) < math.inf:  # both round once
             a, factor = x, both
     if factor == 1:
         return None, (a,)

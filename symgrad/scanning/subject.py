@@ -110,7 +110,7 @@ class Recording:
             flat = np.abs(np.ravel(value).astype(np.float64))
             with np.errstate(all="ignore"):
                 size = np.log10(flat)
-            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.chooses
+            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.selects
             size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
             size[~np.isfinite(flat)] = np.inf
             high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))
@@ -175,7 +175,7 @@ class Subject:
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
         escapes = Escapes()
-        with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
+        with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad(), silence():
                 result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:

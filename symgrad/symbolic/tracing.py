@@ -185,7 +185,7 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
     escapes = Escapes()
-    with in_mode(complete=True, observers=(*thread.modes.observers, escapes)):
+    with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
         with enable_grad(), np.errstate(all="ignore"):
             results, form = flatten(function(*bound.args, **bound.kwargs))
     asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()

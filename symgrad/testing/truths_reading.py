@@ -149,7 +149,7 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Reader:
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Reader:
     """A function of symgrad's tensors: recorded with the floats, and replayed with many digits."""
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with in_mode(complete=True):
+        with in_mode(keep_values=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
             out = formula(*leaves, *parameters)
         with precise.working(digits):

@@ -1,4 +1,4 @@
-"""Where tensors live: `device`, `layout` and `memory_format`, with PyTorch's names; symgrad computes with NumPy on the CPU and says so."""
+"""`device`, `layout` and `memory_format` with PyTorch's names; the only supported device is the CPU."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 class device:
     """A device of tensors: a type such as "cpu" or "cuda", and an optional index.
 
-    Any device can be named, compared and printed; a tensor can be made only on the CPU. As a context manager it is the default device inside.
+    Any device can be named, compared and printed; tensors can be created on the CPU only. As a context manager it sets the default device.
 
-    Raises RuntimeError for a string that names no device, TypeError for anything but a string, a device or an index.
+    Raises RuntimeError for an invalid device string, TypeError for arguments other than a string, a device or an index.
 
     >>> device("cuda:1")
     device(type='cuda', index=1)
@@ -51,7 +51,7 @@ class device:
         object.__setattr__(self, "index", number)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a device cannot be changed; name another one instead of setting {name!r}")
+        raise AttributeError(f"a device is immutable; create another device instead of setting {name!r}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
@@ -108,7 +108,7 @@ _defaults = _Defaults()
 
 
 def get_default_device() -> device:
-    """The device on which new tensors are made.
+    """The device on which new tensors are created.
 
     >>> get_default_device()
     device(type='cpu')
@@ -117,7 +117,7 @@ def get_default_device() -> device:
 
 
 def set_default_device(device: Any) -> None:
-    """Make another device the default of this thread; None is the CPU. Making a tensor on a device that is not there raises."""
+    """Set the default device of this thread; None is the CPU. Creating a tensor on an unavailable device raises."""
     _defaults.chosen = CPU if device is None else _device(device)
 
 
@@ -125,9 +125,9 @@ _device = device
 
 
 def on_cpu(where: Any = None) -> None:
-    """Refuse every device that is not the CPU; None is the default device.
+    """Check that a device is the CPU; None is the default device.
 
-    Raises AssertionError, as torch does, for an accelerator that this library cannot use; RuntimeError for a device that there is not.
+    Raises AssertionError, as torch does, for CUDA; RuntimeError for other devices.
 
     >>> on_cpu("cuda")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ def on_cpu(where: Any = None) -> None:
 
 
 def missing(where: device) -> Exception:
-    """The error that says a device is not there, and what to use instead."""
+    """The error for an unavailable device, with the remedy."""
     name = where.type.upper()
     advice = (f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\""
               + (", or ask torch.cuda.is_available() first" if where.type == "cuda" else ""))
@@ -167,13 +167,13 @@ class _Word:
 
 
 class layout(_Word):
-    """How the elements of a tensor are laid out in memory; symgrad has one, `strided`."""
+    """The layout of tensors in memory; `strided` is the only one."""
 
     __slots__ = ()
 
 
 class memory_format(_Word):
-    """In which order the elements of a new tensor are laid out: `contiguous_format`, `preserve_format`, and two for images."""
+    """The order of the elements of a new tensor: `contiguous_format`, `preserve_format`, and two for images."""
 
     __slots__ = ()
 
@@ -185,16 +185,16 @@ def _named(name: str) -> _Word:
 LAYOUTS: dict[str, _Word] = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 FORMATS: dict[str, _Word] = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
 
-IMAGES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # the orders in which formats for images lie
+IMAGES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # dimensions of image formats, outermost first
 
 
 def only_strided(asked: Any) -> None:
-    """Refuse every layout but `strided`."""
+    """Raise RuntimeError for layouts other than `strided`."""
     if asked is not None and asked is not LAYOUTS["strided"]:
-        raise RuntimeError(f"symgrad lays tensors out in one way, torch.strided; {asked!r} is not there: make a dense tensor")
+        raise RuntimeError(f"the only supported layout is torch.strided, not {asked!r}; create a dense tensor")
 
 
 def not_pinned(asked: Any) -> None:
-    """Refuse pinned memory, which only an accelerator has a use for."""
+    """Raise RuntimeError for pinned memory, which needs an accelerator."""
     if asked:
         raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")

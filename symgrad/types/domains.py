@@ -1,7 +1,7 @@
 """The domains of ops: sets of real numbers, which load SymPy only on demand.
 
 A `Domain` is a finite union of intervals minus finitely many points. It gives the assumptions of the symbols a rule
-is proved with, the points that checks draw, and (`Domain.sympy`) the set as SymPy knows it.
+is proved with, the points that checks draw, and (`Domain.sympy`) the set as a SymPy object.
 """
 
 from __future__ import annotations

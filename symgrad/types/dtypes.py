@@ -11,7 +11,7 @@ __all__ = ["ALIASES", "DTYPES", "DType", "dtype_of", "can_cast", "finfo", "get_d
 
 
 class DType:
-    """A data type; its repr is torch's, so that the same script prints the same."""
+    """A data type, with torch's repr."""
 
     __slots__ = ("name", "numpy", "is_floating_point", "is_complex", "is_signed", "itemsize")
 
@@ -30,11 +30,11 @@ class DType:
 
     @property
     def words(self) -> str:
-        """The name that torch's older words are made of: `Float` for `FloatTensor`."""
+        """torch's scalar type name: `Float` for float32, as in `FloatTensor`."""
         return WORDS[self.name]
 
     def to_complex(self) -> DType:
-        """The complex dtype whose parts have this one's precision, or the next there is."""
+        """The complex dtype with parts of this precision, or of the next higher one."""
         if self.is_complex:
             return self
         if not self.is_floating_point:
@@ -90,7 +90,7 @@ def set_default_dtype(d: DType) -> None:
 
 
 def dtype_of(value: Any) -> DType:
-    """The DType that a DType, NumPy dtype or Python type names."""
+    """The DType of a DType, NumPy dtype or Python type."""
     if isinstance(value, DType):
         return value
     if isinstance(value, type) and value in _FROM_PYTHON:
@@ -99,7 +99,7 @@ def dtype_of(value: Any) -> DType:
         return _FROM_NUMPY[np.dtype(value)]
     except (KeyError, TypeError):
         names = ", ".join(DTYPES)
-        raise TypeError(f"{value!r} is not a dtype symgrad computes with; use one of {names}") from None
+        raise TypeError(f"{value!r} is not a supported dtype; use one of {names}") from None
 
 
 def numpy_dtype(value: Any) -> np.dtype:
@@ -133,7 +133,7 @@ def promoted(x: Any, z: Any) -> np.dtype:
 
 
 def promote_types(type1: DType, type2: DType) -> DType:
-    """The smallest dtype that holds what two dtypes hold, or nearly: the higher category wins, and inside one the larger.
+    """The dtype to which two dtypes are promoted: the higher category wins, within a category the larger type.
 
     >>> promote_types(DTYPES["int8"], DTYPES["uint8"])
     torch.int16
@@ -145,7 +145,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
 
 
 def can_cast(from_: DType, to: DType) -> bool:
-    """Whether a conversion keeps the category: complex numbers never become real ones by themselves, nor floats integers, nor integers booleans.
+    """Whether a dtype can be cast to another by the promotion rules: never from complex to real, float to integer, or integer to boolean.
 
     >>> can_cast(DTYPES["float64"], DTYPES["float16"]), can_cast(DTYPES["float64"], DTYPES["int64"])
     (True, False)

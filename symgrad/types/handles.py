@@ -1,4 +1,4 @@
-"""Handles that take a hook away again."""
+"""Handles that remove hooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _keys = itertools.count()
 
 
 class RemovableHandle:
-    """Takes a hook away again with `remove()`, or at the end of a `with` block. It does not keep the hook alive."""
+    """Removes a hook by `remove()` or at the end of a `with` block. It does not keep the hook alive."""
 
     def __init__(self, hooks: OrderedDict[int, Any], hook: Hook, first: bool = False):
         self.id = next(_keys)
@@ -25,7 +25,7 @@ class RemovableHandle:
             hooks.move_to_end(self.id, last=False)
 
     def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
+        """Remove the hook; further calls do nothing."""
         hooks = self._hooks()
         if hooks is not None:
             hooks.pop(self.id, None)

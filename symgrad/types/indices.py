@@ -13,12 +13,12 @@ Places = tuple[Any, ...]
 
 
 def _is_batched(x: Any) -> bool:
-    """Whether an array is one of each member of a batch."""
+    """Whether an array is batched by vmap."""
     return hasattr(x, "level")
 
 
 def plain(x: Any) -> Any:
-    """An index given as a tensor, an array or a sequence, as an array; one that differs between members of a batch as it is."""
+    """An index as an array; a batched index is returned unchanged."""
     if _is_batched(value := getattr(x, "value", x)):
         return value
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
@@ -27,7 +27,7 @@ def plain(x: Any) -> Any:
 def integers(index: Any, message: str, error: type[Exception] = RuntimeError) -> Any:
     """An integer index as a copy, so that a later write to the index tensor does not change a derivative.
 
-    Raises the error where it is of another kind.
+    Raises `error` for other dtypes than integers.
     """
     array = plain(index)
     if array.dtype.kind not in "iu" and array.size:
@@ -38,7 +38,7 @@ def integers(index: Any, message: str, error: type[Exception] = RuntimeError) ->
 def masked(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
     """The shape to which a mask and `shape` broadcast, and the indices at which the mask is true.
 
-    Raises RuntimeError for a mask that is not of booleans, and for shapes that do not broadcast.
+    Raises RuntimeError for a mask that is not boolean, and for shapes that do not broadcast.
     """
     array = plain(mask)
     if array.dtype != bool:
@@ -51,7 +51,7 @@ def masked(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, 
 
 
 def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which two broadcast. Raises RuntimeError where they do not."""
+    """The shape to which two shapes broadcast. Raises RuntimeError if they do not."""
     for i in range(1, min(len(a), len(b)) + 1):
         if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
             raise RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
@@ -60,7 +60,7 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def first_outside(index: Any, low: int, high: int) -> Any:
-    """The first number of an index that is not from `low` to `high` - 1; None where all are."""
+    """The first element of an index outside of [low, high); None if there is none."""
     array = index
     while _is_batched(array):
         array = array.data
@@ -69,7 +69,7 @@ def first_outside(index: Any, low: int, high: int) -> Any:
 
 
 def inside(index: Any, size: int, dim: int) -> Any:
-    """The index, if all of it is from 0 to size - 1. Raises RuntimeError otherwise."""
+    """The index, if all elements are in [0, size). Raises RuntimeError otherwise."""
     wrong = first_outside(index, 0, size)
     if wrong is not None:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
@@ -79,7 +79,7 @@ def inside(index: Any, size: int, dim: int) -> Any:
 def along(index: Any, dim: int, keepdim: bool = True) -> Places:
     """The index arrays of `gather`: the index along `dim`, and the element's own position along all other dimensions.
 
-    Without `keepdim` the places have that dimension, which must be of size 1, no more.
+    Without `keepdim` that dimension, which must be of size 1, is removed.
     """
     if not index.ndim:
         return (index,)
@@ -109,15 +109,15 @@ def _array(place: Any) -> Any:
 
 
 def ordered(value: Any) -> Any:
-    """An array of numbers of which one is the larger. Raises TypeError for complex ones."""
+    """The value as an array. Raises TypeError for complex numbers, which have no order."""
     array = value if hasattr(value, "__array_function__") else np.asarray(value)  # batched values, too
     if array.dtype.kind == "c":
-        raise TypeError("complex numbers are not ordered; use real ones, or the parts of these")
+        raise TypeError("complex numbers are not ordered; use their real or imaginary parts")
     return array
 
 
 def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
-    """The indices that sort an array along a dimension, equal elements as they stood; NaN is the largest."""
+    """The indices of a stable sort along a dimension; NaN is the largest."""
     array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
@@ -129,7 +129,7 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
 
 
 def running(value: Any, dim: int, largest: bool) -> np.ndarray:
-    """For each element the position of the extreme of the elements so far along a dimension: the last of several; NaN is the extreme."""
+    """The index of the running extreme along a dimension: the last of equal elements; NaN is the extreme."""
     array = ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
@@ -160,7 +160,7 @@ def diagonal(shape: tuple[int, ...], offset: int) -> Places:
 
 
 def windows(length: int, size: int, step: int) -> np.ndarray:
-    """The indices of every window of a size, a step apart, as a matrix."""
+    """The indices of windows of `size` at distance `step`, as a matrix."""
     return np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
 
 
@@ -170,7 +170,7 @@ def diagonal_positions(shape: tuple[int, ...], offset: int, dim1: int, dim2: int
 
 
 def repeated(counts: Any) -> np.ndarray:
-    """The indices 0, 1, ..., each as often as its count says."""
+    """The indices 0, 1, ..., each repeated by its count."""
     return np.repeat(np.arange(len(counts)), counts)
 
 

@@ -1,4 +1,4 @@
-"""Layouts: in which order the elements of a new array lie in memory. The rules are torch's, so that `view` works where it works there."""
+"""Memory layouts of new arrays by torch's rules, so that `view` works on the same results as in torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ndarray = np.ndarray
 
 
 def rows(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
-    """The array row by row: itself, where it is contiguous, or no array of NumPy's."""
+    """The array in row-major order; itself if it is contiguous or not a NumPy array."""
     return array if type(array) is not ndarray or array.flags.c_contiguous else array.copy()
 
 
 def laid_out(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     """A new result in torch's memory order for these operands; the result itself if it has that order already."""
     first = operands[0] if operands else None
-    if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # it alone says how
+    if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # it determines the order alone
         out = np.empty_like(first, array.dtype)
         if out.strides == array.strides:
             return array
@@ -40,7 +40,7 @@ def written_out(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
 
 
 def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """A new array of the shape and in the memory order of another, its elements not set."""
+    """An uninitialized array with the shape and memory order of another."""
     if 0 not in array.strides:
         return np.empty_like(array, dtype)
     order = _order(array.shape, [tuple(map(abs, array.strides))])
@@ -48,7 +48,7 @@ def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
 
 
 def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
-    """What `array[index]` gives where the index has arrays, in torch's memory order: by the axes that no array names, then by the index arrays."""
+    """The result `out` of `array[index]` with index arrays, in torch's memory order: that of the axes without index arrays, then of those arrays."""
     parts = index if type(index) is tuple else (index,)
     if array.flags.c_contiguous and all([type(p) is not ndarray or p.ndim < 2 or p.flags.c_contiguous for p in parts]):
         return rows(out)
@@ -61,7 +61,7 @@ def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
     basic = array[tuple([slice(None) if type(p) is ndarray else p for p in axes])]
     places = [i for i, p in enumerate(axes) if type(p) is ndarray]
     shape = np.broadcast_shapes(*[axes[i].shape for i in places])
-    first = places[0] if places[-1] - places[0] < len(places) else 0  # separated arrays put their axes in front
+    first = places[0] if places[-1] - places[0] < len(places) else 0  # separated index arrays move their axes to the front
     kept = [s for i, s in enumerate(basic.strides) if i not in places]
     around = (0,) * first, (0,) * (len(kept) - first)
     strides = [(*kept[:first], *(0,) * len(shape), *kept[first:]), *[(*around[0], *_broadcast_strides(axes[i], shape), *around[1]) for i in places]]
@@ -69,7 +69,7 @@ def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
 
 
 def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an array that is broadcast to a shape: 0 along the axes that it is stretched along."""
+    """The strides of an array that is broadcast to a shape: 0 along broadcast axes."""
     extra = len(shape) - array.ndim
     return (0,) * extra + tuple([0 if n == 1 != shape[i + extra] else s for i, (n, s) in enumerate(zip(array.shape, array.strides))])
 
@@ -77,7 +77,7 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
 def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
     """The axes of a new result, outermost first, by torch's rule: two axes have the order of the first operand that distinguishes them.
 
-    A stride of 0 tells nothing. The comparison is not transitive, so that the insertion sort is a part of the rule.
+    A stride of 0 does not distinguish axes. The comparison is not transitive, so that the insertion sort is a part of the rule.
     """
     order = list(range(len(shape)))[::-1]  # innermost first
 

@@ -12,7 +12,7 @@ __all__ = ["UntypedStorage"]
 
 
 class UntypedStorage:
-    """The memory a tensor looks into, as bytes; tensors that share memory have equal storages."""
+    """The storage of a tensor as bytes; tensors that share memory have equal storages."""
 
     __slots__ = ("_bytes",)
 
@@ -27,7 +27,7 @@ class UntypedStorage:
 
     @property
     def device(self) -> device:
-        """Where the memory is."""
+        """The device of the memory."""
         return CPU
 
     is_cuda, is_sparse = False, False

@@ -48,7 +48,7 @@ def _spread(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.
 class Geometry:
     """A view of an array of `size` elements: its shape, and the position in the array of each element.
 
-    Where the array is contiguous, `strides` and `offset` say that in elements; in general `positions` does, an array of flat indices.
+    For a contiguous array these are `strides` and `offset`, in elements; in general `positions`, an array of flat indices.
     """
 
     __slots__ = ("shape", "size", "strides", "offset", "_positions")
@@ -60,7 +60,7 @@ class Geometry:
     def of(cls, view: np.ndarray, base: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
         """The position of a view in its base, and the values of elements outside the base (None if there are none).
 
-        Those count as if they followed the base's elements.
+        Their positions continue those of the base's elements.
         """
         item = base.itemsize
         if base.flags.c_contiguous and not any([s % item for s in view.strides]):
@@ -88,7 +88,7 @@ class Geometry:
 
     @property
     def overlaps(self) -> bool:
-        """Whether an element of the base is shown more than once."""
+        """Whether an element of the base occurs more than once."""
         return self.positions.size != np.unique(self.positions).size
 
     def read(self, x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Trees of values: tuples, lists, dicts, named tuples and dataclasses, taken apart into their leaves and put together again."""
+"""Trees of values, as JAX's pytrees: tuples, lists, dicts, named tuples and dataclasses, flattened to leaves and rebuilt."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Spec:
         return 1 if self.kind is None else sum(part.count for part in self.parts)
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
-        """The tree of this form with these leaves.
+        """The tree of this structure with the given leaves.
 
-        Raises ValueError where their number differs.
+        Raises ValueError for a wrong number of leaves.
         """
         kind, parts = self.kind, self.parts
         if kind is None and len(leaves) == 1:
@@ -35,7 +35,7 @@ class Spec:
         if (kind is tuple or kind is list) and len(parts) == len(leaves) and self is _flat(kind, len(parts)):
             return kind(leaves)
         if len(leaves) != self.count:
-            raise ValueError(f"a tree of {self.count} leaves cannot be made of {len(leaves)}")
+            raise ValueError(f"unflatten: the tree has {self.count} leaves, but {len(leaves)} are given")
         return self._grown(iter(leaves))
 
     def _grown(self, leaves: Iterator[Any]) -> Any:
@@ -94,7 +94,7 @@ def _branches(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
 
 
 def flatten(tree: Any) -> tuple[list[Any], Spec]:
-    """The leaves of a tree from left to right, and its form. Whatever is no tuple, list, dict, dataclass or None is a leaf.
+    """The leaves of a tree from left to right, and its form. Everything but tuples, lists, dicts, dataclasses and None is a leaf.
 
     >>> leaves, form = flatten({"a": (1, 2), "b": [3]})
     >>> leaves, form.unflatten([leaf * 10 for leaf in leaves])

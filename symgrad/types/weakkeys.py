@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class WeakKeys(MutableMapping[K, V]):
-    """As `weakref.WeakKeyDictionary`, but an entry is removed in C: an interrupt is raised where the program is, and not lost in a callback.
+    """As `weakref.WeakKeyDictionary`, but entries are removed in C, so that no interrupt is lost in a callback.
 
     >>> import symgrad
     >>> colours = WeakKeys()

@@ -271,13 +271,13 @@ def _read(stream: IO[bytes]) -> Any:
     if not head:
         raise EOFError("load: the file is empty")
     if head.startswith(b"\x80") or not head.startswith(b"PK"):
-        raise RuntimeError("load: this is no file that symgrad.save wrote" + (PICKLE if head.startswith(b"\x80") else ""))
+        raise RuntimeError("load: the file was not written by symgrad.save" + (PICKLE if head.startswith(b"\x80") else ""))
     try:
         with zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
             if STRUCTURE not in names:
                 pickled = any(name.endswith(".pkl") for name in names)
-                raise RuntimeError("load: this is no file that symgrad.save wrote" + PICKLE * pickled)
+                raise RuntimeError("load: the file was not written by symgrad.save" + PICKLE * pickled)
             whole = json.loads(archive.read(STRUCTURE))
             if whole.get("format") != "symgrad" or whole.get("version") != VERSION:
                 raise RuntimeError(f"load: this file has version {whole.get('version')!r} of the format {whole.get('format')!r}; this symgrad reads "

@@ -1,1 +1,1 @@
-"""Memory of tensors: versions, strides, views, in-place writes."""
+"""Memory of tensors: version counters, views, writes in place."""

@@ -1,7 +1,7 @@
 """The node of a tensor after a write in place: its own, or `CopySlices` where a view of it was written.
 
-The memory is written first, then the graph. Where an exception, such as an interrupt, arrives in between, the two no longer agree, and the tensor
-gets `INTERRUPTED` for its node, so that a derivative is refused and not wrong.
+The memory is written first, then the graph. If an exception, such as an interrupt, arrives in between, the node of the tensor is `INTERRUPTED`,
+so that a derivative raises instead of being wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
     """The node of a tensor after a view of it was written in place."""
 
     __slots__ = ()
-    saves = True  # as in torch, it is used up by a pullback
+    saves = True  # as in torch, a pullback releases it
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -50,7 +50,7 @@ INTERRUPTED = new(_Interrupted)
 
 
 def interrupt(t: Tensor) -> None:
-    """Refuse derivatives of a tensor, and of all that share its memory, from now on."""
+    """Make derivatives of a tensor, and of all tensors that share its memory, raise."""
     base = t._view.base if type(t._view) is View else t
     base._node_slot = INTERRUPTED
     if base._view is not None:
@@ -58,25 +58,25 @@ def interrupt(t: Tensor) -> None:
 
 
 def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
-    """Give a tensor that was just written its node in place of the old one, or give its base one; the views of the memory become stale.
+    """Set the new node of a tensor that was written, or of its base; all views of the memory become stale.
 
     `before` is the value of an unrecorded base before the write.
     """
     meta, base, piece = t._view, t, node
     if type(meta) is View:
         base = meta.base
-        if old is not None and hooks_of(old) is not None:  # the hooks of a view stay with its old value, which is no longer reachable
+        if old is not None and hooks_of(old) is not None:  # hooks of a view stay on its old node, as in torch
             node.parents = (unhooked(old), *node.parents[1:])
         node = _copy_slices(meta, node, t, before)
     former, recorder = base._node_slot, thread.modes.recorder
     recorder.rebase((t, old), (base, former))
-    if not recorder.hides:
+    if not recorder.restores_nodes:
         move_retained(base, former, node)
     base._node_slot = node
     if isinstance(base._view, Base):
         base._view.outdate()
-    if base is not t and isinstance(t._node_slot, Stale) and not recorder.hides:
-        t._node_slot.last = piece  # so that the view is no leaf before its node is made
+    if base is not t and isinstance(t._node_slot, Stale) and not recorder.restores_nodes:
+        t._node_slot.last = piece  # so that the view is not a leaf before its node is regenerated
         if hasattr(t, "_retained"):
             move_retained(t, old, t._node)
 
@@ -89,7 +89,7 @@ def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     units, source = recast(array if before is None else before, old, view.dtype, flags)
     place, beyond = meta.geometry(view)
     if beyond is not None:
-        raise RuntimeError("a view whose base was given other memory cannot be written where a graph is recorded")
+        raise RuntimeError("a view whose base got other memory, by `.data` or set_, cannot be written in place in a graph; clone() the view first")
     node = CopySlices((units, piece.value, place), (source, piece), base._value, flags)
     if view.dtype == array.dtype:
         return node

@@ -1,12 +1,11 @@
-"""Version counters: which write changed an array's memory, when, and on whose line.
+"""Version counters: the writes into each memory, with their sequence numbers and lines.
 
-Nothing is counted where a value is saved for a pullback. A write stamps the counter of the memory with its sequence number, and a
-pullback verifies only nodes that are older than the newest write of all, so that a program without writes pays nothing.
+Saving a value for a pullback costs nothing. A write stamps the counter of the memory with its sequence number, and a pullback verifies only nodes
+older than the newest write, so that a program without writes pays nothing.
 
-A node saves arrays, not tensors, so the counter must be found from an array. A NumPy array holds no attributes and has no hash, so the counters
-stand in a table by the identity of the array that owns the memory. The table holds nothing alive: an entry leaves with its array, by a weak
-reference whose callback is `dict.pop` itself. No Python code runs there, so it is atomic and no signal can arrive in it. NumPy scalars have no
-weak references; those that became arrays are kept with a bounded number of others.
+A node saves arrays, not tensors, and a NumPy array has neither attributes nor a hash, so the counters are in a table by the id of the array that
+owns the memory. The table keeps nothing alive: a weak reference removes the entry with its array, and its callback is `dict.pop` itself, which no
+signal can interrupt. NumPy scalars have no weak references; a bounded number of those that became arrays is kept.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from symgrad.types.strides import address
 __all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
            "version", "written_since"]
 
-PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with the separator at its end
-REMEMBERED = 64  # writes of one array whose sequence number is kept; older ones are only counted
+PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with a trailing separator
+REMEMBERED = 64  # writes of one memory whose sequence number is kept; older ones are only counted
 
 
 class Write(NamedTuple):
@@ -50,28 +49,28 @@ class Write(NamedTuple):
 
 
 class Counter:
-    """The version counter of one memory: how many writes there were, and the latest of them."""
+    """The version counter of one memory: the number of writes, and the latest of them."""
 
     __slots__ = ("count", "last", "writes", "owners", "bases")
 
     def __init__(self) -> None:
         self.count = self.last = 0  # the sequence number of the last write
         self.writes = deque[tuple[int, str, CodeType, int]](maxlen=REMEMBERED)
-        self.owners: list[weakref.ref] = []  # the arrays that own the memory; more than one where a tensor was given other memory
-        self.bases: list[weakref.ref] = []  # the metadata of tensors with views on this memory, whose nodes a write makes stale
+        self.owners: list[weakref.ref] = []  # the arrays that own the memory; several after `x.data = y`
+        self.bases: list[weakref.ref] = []  # the `Base` metadata of this memory, whose views a write makes stale
 
     def own(self, root: np.ndarray) -> None:
-        """Count the writes into an array that owns its memory, as long as it lives."""
+        """Use this counter for an array that owns its memory, while it is alive."""
         key = id(root)
         self.owners = [r for r in self.owners if r() is not None] + [weakref.ref(root, functools.partial(_counters.pop, key))]
 
     def notify(self, base: Any) -> None:
-        """Call `base.outdate()` at every write from now on, as long as the object lives."""
+        """Call `base.outdate()` on every write, while the object is alive."""
         self.bases = [r for r in self.bases if r() is not None] + [weakref.ref(base)]
 
 
 class Alias:
-    """The memory of an array under another owner, so that its writes are counted by themselves: what `.data` is."""
+    """The memory of an array under another owner with a separate version counter, for `.data`."""
 
     __slots__ = ("base", "__array_interface__")
 
@@ -80,11 +79,11 @@ class Alias:
 
     @classmethod
     def of(cls, array: Any) -> Any:
-        """An array of the same elements in the same memory, which owns its own version.
+        """The same elements in the same memory, with a separate version counter.
 
-        Where the memory is one block, the new owner has all of it, so that views of it reach as far as before.
+        The new owner covers the whole memory if that is one block, so that views of it reach as far as before.
         """
-        if isinstance(array, Batched):  # never written in place
+        if isinstance(array, Batched):  # is never written in place
             return array
         root = owner(array)
         block = root.flags.c_contiguous or root.flags.f_contiguous
@@ -95,12 +94,12 @@ class Alias:
 
 
 _counters: dict[int, Counter] = {}
-_scalars: dict[int, tuple[Any, Counter]] = {}  # NumPy scalars that became arrays, which graphs may have saved
+_scalars: dict[int, tuple[Any, Counter]] = {}  # scalars that became arrays; a graph may have saved them
 _limit = 1024
 
 
 def owner(array: np.ndarray) -> np.ndarray:
-    """The array whose memory this one shows."""
+    """The array that owns the memory of this one."""
     base = array.base
     while isinstance(base, np.ndarray):
         array, base = base, base.base
@@ -108,13 +107,13 @@ def owner(array: np.ndarray) -> np.ndarray:
 
 
 def counter_of(array: np.ndarray) -> Counter:
-    """The counter of an array's memory, from now on if there was none."""
+    """The counter of an array's memory, created if there is none."""
     root = array if array.base is None else owner(array)
     found = _counters.get(id(root))
     if found is None:
         found = Counter()
         found.own(root)
-        found = _counters.setdefault(id(root), found)  # another thread may have made one meanwhile
+        found = _counters.setdefault(id(root), found)  # another thread may have created one
     return found
 
 
@@ -128,7 +127,7 @@ def promote(scalar: Any) -> np.ndarray:
     if type(scalar) is np.bool_:
         return array
     if len(_scalars) > _limit:
-        for key in list(_scalars):  # the keys alone: nothing is made meanwhile, so that no other thread has its turn
+        for key in list(_scalars):  # a copy of the keys in one step, which no other thread can interrupt
             if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nothing else refers to it
                 _scalars.pop(key, None)
         _limit = max(1024, 2 * len(_scalars))
@@ -137,18 +136,18 @@ def promote(scalar: Any) -> np.ndarray:
 
 
 def user_frame(depth: int) -> FrameType:
-    """The nearest frame, from `depth` frames above the caller on, that is not this package's own."""
+    """The nearest frame outside of this package, from `depth` frames above the caller on."""
     frame: Any = sys._getframe(depth + 1)
     while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
-_outside: set[str] = set()  # files that are not this package's
+_outside: set[str] = set()  # files outside of this package
 
 
 def stamp(array: np.ndarray, operation: str) -> None:
-    """Count a write into the array's memory, which follows: what an interrupt leaves half done is counted, too."""
+    """Count a write into the array's memory; called before the write, so that an interrupted one is counted, too."""
     counter = _counters.get(id(array if array.base is None else owner(array)))
     if counter is None:
         counter = counter_of(array)
@@ -166,7 +165,7 @@ def stamp(array: np.ndarray, operation: str) -> None:
 
 
 def _known(value: Any) -> Counter | None:
-    """The counter of an array's memory, or of a scalar that became an array; None where nothing was written."""
+    """The counter of an array's memory, or of a scalar that became an array; None if it was never written."""
     if type(value) is Batched:
         value = raw(value)
     if isinstance(value, np.ndarray):
@@ -176,20 +175,20 @@ def _known(value: Any) -> Counter | None:
 
 
 def carry_over(old: np.ndarray, array: np.ndarray) -> None:
-    """Share the version of an array with the one that replaces it: writes into either count for both."""
+    """Share the version counter of an array with its replacement."""
     root, counter = owner(array), counter_of(old)
     counter.own(root)
     _counters[id(root)] = counter
 
 
 def version(value: Any) -> int:
-    """How often the memory was written."""
+    """The number of writes into the memory."""
     counter = _known(value)
     return 0 if counter is None else counter.count
 
 
 def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | None:
-    """The first write after a sequence number, with the version now and the one at that time; None if there was none."""
+    """The first write after a sequence number, the present version and the version at that number; None without such a write."""
     counter = _known(value)
     if counter is None or counter.last <= sequence_nr:
         return None
@@ -199,7 +198,7 @@ def first_write_after(value: Any, sequence_nr: int) -> tuple[Write, int, int] | 
 
 def written_since(value: Any, sequence_nr: int) -> bool:
     """Whether the memory was written after a sequence number."""
-    if type(value) is np.ndarray:  # the most frequent check of a pullback, so it is written flat
+    if type(value) is np.ndarray:  # the most frequent check of a pullback, so it is inlined
         counter = _counters.get(id(value if value.base is None else owner(value)))
     elif _scalars or type(value) is Batched:
         counter = _known(value)

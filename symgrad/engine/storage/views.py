@@ -1,8 +1,8 @@
-"""Base and view: tensors that share memory, and the node of a view whose base was written.
+"""Bases and views, and the node of a view whose base was written.
 
-A view, and a tensor that has views, keep their metadata in `_view`, which is None for every other tensor. A recorded write gives the base
-a new node, so the nodes of its views say what was there before: they are stale. A `Stale` node stands in their place until the current node,
-which reads the view from its base, is asked for. The hot path meets it as it meets tensors of inference mode, by its flags.
+A view, and a tensor that has views, has metadata in `_view`, which is None for other tensors. A recorded write gives the base a new node, and the
+nodes of its views become stale: a `Stale` node takes their place until the view is used, and is then replaced by a node that reads the view from
+the base. The hot path notices a `Stale` node, as it notices inference tensors, by its flags.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from symgrad.graph.node import BARRED, DETACHED, GRADIENT, IN_FORWARD, INFERENCE
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
-__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "adopt", "as_strided", "base_of", "disown", "own",
-           "reading", "recast", "refuse_in_place"]
+__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "as_strided", "base_of", "own", "reading", "recast",
+           "refuse_in_place", "register_view", "unregister_view"]
 
 ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
-_lock = threading.RLock()  # held while a tensor gets its first view
+_lock = threading.RLock()  # guards the creation of the metadata of a base
 
 
 class RefusedView(RuntimeError):
-    """A view has no current node and can get none, or cannot be written."""
+    """The node of a view cannot be regenerated, or a view cannot be written."""
 
 
 class Base:
     """The metadata of a tensor that has views.
 
-    The references to views have no callbacks, which would run at any time and swallow an interrupt: those of dead views are removed as the
-    set grows. A view is in the set whenever its node is current, so that an interrupt at any point leaves no view that a write would miss.
+    The weak references to views have no callbacks, which would swallow an interrupt; dead ones are pruned as the set grows. Every view whose node
+    is current is in the set, also after an interrupt at any point.
     """
 
     __slots__ = ("tensor", "array", "views", "limit", "mixed", "__weakref__")
 
     def __init__(self, tensor: Tensor):
-        self.tensor, self.array = ref(tensor), tensor._value  # the array that views have their places in
+        self.tensor, self.array = ref(tensor), tensor._value  # the array that the geometry of views refers to
         self.views, self.limit = set[weakref.ref[Tensor]](), 64  # the views whose nodes are current
         self.mixed = False  # whether a view is in a graph that the base is not in
         counter_of(tensor._value).notify(self)
 
     def add(self, reference: weakref.ref[Tensor]) -> None:
-        """Note a view whose node is, or will be, current."""
+        """Add a view whose node is, or will be, current."""
         self.views.add(reference)
         if len(self.views) > self.limit:
             for each in list(self.views):
@@ -63,11 +63,11 @@ class Base:
             self.limit = 64 + 2 * len(self.views)
 
     def current(self) -> list[Tensor]:
-        """The living views whose nodes are current."""
+        """The live views whose nodes are current."""
         return [view for reference in list(self.views) if (view := reference()) is not None]
 
     def outdate(self) -> None:
-        """After a write: make the views stale, except those without a graph where the base has none."""
+        """Make the views stale after a write, except views without a graph of a base without one."""
         base = self.tensor()
         node = None if base is None else base._node_slot
         if base is None or not self.views or node is INFERENCE or node is None and not self.mixed:
@@ -84,7 +84,7 @@ class Base:
 
 
 class View:
-    """The metadata of a view: base, how it was made (if not by an op that gives one recorded view), newest write when its node was current."""
+    """The metadata of a view: its base, how it was made (if not by a recorded op with one view), and the write its node is current for."""
 
     __slots__ = ("base", "made", "since", "_known_geometry")
 
@@ -98,12 +98,12 @@ class View:
         return self.base._view
 
     def renew(self, view: Tensor) -> None:
-        """Note that the view's node is, or will be, current."""
+        """Mark the view's node as current."""
         self.since = all_threads.written
         self.base_meta.add(ref(view))
 
     def geometry(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
-        """Where the view stands in its base, and the values of elements that are none of the base's."""
+        """The strides and offset of the view in its base, and the values of elements outside of the base."""
         base_meta, known = self.base_meta, self._known_geometry
         if known is None or known[0] is not view or known[1] is not base_meta.array:
             known = self._known_geometry = view, base_meta.array, Geometry.of(view, recast(base_meta.array, None, view.dtype)[0])
@@ -111,7 +111,7 @@ class View:
 
 
 class Stale(Node):
-    """The node slot of a view whose base was written holds this, with the node that the view had."""
+    """The content of the node slot of a stale view, with the node that the view had."""
 
     __slots__ = ("tensor", "last")
     flags = BARRED
@@ -134,17 +134,17 @@ class Stale(Node):
         return self.last.output_nr if self.recorded else 0  # type: ignore[union-attr]
 
     def current(self, always: bool = False) -> Node | None:
-        """The node that the view has now; where nothing is recorded there is none unless one is `always` made."""
+        """The regenerated node of the view; None if nothing is recorded, unless `always`."""
         view, grad, recorder = self.tensor(), thread.modes.grad, thread.modes.recorder
-        if view is None or not (always or grad or recorder.hides):
+        if view is None or not (always or grad or recorder.restores_nodes):
             return None
         meta, base = view._view, view._view.base
         parent, node = base._node, None
-        if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not recorder.hides:
+        if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not recorder.restores_nodes:
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
         flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
-        if recorder.hides and not grad:
-            flags = IN_FORWARD * recorder.knows(parent)
+        if recorder.restores_nodes and not grad:
+            flags = IN_FORWARD * recorder.tracks(parent)
         if flags:
             node = reading(view._value, meta.base_meta.array, parent, flags, meta.geometry(view._value))
             move_retained(view, self.last, node)
@@ -154,7 +154,7 @@ class Stale(Node):
 
 
 class UnrecordedLeaf(Leaf):
-    """The node of a view that was not recorded while its base requires grad: it requires grad too, and accumulates none."""
+    """The node of an unrecorded view of a base that requires grad: it requires grad, too, but accumulates no gradient."""
 
     __slots__ = ()
 
@@ -171,15 +171,15 @@ UnrecordedLeaf.__name__ = "AccumulateGrad"
 
 
 def base_of(t: Tensor) -> Tensor | None:
-    """The tensor whose memory a view shows; None for what is no view."""
+    """The base of a view, None for a tensor that is not a view."""
     return t._view.base if type(t._view) is View else None
 
 
-def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
-    """Note that one tensor is a view of another, or of the other's base; `made` says how, if not by an op that gives one recorded view."""
+def register_view(view: Tensor, source: Tensor, made: str = "") -> Tensor:
+    """Set the view metadata of `view`, whose base is `source` or its base; `made` is CUSTOM or MANY unless a recorded op with one view made it."""
     meta, node = source._view, view._node_slot
     if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
-        return view  # read-only memory, as in an argument of a transform
+        return view  # arguments of transforms have read-only memory
     if special and not thread.modes.grad:
         made = INFERRED if thread.modes.inference else NO_GRAD
     base = source
@@ -188,7 +188,7 @@ def adopt(view: Tensor, source: Tensor, made: str = "") -> Tensor:
         meta = base._view
     elif meta is None:
         with _lock: meta = _base_metadata(source)  # noqa: E701  on one line: no interrupt comes between its end and the release of the lock
-    if base._value is not meta.array:  # it was given other memory
+    if base._value is not meta.array:  # `base.data` was replaced
         meta.array = base._value
         meta.views.clear()
     view._view = View(base, made)
@@ -207,27 +207,27 @@ def _base_metadata(base: Tensor) -> Base:
     return base._view
 
 
-def disown(view: Tensor) -> None:
-    """Make a view a tensor of its own."""
+def unregister_view(view: Tensor) -> None:
+    """Remove the view metadata of a tensor, which has no base any more."""
     view._view.base_meta.views.discard(ref(view))
     view._view = None
 
 
 def own(out: Any, given: Sequence[Any]) -> Any:
-    """What a function made of other functions gives: a view only if it is one of an argument, not of what was made on the way."""
+    """The result of a composite function, as a view only if its base is an argument and not an intermediate value."""
     if isinstance(out, Tensor) and (base := base_of(out)) is not None:
         if not any(t is base or base_of(t) is base for t in given if isinstance(t, Tensor)):
-            disown(out)
+            unregister_view(out)
     return out
 
 
-# What may be written, and what may be read after a write
+# Errors of writes, and nodes after a write
 
 
 def refuse_in_place(t: Tensor) -> None:
-    """Raise torch's error where writing to this tensor in a graph has no meaning.
+    """Raise torch's error if this tensor cannot be written in a graph.
 
-    Raises RuntimeError for a leaf that requires grad, a view of one, and views that were made without a graph or many at once.
+    Raises RuntimeError for a leaf that requires grad, for views of one, and for views made under no_grad or by an op with several views.
     """
     meta = t._view
     if type(meta) is View:
@@ -235,12 +235,12 @@ def refuse_in_place(t: Tensor) -> None:
             raise _refused(meta, t, "is being modified inplace")
         if t.requires_grad and meta.base.is_leaf:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
-    if t.requires_grad and leaf_so_far(t):
+    if t.requires_grad and is_leaf_unrefreshed(t):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
 
 
 def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
-    """torch's error for a view that was not made one by one in a graph."""
+    """torch's error for a view made under no_grad, by a custom Function, or by an op with several views."""
     node = t._node_slot.last if isinstance(t._node_slot, Stale) else t._node_slot
     source = "" if node is None or isinstance(node, Leaf) else f"Output {node.output_nr} of {node.short_name()} is a view"
     if meta.made == INFERRED:
@@ -264,7 +264,7 @@ def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
 
 
 def recast(array: np.ndarray, node: Node | None, dtype: np.dtype, flags: int = 0, value: Any = None) -> tuple[np.ndarray, Node | None]:
-    """An array with its node as a view of another dtype sees it: complex numbers as pairs of real ones, or pairs as complex numbers."""
+    """An array and its node reinterpreted in another dtype: complex numbers as pairs of real ones, or the inverse."""
     if array.dtype == dtype:
         return array, node
     op = REGISTRY["view_as_real" if array.dtype.kind == "c" else "view_as_complex"]
@@ -273,7 +273,7 @@ def recast(array: np.ndarray, node: Node | None, dtype: np.dtype, flags: int = 0
 
 
 def reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int, place: tuple[Geometry, Any] | None = None) -> Node:
-    """The node that reads a view from an array at a node; elements of the view that are none of the array's are constants."""
+    """The node that reads a view from the array of a parent node; elements outside of the array are constants."""
     array, parent = recast(array, parent, view.dtype, flags)
     geometry, values = Geometry.of(view, array) if place is None else place
     if values is not None:
@@ -283,11 +283,11 @@ def reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int
     return make_node(REGISTRY["strided"], (array, geometry), (parent,), view, flags)
 
 
-# Leaves: which views are, and what becomes of them when their base starts or stops to require grad
+# Leaves: views whose base starts or stops to require grad
 
 
-def leaf_so_far(self: Tensor) -> bool:
-    """As `is_leaf`, without looking at what a write made of a view."""
+def is_leaf_unrefreshed(self: Tensor) -> bool:
+    """As `is_leaf`, without regenerating the node of a stale view."""
     node = self._node_slot
     if isinstance(node, Stale):
         return not node.recorded
@@ -303,12 +303,12 @@ def detach_(self: Tensor) -> Tensor:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
                            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
                            "called on these gradients.")
-    _quit(self)
+    _leave_graph(self)
     return self
 
 
-def _quit(t: Tensor) -> None:
-    """Take a tensor out of the graph; a leaf finds its old place again if it asks for gradients once more."""
+def _leave_graph(t: Tensor) -> None:
+    """Detach a tensor in place; a leaf gets its former node back if it requires grad again."""
     node = t._node_slot
     if isinstance(node, Leaf):
         t._former_leaf = ref(node)
@@ -324,12 +324,12 @@ def _quit(t: Tensor) -> None:
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Ask (or stop asking) for gradients of this leaf, in place; its views are leaves then that ask too.
+    """Set `requires_grad` of this leaf in place, and of its views, which are leaves, too.
 
-    Raises RuntimeError for integers and booleans, and when a tensor that was computed is told to stop.
+    Raises RuntimeError for integers and booleans, and for False on a non-leaf.
     """
     node = self._node_slot
-    if isinstance(node, Stale):  # which asks because its base does
+    if isinstance(node, Stale):  # requires grad as its base does
         if not requires_grad and node.recorded:
             raise RuntimeError(NOT_A_LEAF)
         return self
@@ -338,9 +338,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         self._make_leaf(True)
         move_hooks(node, self._node)  # type: ignore[arg-type]
     elif not requires_grad and isinstance(node, UnrecordedLeaf):
-        pass  # it asks because its base does
+        pass  # requires grad as its base does
     elif not requires_grad and type(node) is Leaf and node.symbol is None:
-        _quit(self)
+        _leave_graph(self)
     elif former is not None and node is None:
         former.value, self._node = self._value, former
     else:
@@ -356,9 +356,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the memory that a tensor's elements are part of, by sizes, strides and the offset of the first element, in elements.
+    """A view of the tensor's storage by sizes, strides and the offset of the first element, counted in elements.
 
-    Elements of the memory that are none of the input's are constants to a derivative. Raises RuntimeError for places outside the memory.
+    Elements of the storage that the input does not contain are constants for derivatives. Raises RuntimeError if the view exceeds the storage.
 
     >>> import symgrad
     >>> symgrad.arange(9.0).as_strided((3,), (4,))
@@ -380,13 +380,13 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     node = None
     if p is not None and p.flags & TRACKED and thread.modes.grad:
         node = reading(view, array, p, p.flags & TRACKED)
-    return adopt(wrap(view, node), input)
+    return register_view(wrap(view, node), input)
 
 
 METHODS = MethodTable(
-    _base=property(base_of, doc="The tensor whose memory this view shows; None for what is no view."),
+    _base=property(base_of, doc="The base of this view, None for a tensor that is not a view."),
     _is_view=lambda self: base_of(self) is not None,
-    _leaf_so_far=leaf_so_far,
+    _is_leaf_unrefreshed=is_leaf_unrefreshed,
     as_strided=as_strided,
     detach_=detach_,
 )

@@ -1,4 +1,4 @@
-"""Writing a value into the memory of a tensor, and counting it."""
+"""Writes into the memory of a tensor: checks, and version counting."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}  # a result is never written in
 
 
 def check_memory(name: str, target: Any, repeated: bool = False) -> None:
-    """Raise torch's error if an array cannot be written: where it is read-only, and where several elements stand at one place,
-    unless `repeated` says that all of them get the same.
-    """
+    """Raise torch's error for read-only memory, and for elements that overlap, unless `repeated` says that they get equal values."""
     if type(target) is Batched:
         raise _in_batch(name)
     if not repeated and target.base is not None and overlaps(target):
@@ -51,21 +49,20 @@ def _in_batch(name: str) -> RuntimeError:
 
 
 class InferenceError(RuntimeError):
-    """A tensor that was made in inference mode is used outside as only an ordinary one can be."""
+    """An inference tensor is used where only an ordinary tensor can be."""
 
 
 def refuse_inference(node: Node | None) -> None:
-    """Raise torch's error if the tensor at a node was made in inference mode, and is to be written outside of it."""
+    """Raise torch's error for a write to an inference tensor outside of inference mode."""
     if node is INFERENCE and not thread.modes.inference:
         raise InferenceError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                              "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
 
 
 def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> None:
-    """Raise torch's error if an operand shares a part of the memory that is written, but not all of it alike
-    (or, without `all_alike`, even then).
+    """Raise torch's error if an operand overlaps with the written memory, unless both are the same view and `all_alike`.
 
-    Memory with gaps is not examined: NumPy reads all before it writes.
+    Memory with gaps is not examined, as in torch; NumPy reads an operand completely before it writes.
     """
     if source is target and all_alike or not isinstance(source, np.ndarray) or not np.may_share_memory(target, source):
         return
@@ -78,13 +75,13 @@ def refuse_overlap(target: np.ndarray, source: Any, all_alike: bool = True) -> N
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays show the same memory in the same way."""
+    """Whether two arrays have the same memory, strides and shape."""
     return address(a) == address(b) and a.nbytes == b.nbytes and (
         a.strides == b.strides or a.shape == b.shape and all(s == t or n == 1 and 0 in (s, t) for n, s, t in zip(a.shape, a.strides, b.strides)))
 
 
 def write(target: Any, value: Any, name: str) -> None:
-    """Write a value that fits into an array, and count it as a version."""
+    """Write a value into an array of its shape, and count a version."""
     if type(target) is Batched or type(value) is Batched:
         raise _in_batch(name)
     if special:
@@ -95,9 +92,9 @@ def write(target: Any, value: Any, name: str) -> None:
 
 
 def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Compute into a tensor that is given, as `out=` asks: it is resized if it must be, and nothing is recorded.
+    """Compute into the tensor `out`, which is resized if necessary; nothing is recorded.
 
-    Raises RuntimeError where a gradient is asked of an operand or of `out`, TypeError where `out` is no Tensor.
+    Raises RuntimeError if an operand or `out` requires grad, TypeError if `out` is not a Tensor.
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")

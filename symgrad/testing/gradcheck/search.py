@@ -156,7 +156,7 @@ class Search:
         """The weighted sum of the outputs at the current inputs, fully recorded; None if it cannot be recorded or is too long."""
         points = self.points
         try:
-            with in_mode(complete=True):
+            with in_mode(keep_values=True):
                 total: Any = 0
                 for y, w in zip(points.outputs(), points.weights):
                     total = total + (y * wrap(w)).sum()

@@ -49,7 +49,7 @@ class RandomSampler(Sampler[int]):
 
     The order comes from `generator`, or from the default generator, which `manual_seed` seeds.
 
-    Raises TypeError and ValueError for a number of samples that is not positive and a `replacement` that is no boolean.
+    Raises TypeError and ValueError for a number of samples that is not positive and a `replacement` that is not a boolean.
     """
 
     def __init__(self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None):
@@ -92,7 +92,7 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with probabilities proportional to `weights`.
 
-    Raises ValueError for a number of samples that is not positive, a `replacement` that is no boolean, and weights that are no vector.
+    Raises ValueError for a number of samples that is not positive, a `replacement` that is not a boolean, and weights that are not a vector.
     """
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None):
@@ -114,7 +114,7 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """The indices of another sampler in lists of `batch_size`, the last of them shorter, or dropped with `drop_last`.
 
-    Raises ValueError for a size that is no positive integer and a `drop_last` that is no boolean.
+    Raises ValueError for a size that is not a positive integer and a `drop_last` that is not a boolean.
 
     >>> list(BatchSampler(range(5), 2, drop_last=False))
     [[0, 1], [2, 3], [4]]

@@ -72,7 +72,7 @@ class Picture(Recorder):
     def end(self, kind: str, value: Any, node: Node | None, name: str = "", scope: str | None = None) -> Vertex:
         """A new vertex for a value that was not computed in this trace."""
         vertex = self.add(kind, value, node, name=name, scope=scope)
-        self.know(vertex, value, node)
+        self.register(vertex, value, node)
         return vertex
 
     def _fresh(self, name: str) -> str:
@@ -80,7 +80,7 @@ class Picture(Recorder):
         self.labels[name] = count + 1
         return self._fresh(f"{name}_{count}") if count else name
 
-    def know(self, vertex: Vertex, value: Any, node: Node | None) -> None:
+    def register(self, vertex: Vertex, value: Any, node: Node | None) -> None:
         """Register a node and a value, in its current version, as the result of a vertex."""
         if node is not None:
             self.nodes[node] = vertex
@@ -103,7 +103,7 @@ class Picture(Recorder):
         operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # for instance an index that was an input
         rest = dict(zip([p.name for p in op.parameters], args[count:]))
         vertex = self.add(op.name, value, node, operands=tuple(operands), op=op, rest=rest)
-        self.know(vertex, value, node)
+        self.register(vertex, value, node)
         self.operations.append((next_sequence(), vertex))
         return node
 
@@ -140,7 +140,7 @@ class Picture(Recorder):
         write = _last_write(value, since)
         if write is not None:
             vertex = self._writer(write) or self.end(CONSTANT, value, None)
-            self.know(vertex, value, None)
+            self.register(vertex, value, None)
         return vertex
 
     def _writer(self, write: Write) -> Vertex | None:
@@ -155,7 +155,7 @@ class Picture(Recorder):
         if origin not in self.nodes:
             name = type(origin).__name__.partition("Backward")[0]
             operands = tuple(self.source(a, p) for a, p in zip(origin.args or (), origin.parents))
-            self.know(self.add(name, node.value, origin, name=name, operands=operands), node.value, origin)
+            self.register(self.add(name, node.value, origin, name=name, operands=operands), node.value, origin)
         self.nodes[node] = self.nodes[origin]
         return self.nodes[node]
 
