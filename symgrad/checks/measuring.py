@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -12,36 +12,48 @@ from ml_dtypes import finfo
 from symgrad.frameworks.adapter import Levels
 from symgrad.reference.cross_truth import Truths
 from symgrad.reference.differences import MARGIN, VAGUE
+from symgrad.reference.rounding import Rounded
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 from symgrad.reports.numbers import first_line
 
-__all__ = ["Measure", "worse"]
+__all__ = ["Measure", "Tolerances", "worse"]
 
 
 def worse(a: Finding, b: Finding) -> bool:
-    """Whether the first is the worse one: wrong before right, then what raises, then the larger error.
+    """Whether the first is the worse one: wrong before imprecise before right, then what raises, then the larger error.
 
     Among those that agree, it is the larger part of their bounds.
     """
     if a.agrees and b.agrees:
         return a.ulp / a.bound > b.ulp / b.bound
-    return (not a.agrees, a.kind == "raises", a.ulp) > (not b.agrees, b.kind == "raises", b.ulp)
+    return (a.wrong, not a.agrees, a.kind == "raises", a.ulp) > (b.wrong, not b.agrees, b.kind == "raises", b.ulp)
+
+
+class Tolerances(NamedTuple):
+    """How far a number may be off, in ULP, and by `atol` + `rtol` times its size; `range` has the least and the largest size of an input."""
+
+    ulp: float = 1000.0
+    atol: float = 0.0
+    rtol: float = 0.0
+    range: tuple[float, float] | None = None
 
 
 class Measure:
     """Findings from what a function gives and what is true.
 
     A number may be off by `ulp` units in the last place of the truth, times the condition number of the truth there, and by the smallest
-    normal number of its type.
+    normal number of its type, and by `atol` and `rtol` times the truth. What is farther off is explained where the formula itself, computed
+    in floats, loses as much.
     """
 
-    def __init__(self, names: Sequence[str], ulp: float, point_of: Callable[[np.ndarray], dict[str, Any]]):
-        self.names, self.ulp, self.point_of = names, ulp, point_of
+    def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]]):
+        self.names, self.tolerances, self.point_of = names, tolerances, point_of
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: Truths) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
         kind = finfo(levels.dtype)
+        rounded = Rounded(truths, kind)
         out: dict[int, Finding] = {}
         movement: list[Any] | None = None
         with mpmath.workdps(60):
@@ -64,10 +76,12 @@ class Measure:
                 if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.eps):
                     continue
                 distance = abs(mpmath.mpf(value) - t.value) if np.isfinite(value) else mpmath.inf
-                if movement is None and not distance <= self.ulp * _unit(t.value, kind):
+                if movement is None and not distance <= self.tolerances.ulp * _unit(t.value, kind):
                     movement = truths.movement()
                 moved = mpmath.mpf(0) if movement is None else movement[k]
                 found = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
+                if not found.agrees:
+                    found.explained = rounded.explain(t, value)
                 if t.order not in out or worse(found, out[t.order]):
                     out[t.order] = found
         return out
@@ -76,7 +90,8 @@ class Measure:
                  vector: np.ndarray) -> Finding:
         size = abs(t.value)
         unit = _unit(t.value if size else moved or scale, kind)
-        allowed = self.ulp * max(unit, mpmath.mpf(float(kind.eps)) * moved) + mpmath.mpf(float(kind.smallest_normal))
+        allowed = self.tolerances.ulp * max(unit, mpmath.mpf(float(kind.eps)) * moved) + mpmath.mpf(float(kind.smallest_normal))
+        allowed += self.tolerances.atol + self.tolerances.rtol * size
         if slack is not None:
             allowed += MARGIN * mpmath.mpf(slack)
         word = "agrees"

@@ -20,6 +20,7 @@ class Finding:
 
     `ulp` is the distance in units in the last place of the truth, `bound` how large it may be, and `condition` by how many relative
     errors of the inputs the true number moves. `kind` is "agrees", "differs", "not finite" or "raises", with the `message` of what was raised.
+    `explained` says that rounding, overflow or underflow make such an error of the formula's own steps: digits are lost, and nothing is wrong.
     """
 
     order: int
@@ -32,6 +33,12 @@ class Finding:
     condition: float = 1.0
     kind: str = "agrees"
     message: str = ""
+    explained: bool = False
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the error is beyond its bound, and rounding does not explain it."""
+        return not self.agrees and not self.explained
 
     @property
     def agrees(self) -> bool:
@@ -47,7 +54,8 @@ class Finding:
 
 @dataclass
 class Agreement:
-    """How well one order agrees: how it was computed, at how many points it was compared and at how many it is wrong, and the worst of them.
+    """How well one order agrees: how it was computed, at how many points it was compared at how many it is wrong or
+    imprecise, and the worst of them.
 
     `region` says where it is wrong, in terms of the arguments or of a part of the formula, where that can be said; `hint` what kind of
     mistake it looks like.
@@ -59,6 +67,7 @@ class Agreement:
     method: str
     compared: int = 0
     wrong: int = 0
+    imprecise: int = 0
     worst: Finding | None = None
     first: Finding | None = None
     region: str = ""
@@ -66,15 +75,15 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing of this order is wrong."""
-        return not self.wrong
+        """Whether every number of this order is within its bound."""
+        return not self.wrong and not self.imprecise
 
 
 @dataclass(repr=False)
 class CrossReport(BaseReport):
     """The answer of `symgrad.check` about a function that is compared with a formula; print it, or show it in a notebook.
 
-    `verdict` is "verified", "refuted" or "not checkable", and `reason` says why. `against` says what it was compared with; `agreements`
+    `verdict` is "verified", "imprecise", "refuted" or "not checkable", and `reason` says why. `against` says what it was compared with; `agreements`
     has one entry per order, from 0, the value. `counterexample` is where the function first goes wrong: at the lowest order, at a simple
     point. `points` says how many were compared: random and special ones; outside the domain of the formula; without a derivative; on kinks,
     where only the value is compared.
@@ -106,12 +115,12 @@ class CrossReport(BaseReport):
     def parts(self) -> Iterator[Part]:
         """What the report says, in order."""
         if self.counterexample is not None:
-            yield Table("First wrong", ("at", "", f"by {self.framework}", "true", "error in ULP"),
+            yield Table("First wrong" if self.counterexample.wrong else "Digits are lost", ("at", "", f"by {self.framework}", "true", "error in ULP"),
                         [(at(self.counterexample.point), self.counterexample.where, *self.counterexample.cells())])
         if self.formula is not None:
             yield Formula("f", self.formula)
         if self.agreements:
-            headers = "order", "", "wrong at", "largest error", "bound", "of", "at", f"by {self.framework}", "true"
+            headers = "order", "", "wrong at", "imprecise at", "largest error", "bound", "of", "at", f"by {self.framework}", "true"
             yield Table("Agreement with " + self.against, headers, [_row(a) for a in self.agreements])
             yield from (Line(f"order {a.order}: {a.hint}") for a in self.agreements if a.hint)
             outside = "where the formula has no value, or a part of it one beyond 1e30000"
@@ -126,8 +135,8 @@ class CrossReport(BaseReport):
 
 
 def _row(a: Agreement) -> tuple[str, ...]:
-    wrong, w = f"{a.wrong} of {a.compared}", a.worst
+    counts, w = (f"{a.wrong} of {a.compared}", f"{a.imprecise} of {a.compared}"), a.worst
     if w is None:
-        return str(a.order), a.method, wrong, "", "", "", "", "", ""
+        return str(a.order), a.method, *counts, "", "", "", "", "", ""
     value, truth, error = w.cells()
-    return str(a.order), a.method, wrong, error and error + " ULP", ulp_text(w.bound), w.where, at(w.point), value, truth
+    return str(a.order), a.method, *counts, error and error + " ULP", ulp_text(w.bound), w.where, at(w.point), value, truth
