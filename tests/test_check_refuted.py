@@ -15,8 +15,8 @@ from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import proof
 from symgrad.reference import exact
-from symgrad.reference.accuracy import ulps
 from symgrad.sampling.shrink import shrunk
+from symgrad.types.ulp import ulp_of
 
 WRONG = {
     "scaled by 1 + 1e-6": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6)),
@@ -94,7 +94,7 @@ def test_each_way_can_fail_by_itself(monkeypatch, declare):
         patch.setattr(proof, "is_zero", lambda difference: True)  # a silent 0
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
     with monkeypatch.context() as patch:
-        patch.setattr(exact, "digits_of", lambda a, b: 50.0)  # numbers that cannot disagree
+        patch.setattr(exact, "compared", lambda *numbers: "same")  # numbers that cannot disagree
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "verified"
 
 
@@ -109,18 +109,19 @@ def test_a_silent_zero_of_sympy_is_no_proof(monkeypatch, declare):
 
 # The parts
 
-def test_ulps_counts_in_last_places():
+def test_errors_count_in_last_places():
+    ulps = ulp_of("float64").error
     assert ulps(1.0 + 3 * 2.0**-52, mpmath.mpf(1)) == 3.0
     assert ulps(float("nan"), mpmath.mpf(1)) == float("inf") and ulps(float("inf"), mpmath.mpf(1)) == float("inf")
     assert ulps(float("inf"), mpmath.mpf("1e400")) == 0.0 and ulps(float("-inf"), mpmath.mpf("1e400")) == float("inf")
     assert ulps(5e-324, mpmath.mpf(0)) == 1.0 and ulps(0.0, mpmath.mpf("1e-400")) < 1
-    assert ulps(float(np.float32(1) + np.spacing(np.float32(1))), mpmath.mpf(1), np.float32) == 1.0
+    assert ulp_of("float32").error(float(np.float32(1) + np.spacing(np.float32(1))), 1) == 1.0
 
 
 def test_digits_say_how_far_two_numbers_agree():
-    assert exact.digits_of(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
-    assert exact.digits_of(mpmath.nan, mpmath.nan) == 0.0 and exact.digits_of(mpmath.inf, mpmath.inf) == 0.0
-    assert exact.digits_of(0, mpmath.mpf(1)) == 0.0 and exact.digits_of(0, 0) == 50.0
+    assert exact.agreeing(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
+    assert exact.agreeing(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing(mpmath.inf, mpmath.inf) == 0.0
+    assert exact.agreeing(0, mpmath.mpf(1)) == 0.0 and exact.agreeing(0, 0) == float("inf")
 
 
 def test_shrinking_keeps_what_refutes_and_ends():

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import symgrad
 from symgrad import func
+from symgrad.algebra.ladder import AGREED, DIGITS
 from symgrad.graph.op import REGISTRY
-from symgrad.reference.exact import AGREED, DIGITS, Exact, agreement
+from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.sampling.points import direction
 from symgrad.testing.strategies import Program, programs

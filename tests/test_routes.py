@@ -76,6 +76,21 @@ def test_all_routes_agree(name):
     assert not disagreements(f, tensor(x))
 
 
+SINGULAR = {  # with an infinite tangent that a product multiplies by 0
+    "product with a matrix": lambda z: where(tensor([True, False]), MATRIX @ z.sqrt(), 0.0).sum(),
+    "product that is scaled": lambda z: where(tensor([True, False]), MATRIX @ z.sqrt(), 0.0).sum() * z[0],
+    "product with a vector": lambda z: where(z.sum() > 0, MATRIX[0] @ z.sqrt(), z.sum()),
+    "infinite second derivative": lambda z: where(tensor([True, False]), MATRIX @ (z**1.5), 0.0).exp().sum(),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_a_zero_of_a_matrix_times_an_infinite_tangent(name):
+    """All routes but forward mode, which computes the tangent of the product before it can know that elements of it are selected."""
+    found = disagreements(SINGULAR[name], tensor([1.0, 4.0, 0.0]))
+    assert set(found) <= {"first", ("gradient", "forward_ad")}
+
+
 def test_a_singular_branch_that_was_not_selected():
     """The derivative of what was chosen, and not NaN, by every route."""
     f = lambda z: where(z > 0, z**1.5, 0 * z).sum()  # noqa: E731

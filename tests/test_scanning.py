@@ -1,6 +1,7 @@
 """The accuracy report: known losses are found in the right region, with the right operation and the right form; what it says is checked by mpmath."""
 
 import math
+from typing import ClassVar
 
 import mpmath
 import numpy as np
@@ -185,6 +186,11 @@ class TestFormulas:
         assert "differentiated by SymPy" in report.truth and report.of_order(0).verdict == "digits are lost" and report.of_order(1).ulp < 8
         assert {x.op for x in report.losses} == {"log"}
 
+    def test_of_a_symbol_without_assumptions(self):
+        """The derivative of |x| is that of a real x, though SymPy takes a bare symbol for complex."""
+        report = accuracy(abs, formula=sympy.Abs(sympy.Symbol("x")), points=8, order=1)
+        assert report.ok and report.of_order(1).ulp == 0
+
     def test_as_text_and_as_a_function(self):
         for formula in ("expm1(x)", symgrad.expm1):
             report = accuracy(lambda x: x.exp() - 1, (1e-9, 1.0), formula=formula, points=8, order=0)
@@ -304,8 +310,17 @@ def test_a_scan_keeps_its_time_and_is_repeatable():
 
 
 def test_twice_nothing_is_not_believed_with_few_digits():
-    truth, nothing = Truth(Subject("exp"), Floats("float64"), 0), mpmath.mpf(0)
-    assert not truth._settled(nothing, nothing, False, 120, math.inf) and not truth._settled(nothing, nothing, True, 240, math.inf)
-    assert truth._settled(nothing, nothing, False, 960, math.inf) and truth._settled(nothing, None, False, 480, 300.0)
-    assert not truth._settled(nothing, mpmath.mpf(1), False, 960, math.inf)
-    assert truth._settled(0, None, False, 60, 0.0)  # nothing depends on the argument
+    class Nothing:
+        """A source of numbers that are 0 with few digits."""
+
+        asked: ClassVar[list[int]] = []
+
+        def spread(self, points, order):
+            return np.zeros(points.shape[1])
+
+        def exact(self, points, digits, order, beside=None):
+            self.asked.append(digits)
+            return {(): [mpmath.mpf(0)] * points.shape[1]}
+
+    truth = Truth(Nothing(), Floats("float64"), 0)
+    assert truth.at(np.ones((1, 2)), {(): np.array([0.0, 1.0])}) == {(): [0, 0]} and Nothing.asked == [60, 120, 240, 480]

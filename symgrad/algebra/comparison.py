@@ -21,6 +21,7 @@ from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.sampling.conditions import places
 from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Comparison", "Identity"]
@@ -28,6 +29,7 @@ __all__ = ["Comparison", "Identity"]
 WORKING = (75, 150, 300, 600)  # digits, in turn: more of them if cancellation has left too few
 AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
+MEETING = 24  # places of conditions that are visited
 SHRINKING = 120  # tries to simplify a refuting point
 
 
@@ -214,14 +216,18 @@ class Comparison:
             return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
-        """Constants in the expressions, which are often places of kinks, poles and jumps."""
+        """Where conditions and kinks lie, and constants in the expressions, which are often places of poles and jumps."""
+        met = [Fraction(x) for _, x in places([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)]
+        self.wanted += 2 * len(met[:MEETING])
         found = self.a.atoms(sympy.Number) | self.b.atoms(sympy.Number)
         values = {Fraction(int(x.p), int(x.q)) if isinstance(x, sympy.Rational) else exact_float(x)
                   for x in found if isinstance(x, (sympy.Rational, sympy.Float)) and x.is_finite}
-        return sorted({s * v for v in values if abs(v) < 10**6 and v.denominator < 10**6 for s in (1, -1)}, key=lambda v: (abs(v), v))[:8]
+        numbers = sorted({s * v for v in values if abs(v) < 10**6 and v.denominator < 10**6 for s in (1, -1)}, key=lambda v: (abs(v), v))
+        return list(dict.fromkeys([*met[:MEETING], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
-        return islice(points_in(self.ranges, self._constants(), self.rng), 3 * self.wanted + 20)
+        constants = self._constants()
+        return islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20)
 
     def _differing(self) -> _Witness | None:
         """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""

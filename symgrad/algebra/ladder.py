@@ -68,7 +68,7 @@ def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int =
     1.0e-200
     """
     out: list[Any] = [None] * count
-    due, before = list(range(count)), {}
+    due, before = list(range(count)), dict[int, Any]()
     for digits in rungs(first, most):
         now = dict(zip(due, evaluate(digits, due)))
         due = []
@@ -109,14 +109,14 @@ def agreeing(a: Any, b: Any) -> float:
 def compared(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Callable[[], Any], agreed: float = AGREED) -> str:
     """Whether two computations of a number give the same: SAME, DIFFERENT, or OPEN if more digits are needed.
 
-    `earlier` are the two numbers of the rung before, None for the first rung; `noise()` is a bound for the effect of rounding on a or b.
-    Only b, the reference, has to be finite.
+    `earlier` are the two numbers of the rung before, None for the first rung; `noise()` is a bound for the effect of rounding on a or b. The
+    reference b is finite; an a that is not, on two rungs, is different.
 
     >>> compared(1, 1, None, lambda: 0), compared(1, 2, None, lambda: 0), compared(1, 2, (1, 2), lambda: 0.1), compared(1, 2, (1, 2), lambda: 5)
     ('same', 'open', 'different', 'open')
     """
     if not mpmath.isfinite(a):
-        return DIFFERENT
+        return OPEN if earlier is None or mpmath.isfinite(earlier[0]) else DIFFERENT
     difference = abs(a - b)
     if difference <= mpmath.mpf(10) ** -agreed * max(abs(a), abs(b)):
         return SAME
@@ -140,13 +140,13 @@ def shifted(rng: np.random.Generator) -> Callable[[Any], Any]:
 def movement(numbers: Sequence[Any], again: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
     """By how much numbers move when every input moves by its own size: `again()` computes them at inputs moved by `shifted`.
 
-    It is infinite for a number that has no value there.
+    A move to where a number has no value does not count.
     """
     out: list[Any] = [mpmath.mpf(0)] * len(numbers)
     for _ in range(moves):
         for k, (x, y) in enumerate(zip(numbers, again())):
-            change = abs(y - x) / STEP if mpmath.isfinite(x) and mpmath.isfinite(y) else mpmath.inf
-            out[k] = max(out[k], change)
+            if not mpmath.isnan(y - x):
+                out[k] = max(out[k], abs(y - x) / STEP)
     return out
 
 

@@ -89,8 +89,9 @@ class Range:
     def special(self, constants: Iterable[Fraction]) -> list[Exact]:
         """Special points inside: small whole numbers, the ends, the constants of an expression and their neighbours."""
         ends = [end for piece in self.pieces for end in (piece.low, piece.high) if end is not None]
-        near = [c + d for c in [*constants, *self.excluded, *ends] for d in (0, Fraction(1, 2**12), -Fraction(1, 2**12))]
-        found: list[Exact] = [x for x in dict.fromkeys([*near, *SPECIAL]) if x in self]
+        known = [*SPECIAL[:3], *constants, *self.excluded, *ends]
+        near = [c + d for c in known[3:] for d in (Fraction(1, 2**12), -Fraction(1, 2**12))]
+        found: list[Exact] = [x for x in dict.fromkeys([*known, *SPECIAL, *near]) if x in self]
         if self.complex:
             found += [x for x in (Gaussian(Fraction(a), Fraction(b)) for a, b in ((0, 1), (0, -1), (1, 1), (-1, 1), (-1, -1), (2, -3))) if x in self]
         return found
@@ -180,7 +181,8 @@ def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Rando
         kind = ("moderate", "special", "any", "special", "moderate", "special", "far", "special")[i % 8]
         if kind == "special" and (k := i // 2) < longest:
             # The same special value everywhere, then special values combined with others.
-            values = [s[k % len(s)] if s and (i % 4 == 1 or rng.random() < 0.5) else r.draw(rng, "moderate") for s, r in zip(special, ranges)]
+            alike = len(ranges) == 1 or i % 4 == 1
+            values = [s[k % len(s)] if s and (alike or rng.random() < 0.5) else r.draw(rng, "moderate") for s, r in zip(special, ranges)]
             yield values
         elif kind == "special" and len(ranges) > 1:
             tied: Any = ranges[0].draw(rng, "moderate")

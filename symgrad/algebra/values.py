@@ -91,24 +91,27 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Real(Program):
-    """An expression as a function of real numbers, at the working precision of `symgrad.carriers.digits`; also inside it all numbers are real."""
+    """An expression as a real function of numbers, at the working precision of `symgrad.carriers.digits`.
+
+    Inside it all numbers are real, as in code for floats, unless they may be `complex`.
+    """
 
     table: ClassVar[dict[Any, Callable[..., Any]]] = STEPS | {kind: _plain(f) for kind, f in FUNCTIONS.items()}
-    real: ClassVar[bool] = True
 
-    def __init__(self, expression: Any, symbols: Sequence[Any]):
+    def __init__(self, expression: Any, symbols: Sequence[Any], complex: bool = False):
         super().__init__([expression], symbols)
+        self.complex = complex
 
     def checked(self, x: Any) -> Any:
         """A number that a step computed. Raises Undefined for NaN, and for a complex number where all numbers are real."""
-        if self.real and hasattr(x, "_mpc_") or not isinstance(x, bool) and context.isnan(x):
+        if not self.complex and hasattr(x, "_mpc_") or not isinstance(x, bool) and context.isnan(x):
             raise Undefined("no real value")
         return x
 
     def __call__(self, *xs: Any) -> Any:
         """The value at numbers; NaN if there is none."""
         (found,) = self.at([context.convert(x) for x in xs], NUMBERS)
-        return context.nan if isinstance(found, ArithmeticError) else found
+        return context.nan if isinstance(found, ArithmeticError) or found.imag else found.real
 
 
 def value(expr: Any, symbols: Sequence[Any] = ()) -> Callable[[Sequence[Any]], Any]:

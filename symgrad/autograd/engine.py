@@ -21,7 +21,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.link import Link, tied
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, special
 from symgrad.graph.node import NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import upstream
 from symgrad.types.strides import dense
@@ -35,12 +35,12 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
     """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them."""
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
     hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
-    if hooks is None and not create_graph:  # numeric rules record nothing, and a FunctionNode sets the modes for user code
-        return pullback(numeric, seeds, None, wanted, keep, release=not retain, deliver=deliver)
+    xp, read = (traced, traced_args) if create_graph else (numeric, None)
+    if hooks is None and (not create_graph or not special):  # numeric rules record nothing, and a FunctionNode sets the modes for user code
+        return pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
     with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
         try:
-            return pullback(traced if create_graph else numeric, seeds, traced_args if create_graph else None, wanted, keep,
-                            release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
+            return pullback(xp, seeds, read, wanted, keep, release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
         except Exception:
             if checks is not None:
                 checks.failed()

@@ -7,13 +7,15 @@ next factor in a pushforward.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.batched import raw
 
-__all__ = ["guarded_product", "has_nan"]
+__all__ = ["guarded_call", "guarded_map", "guarded_product", "has_nan"]
 
 
 def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
@@ -22,6 +24,25 @@ def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
     if not has_nan(xp, out):
         return out
     return xp.where(xp.logical_and(xp.eq(factor, 0), xp.isnan(out)), xp.zeros_like(out), out)
+
+
+def guarded_map(xp: Any, apply: Callable[[Any], Any], x: Any) -> Any:
+    """A linear map of a tangent, in which a zero coefficient times an element that is infinite or NaN is 0: these elements one at a time."""
+    finite, zeros = xp.isfinite(x), xp.zeros_like(x)
+    out, rest = apply(xp.where(finite, x, zeros)), xp.where(finite, zeros, x)
+    shape, known = tuple(x.shape), np.asarray(raw(getattr(finite, "_value", finite)), bool)
+    for place in np.argwhere(~known.reshape(known.size // (math.prod(shape) or 1), *shape).all(0)).tolist():
+        element = xp.getitem(rest, tuple(place))
+        out = out + guarded_product(xp, element, apply(xp.place(xp.ones_like(element), tuple(place), shape)))
+    return out
+
+
+def guarded_call(xp: Any, call: Callable[[list[Any]], Any], values: Sequence[Any], moving: Sequence[int]) -> Any:
+    """A multilinear function of values, as `guarded_map` in each of the arguments with the numbers `moving`."""
+    if not moving:
+        return call([*values])
+    i = moving[0]
+    return guarded_map(xp, lambda x: guarded_call(xp, call, [*values[:i], x, *values[i + 1:]], moving[1:]), values[i])
 
 
 def has_nan(xp: Any, x: Any) -> bool:

@@ -37,7 +37,7 @@ from symgrad.carriers.coefficients import (
     value,
     varies,
 )
-from symgrad.carriers.guarding import guarded_product
+from symgrad.carriers.guarding import guarded_call, guarded_product, has_nan
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
@@ -58,6 +58,7 @@ class SeriesCarrier(TaylorCarrier):
 
     kind = Series
     primal = staticmethod(first_of)
+    guarded = False  # whether a product of a zero and a coefficient that is infinite or NaN is 0
 
     def __init__(self, base: Any, order: int, forward: Callable[[Op], Callable[..., Any]] | None = None, lift: Any = None):
         super().__init__(base)
@@ -266,12 +267,17 @@ class SeriesCarrier(TaylorCarrier):
         rows, values = [tensors[i].terms for i in moving], list(first_of(tensors))
         variadic = op.arity is None
 
+        def multiply(values: list[Any]) -> Any:
+            return call(list(values), *parameters) if variadic else call(*values, *parameters)
+
         def step(k: int) -> Any:
             out = None
             for places in compositions(k, [min(len(row), k + 1) for row in rows]):
                 for i, row, n in zip(moving, rows, places):
                     values[i] = value(row[n])
-                each = call(list(values), *parameters) if variadic else call(*values, *parameters)
+                each = multiply(values)
+                if self.guarded and has_nan(self.base, each):
+                    each = guarded_call(self.base, multiply, values, moving)
                 out = each if out is None else out + each
             return term(out)
 

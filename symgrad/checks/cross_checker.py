@@ -21,7 +21,8 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.sampling.drawing import NORMAL, drawn, loci, special
+from symgrad.sampling.conditions import asked
+from symgrad.sampling.drawing import NORMAL, drawn, special
 from symgrad.sampling.points import as_point
 from symgrad.sampling.shrink import shrunk, weight
 from symgrad.types.domains import Domain
@@ -127,7 +128,7 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = self._vector(self.base)
-        places = loci(self.truth.expressions[:4], self.report.names, base)
+        places = asked(self.truth.expressions[:4], self.report.names, base)
         edges = special(self.domains, base, places, SPECIALS + SPECIALS // 3 * (base.size > 1), self.adapter.subnormals)
         others = drawn(self.domains, self.wanted, self.seed)
         total = len(edges) + len(others)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from ml_dtypes import finfo
 
+from symgrad.algebra.ladder import condition
 from symgrad.frameworks.adapter import Levels
 from symgrad.reference.cross_truth import Truths
 from symgrad.reference.differences import MARGIN, VAGUE
@@ -16,6 +16,7 @@ from symgrad.reference.rounding import Rounded
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 from symgrad.reports.numbers import first_line
+from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["Measure", "Tolerances", "worse"]
 
@@ -52,7 +53,7 @@ class Measure:
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: Truths) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
-        kind = finfo(levels.dtype)
+        kind = ulp_of(levels.dtype)
         rounded = Rounded(truths, kind)
         out: dict[int, Finding] = {}
         movement: list[Any] | None = None
@@ -73,10 +74,10 @@ class Measure:
                 value = float(levels.values[t.order][t.index])
                 rough = levels.bounds.get(t.order, truths.bounds.get(t.order))
                 slack = None if rough is None else float(rough[t.index])
-                if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.eps):
+                if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.epsilon):
                     continue
                 distance = abs(mpmath.mpf(value) - t.value) if np.isfinite(value) else mpmath.inf
-                if movement is None and not distance <= self.tolerances.ulp * _unit(t.value, kind):
+                if movement is None and not distance <= self.tolerances.ulp * kind.unit(t.value):
                     movement = truths.movement()
                 moved = mpmath.mpf(0) if movement is None else movement[k]
                 found = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
@@ -86,29 +87,20 @@ class Measure:
                     out[t.order] = found
         return out
 
-    def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Any, slack: float | None, where: str,
+    def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Ulp, slack: float | None, where: str,
                  vector: np.ndarray) -> Finding:
         size = abs(t.value)
-        unit = _unit(t.value if size else moved or scale, kind)
-        allowed = self.tolerances.ulp * max(unit, mpmath.mpf(float(kind.eps)) * moved) + mpmath.mpf(float(kind.smallest_normal))
+        unit = kind.unit(t.value if size else moved or scale)
+        allowed = self.tolerances.ulp * max(unit, kind.epsilon * moved) + kind.tiny
         allowed += self.tolerances.atol + self.tolerances.rtol * size
         if slack is not None:
             allowed += MARGIN * mpmath.mpf(slack)
         word = "agrees"
-        if size > mpmath.mpf(float(kind.max)):
-            distance = mpmath.mpf(0) if np.isinf(value) and np.sign(value) == mpmath.sign(t.value) or abs(value) == float(kind.max) else mpmath.inf
-        elif size < float(kind.smallest_normal) and abs(value) <= float(kind.smallest_normal):
+        if size > kind.largest:
+            distance = mpmath.mpf(kind.error(value, t.value))
+        elif size < kind.tiny and abs(value) <= kind.tiny:
             distance = mpmath.mpf(0)  # numbers so small may be zeros, too
         if not distance <= allowed:
             word = "differs" if np.isfinite(value) else "not finite"
-        condition = 1.0 if not size else max(1.0, float(moved / size))
-        return Finding(t.order, where, self.point_of(vector), value, float(t.value), float(distance / unit), float(allowed / unit), condition, word)
-
-
-def _unit(truth: Any, kind: Any) -> Any:
-    """A unit in the last place of a number, in a floating-point type."""
-    if not truth:
-        return mpmath.mpf(float(kind.smallest_subnormal))
-    if not mpmath.isfinite(truth):
-        return mpmath.inf
-    return max(mpmath.ldexp(mpmath.mpf(float(kind.eps)), int(mpmath.mag(truth)) - 1), mpmath.mpf(float(kind.smallest_subnormal)))
+        return Finding(t.order, where, self.point_of(vector), value, float(t.value), float(distance / unit), float(allowed / unit),
+                       condition(t.value, moved) if size else 1.0, word)

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import fills
-from symgrad.carriers.guarding import guarded_product, has_nan
+from symgrad.carriers.guarding import guarded_map, guarded_product, has_nan
 from symgrad.engine.cotangents import Read, mark_as_guarded
 from symgrad.graph.freed import FREED
 from symgrad.graph.link import Link
 from symgrad.graph.node import TRACKED, Leaf, Node
+from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 
-__all__ = ["arguments", "call_rule", "pushforward", "replay"]
+__all__ = ["arguments", "call_rule", "guarded_jvp", "pushforward", "replay"]
 
 
-def _pushed(xp: Any, node: Node, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
-    """The tangent of a node in a guarded pass."""
-    op = node.op
+def guarded_jvp(xp: Any, op: Op, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
+    """The tangent of an op's value in a guarded pass."""
     t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
-    if t is not None and op.kind == "elementwise" and has_nan(xp, t):
-        t = None
-        for partial, each in zip(op.partials, tangents):
-            if each is None or partial is None or not callable(partial) and partial == 0:
-                continue
-            term = guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
-            t = term if t is None else t + term
-    mark_as_guarded(t)
-    return t
+    if t is None or op.kind not in ("elementwise", "multilinear") or not has_nan(xp, t):
+        return t
+    if op.kind == "elementwise":
+        terms = [guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
+                 for partial, each in zip(op.partials, tangents)
+                 if each is not None and partial is not None and (callable(partial) or partial != 0)]
+    else:
+        def along(i: int, v: Any) -> Any:
+            return op.jvp(xp, [v if k == i else None for k in range(len(tangents))], y, args)  # type: ignore[misc]
+
+        terms = [guarded_map(xp, functools.partial(along, i), each) for i, each in enumerate(tangents) if each is not None]
+    return functools.reduce(operator.add, terms) if terms else None
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -84,7 +89,9 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.residual_jvp is not None and xp is numeric:
             t = node.residual_jvp(carried[0])
         else:
-            t = _pushed(xp, node, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
+            t = guarded_jvp(xp, node.op, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
+            if guarded:
+                mark_as_guarded(t)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out

@@ -7,6 +7,7 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.guarding import guarded_product
+from symgrad.engine.replay import guarded_jvp
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -112,12 +114,14 @@ class _Collapsed:
         self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
         self.times = _scaled
+        self.jvp: Any = lambda op, tangents, y, args: op.jvp(xp, tangents, y, args)
 
     def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
         if any([node.selects for node in ev.path]):
+            self.jvp = functools.partial(guarded_jvp, self.xp)
             self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
         for node in ev.path:
             parents = node.parents
@@ -155,8 +159,8 @@ class _Collapsed:
         if not rows:
             ts, ss = [self.fitted(t, x) for t, x in zip(ts, args)], [self.fitted(s, x) for s, x in zip(ss, args)]
         curved = op.kind not in ("linear", "multilinear")
-        t = op.jvp(self.xp, ts, y, args) if wanted or curved else None
-        s = op.jvp(self.xp, ss, y, args) if any([s is not None for s in ss]) else None
+        t = self.jvp(op, ts, y, args) if wanted or curved else None
+        s = self.jvp(op, ss, y, args) if any([s is not None for s in ss]) else None
         if op.kind == "multilinear":
             s = self.crossed(op, args, ts, s)
         elif curved:

@@ -28,7 +28,7 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
-from symgrad.func.evaluation import Input, _repeated, recording
+from symgrad.func.evaluation import UNCHANGED, Input, _repeated, recording
 from symgrad.graph.modes import DEFAULT, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
@@ -118,9 +118,10 @@ def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
         g._bits.state = now
 
 
-def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> in_mode:
+def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> contextlib.AbstractContextManager[None]:
     """Enter vmap levels again, together with those of batched tensors, so that transforms compute a derivative for each member."""
-    return in_mode(batches=levels_with(entered, *tensors))
+    levels = levels_with(entered, *tensors)
+    return UNCHANGED if levels is thread.modes.batches else in_mode(batches=levels)
 
 
 def levels_with(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> tuple[tuple[int, int, str], ...]:

@@ -64,6 +64,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
     reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
     finished = _last_uses(ev)
+    carrier.guarded = any([node.selects for node in ev.path])
     for node in ev.path:
         if node in known:
             continue

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.carriers import precise
+from symgrad.algebra.values import value
+from symgrad.carriers import numeric, precise, symbolic
 from symgrad.matrixcalc.form import Form
-from symgrad.matrixcalc.functions import FUNCTIONS, Elementwise
-from symgrad.matrixcalc.linalg import determinant_of, inverse_of
+from symgrad.matrixcalc.functions import Elementwise
+from symgrad.matrixcalc.linalg import determinant, inverse
 from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Size, Softmax, Sum, Symbol
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
@@ -20,16 +21,20 @@ Sizes = Callable[[Dimension], int]
 
 
 class Field:
-    """A kind of numbers: `functions` is a namespace of elementwise functions, `number` converts a SymPy number."""
+    """A kind of numbers: a carrier `xp`, its arrays, and the number of a SymPy number. Only arrays of floats are not `exact`."""
 
-    def __init__(self, functions: Any, number: Callable[[Any], Any], exact: bool):
-        self.functions, self.number, self.exact = functions, number, exact
+    def __init__(self, xp: Any, cells: Any, number: Callable[[Any], Any]):
+        self.xp, self.cells, self.number, self.exact = xp, cells, number, cells is not None
 
     def full(self, number: Any, shape: tuple[int, ...]) -> Any:
         """An array of one number."""
         out = np.empty(shape, object if self.exact else float)
         out[...] = self.number(sympy.sympify(number))
-        return out
+        return self.lift(out)
+
+    def lift(self, x: Any) -> Any:
+        """An array of the carrier."""
+        return np.asarray(x).view(self.cells) if self.exact else x
 
     def eye(self, n: int) -> Any:
         """The identity matrix."""
@@ -38,60 +43,20 @@ class Field:
         return out
 
     def apply(self, function: Elementwise, x: Any) -> Any:
-        """An elementwise function of an array."""
-        if not self.exact:
-            return eval_floats(function, x)
-        out = np.frompyfunc(lambda e: function.sympy(self.functions, e), 1, 1)(x)
-        return np.asarray(out, object)
+        """An elementwise function of an array, without overflow."""
+        if function.name == "softplus" and not self.exact:
+            return np.logaddexp(0, x)
+        with np.errstate(over="ignore"):
+            return function.sympy(self.xp, x)
 
     def power(self, x: Any, power: Any) -> Any:
         """An elementwise power."""
-        if power == 1:
-            return x
-        p = int(power) if power.is_Integer else self.number(power)
-        return np.asarray(np.frompyfunc(lambda e: e**p, 1, 1)(x), object) if self.exact else x ** float(power)
-
-    def softmax(self, x: Any) -> Any:
-        """exp(x) / Σ exp(x)."""
-        each = self.apply(FUNCTIONS["exp"], x if self.exact else x - x.max())
-        return each / each.sum()
-
-    def inverse(self, x: Any) -> Any:
-        """The inverse of a matrix."""
-        return inverse_of(x) if self.exact else np.linalg.inv(x)
-
-    def determinant(self, x: Any) -> Any:
-        """The determinant of a matrix, as an array without axes."""
-        return np.asarray(determinant_of(x), object) if self.exact else np.asarray(np.linalg.det(x))
-
-    def log(self, x: Any) -> Any:
-        """The logarithm."""
-        return np.asarray(self.functions.log(x.item()), object) if self.exact else np.log(x)
+        return x if power == 1 else x ** (int(power) if power.is_Integer and self.exact else self.number(power))
 
 
-class _Functions:
-    """NumPy's functions under the names of the table."""
-
-    exp, log, sin, cos, tan, sinh, cosh, tanh, sign = np.exp, np.log, np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.sign
-    asin, acos, atan, asinh, atanh = np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arctanh
-
-
-def eval_floats(function: Elementwise, x: Any) -> Any:
-    """An elementwise function of floats, without overflow."""
-    if function.name == "softplus":
-        return np.logaddexp(0, x)
-    with np.errstate(over="ignore"):
-        return function.sympy(_Functions, x)
-
-
-def _mp(number: Any) -> Any:
-    return precise.context.mpf(int(number.p)) / int(number.q) if number.is_Rational else precise.context.mpf(
-        str(sympy.N(number, precise.context.dps + 10)))
-
-
-FLOATS = Field(None, float, False)
-PRECISE = Field(precise.context, _mp, True)
-SYMPY = Field(sympy, lambda number: number, True)
+FLOATS = Field(numeric, None, float)
+PRECISE = Field(precise, precise.Digits, lambda number: value(number)([]))
+SYMPY = Field(symbolic, symbolic.ExactExpressions, lambda number: number)
 
 
 def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any] | None = None) -> Any:
@@ -154,21 +119,21 @@ def _head(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo
         return memo[id(head)]
     out: Any
     if isinstance(head, Symbol):
-        out = values[head.name]
+        out = field.lift(values[head.name])
     elif isinstance(head, Delta):
         out = field.eye(sizes(head.dimensions[0].root()))
     elif isinstance(head, Size):
         out = field.full(sizes(head.dimension.root()), ())
     else:
-        inner = of_sum(head.argument, values, field, sizes, memo)
+        inner = field.lift(of_sum(head.argument, values, field, sizes, memo))
         if isinstance(head, Applied):
             out = inner if head.function is None else field.apply(head.function, inner)
         elif isinstance(head, Softmax):
-            out = field.softmax(inner)
+            out = field.xp.softmax(inner, tuple(range(inner.ndim)))
         elif isinstance(head, Inverse):
-            out = field.inverse(inner)
+            out = inverse(field.xp, inner)
         else:
-            out = field.determinant(inner) if isinstance(head, Determinant) else field.log(field.determinant(inner))
+            out = determinant(field.xp, inner) if isinstance(head, Determinant) else field.xp.log(determinant(field.xp, inner))
     memo[id(head)] = out
     return out
 
@@ -176,11 +141,11 @@ def _head(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo
 def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -> Any:
     """The value of matrix notation as a matrix: a column for a vector, one element for a scalar."""
     def full(f: Form) -> Any:
-        return of_form(f, values, field, sizes)
+        return field.lift(of_form(f, values, field, sizes))
 
     kind, args = form.kind, form.args
     if kind == "symbol":
-        x = values[form.value]
+        x = field.lift(values[form.value])
         return x.reshape(-1, 1) if x.ndim == 1 else x.reshape(1, 1) if not x.ndim else x
     if kind == "number":
         return field.full(form.value, (1, 1))
@@ -216,11 +181,11 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
         second = full(args[1])
         (a, b), (c, d) = first.shape, second.shape
         return (first[:, None, :, None] * second[None, :, None, :]).reshape(a * c, b * d)
-    simple = {"transpose": lambda: first.T, "inverse": lambda: field.inverse(first), "apply": lambda: field.apply(form.value, first),
+    simple = {"transpose": lambda: first.T, "inverse": lambda: inverse(field.xp, first), "apply": lambda: field.apply(form.value, first),
               "diag": lambda: field.eye(len(first)) * first, "diagonal": lambda: np.diagonal(first).reshape(-1, 1),
               "trace": lambda: np.asarray(np.add.reduce(np.diagonal(first))).reshape(1, 1), "sum": lambda: np.asarray(first.sum()).reshape(1, 1),
-              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: field.determinant(first).reshape(1, 1),
-              "logdet": lambda: field.log(field.determinant(first)).reshape(1, 1), "softmax": lambda: field.softmax(first),
+              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: determinant(field.xp, first).reshape(1, 1),
+              "logdet": lambda: field.xp.log(determinant(field.xp, first)).reshape(1, 1), "softmax": lambda: field.xp.softmax(first, (0, 1)),
               "vec": lambda: first.T.reshape(-1, 1)}
     return simple[kind]()
 

@@ -20,30 +20,32 @@ from symgrad.graph.op import Op
 from symgrad.matrixcalc.carrier import carrier
 from symgrad.matrixcalc.labelled import Labelled
 
-__all__ = ["det", "determinant_of", "inv", "inverse_of", "logdet", "solve"]
+__all__ = ["det", "determinant", "inv", "inverse", "logdet", "solve"]
 
 
 def _t(xp: Any, x: Any) -> Any:
     return xp.permute(x, (1, 0))
 
 
-def _inverse(xp: Any, x: Any) -> Any:
+def inverse(xp: Any, x: Any) -> Any:
+    """The inverse of a matrix of any carrier."""
     if isinstance(x, Tensor):
         return _inv(x)
     if isinstance(x, Labelled):
         return carrier.inverse(x)
     if isinstance(x, Cells):
-        return inverse_of(x)
-    return np.linalg.inv(x) if isinstance(x, np.ndarray) else _adjugate_in(xp, x) / _determinant(xp, x)
+        return _inverse_of(x)
+    return np.linalg.inv(x) if isinstance(x, np.ndarray) else _adjugate_in(xp, x) / determinant(xp, x)
 
 
-def _determinant(xp: Any, x: Any) -> Any:
+def determinant(xp: Any, x: Any) -> Any:
+    """The determinant of a matrix of any carrier."""
     if isinstance(x, Tensor):
         return _det(x)
     if isinstance(x, Labelled):
         return carrier.determinant(x)
     if isinstance(x, Cells):
-        return type(x).fill([determinant_of(x)], ())
+        return type(x).fill([_determinant_of(x)], ())
     return np.asarray(np.linalg.det(x))[()] if isinstance(x, np.ndarray) else _expanded(_rows(xp, x))
 
 
@@ -51,18 +53,18 @@ def _logdeterminant(xp: Any, x: Any) -> Any:
     if isinstance(x, Labelled):
         return carrier.logdeterminant(x)
     if isinstance(x, Cells) or not isinstance(x, np.ndarray):
-        return xp.log(_determinant(xp, x))
+        return xp.log(determinant(xp, x))
     sign, log = np.linalg.slogdet(x)
     return np.float64(log if sign > 0 else np.nan if sign < 0 else -np.inf)
 
 
-def determinant_of(x: Any) -> Any:
+def _determinant_of(x: Any) -> Any:
     """The determinant of an array of SymPy expressions or many-digit floats."""
     rows = x.tolist()
     return _expanded(rows) if _symbolic(x) else _eliminated(rows)[0]
 
 
-def inverse_of(x: Any) -> Any:
+def _inverse_of(x: Any) -> Any:
     """The inverse of an array of SymPy expressions or many-digit floats. Raises ZeroDivisionError where a float matrix has none."""
     if _symbolic(x):
         return _adjugate(x) / _expanded(x.tolist())
@@ -169,7 +171,7 @@ def _solution(xp: Any, a: Any, b: Any) -> Any:
         return carrier.matmul(carrier.inverse(a), b)
     if isinstance(a, np.ndarray) and not isinstance(a, Cells):
         return np.linalg.solve(a, b)
-    return xp.mm(_inverse(xp, a), b) if b.ndim == 2 else xp.mv(_inverse(xp, a), b)
+    return xp.mm(inverse(xp, a), b) if b.ndim == 2 else xp.mv(inverse(xp, a), b)
 
 
 def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
@@ -194,14 +196,14 @@ def _filled(xp: Any, tangents: Any, args: Any) -> list[Any]:
     return [xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)]
 
 
-INV = _op("inv", lambda xp, input: _inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_t(xp, y), xp.mm(g, _t(xp, y))),),
+INV = _op("inv", lambda xp, input: inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_t(xp, y), xp.mm(g, _t(xp, y))),),
           lambda xp, tangents, y, args: -xp.mm(y, xp.mm(tangents[0], y)), "input")
 COFACTORS = _op("cofactors", lambda xp, input: _cofactors(xp, input), lambda xp, g, y, args, needs: (_turned_cofactors(xp, args[0], g),),
                 lambda xp, tangents, y, args: _turned_cofactors(xp, args[0], tangents[0]), "input")
-DET = _op("det", lambda xp, input: _determinant(xp, input), lambda xp, g, y, args, needs: (g * _cofactors(xp, args[0]),),
+DET = _op("det", lambda xp, input: determinant(xp, input), lambda xp, g, y, args, needs: (g * _cofactors(xp, args[0]),),
           lambda xp, tangents, y, args: xp.sum(_cofactors(xp, args[0]) * tangents[0]), "input")
-LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, _inverse(xp, args[0])),),
-             lambda xp, tangents, y, args: xp.trace(xp.mm(_inverse(xp, args[0]), tangents[0])), "input")
+LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, inverse(xp, args[0])),),
+             lambda xp, tangents, y, args: xp.trace(xp.mm(inverse(xp, args[0]), tangents[0])), "input")
 SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), lambda xp, g, y, args, needs: _solve_vjp(xp, g, y, args),
             lambda xp, tangents, y, args: _solve_jvp(xp, _filled(xp, tangents, args), y, args), "input", "other")
 _inv, _det, _logdet, _solve, _cofactor_matrix = map(core, (INV, DET, LOGDET, SOLVE, COFACTORS))

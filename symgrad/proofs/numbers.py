@@ -13,6 +13,7 @@ import sympy
 
 from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
 from symgrad.algebra.evaluating import Program
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compared, rungs
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
@@ -22,11 +23,9 @@ from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Found", "Numbers"]
 
-DIGITS = (70, 140, 400)  # that are tried in turn, until two numbers agree or certainly differ
-AGREED = 48
+FIRST, LAST = 70, 400  # digits of the ladder
 SIMPLIFIED = 3  # refuted statements whose points are made simple
 TRIES = 60  # to make one point simple
-SAME, DIFFERENT, OPEN = "same", "different", "open"
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Numbers:
         self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
         self.rng = Random(seed)
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
-        self.arithmetic = Arithmetic(DIGITS[0])
+        self.arithmetic = Arithmetic(FIRST)
 
     def compare(self, wanted: int) -> dict[Key, Found]:
         """Compare at so many points; each statement that is wrong at one of them has a simple point of that kind."""
@@ -106,12 +105,12 @@ class Numbers:
         wanted = tuple(self.found if keys is None else keys)
         out: dict[Key, tuple[str, Any, Any]] = {}
         before: dict[Key, list[Any]] = {}
-        for digits in DIGITS:
+        for digits in rungs(FIRST, LAST):
             truths, claims = self._truths(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
-            with mpmath.workdps(digits):
+            with precise.working(digits):
                 for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
                     pairs = [(_number(c), *_ball(t)) for c, t in zip(claims[key], truths[key], strict=True)]
-                    out[key] = _judged(pairs, before.get(key), digits)
+                    out[key] = _judged(pairs, before.get(key))
                     before[key] = pairs
             if all(verdict != OPEN for verdict, *_ in out.values()):
                 break
@@ -135,27 +134,18 @@ class Numbers:
             return dict(self.case.claims(Recorder(precise, precise.lift_value, self.case.complex), supply, order))
 
 
-def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None, digits: int) -> tuple[str, Any, Any]:
-    """One statement at one point, from its claims and truths; `before` are those with fewer digits."""
-    verdict, shown = SAME, (None, None)
+def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:
+    """One statement at one point, from its claims, its truths and the exponents of their errors; `before` are those with fewer digits."""
+    out: tuple[str, Any, Any] = SAME, None, None
     for k, (claim, truth, error) in enumerate(pairs):
         if truth is None:
             return OPEN, None, None
-        if claim is None:
-            return DIFFERENT, mpmath.nan, truth
-        difference = abs(claim - truth)
-        if difference <= mpmath.mpf(10) ** -AGREED * max(abs(claim), abs(truth)):
-            continue
-        if before is None or before[k][0] is None or before[k][1] is None:
-            verdict = OPEN
-            continue
-        earlier = abs(before[k][0] - before[k][1])
-        if difference <= earlier * mpmath.mpf(10) ** -30:
-            continue  # what is left of terms that cancel: it shrinks with the digits
-        if difference > mpmath.mpf(2) ** (error + 3) and abs(difference - earlier) <= difference * mpmath.mpf(10) ** -6:
+        earlier = None if before is None or before[k][1] is None else before[k][:2]
+        verdict = compared(claim, truth, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
+        if verdict == DIFFERENT:
             return DIFFERENT, claim, truth
-        verdict, shown = OPEN, (claim, truth)
-    return (verdict, *shown)
+        out = out if verdict == SAME else (OPEN, claim, truth)
+    return out
 
 
 def _rational(x: Exact) -> Any:
@@ -174,10 +164,8 @@ def _digits(e: Any, complex: bool) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A number of the precise carrier as mpmath's, None where it is not finite."""
+    """A number of the precise carrier as mpmath's."""
     x = precise.context.convert(int(x) if isinstance(x, bool) else x)
-    if not precise.context.isfinite(x):
-        return None
     return mpmath.mpc(mpmath.mpf(x.real), mpmath.mpf(x.imag)) if isinstance(x, precise.context.mpc) else mpmath.mpf(x)
 
 

@@ -9,9 +9,9 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.ladder import AGREED, agreeing
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
-from symgrad.reference.exact import AGREED, digits_of
 from symgrad.reference.heads import Undefined, derivative, evaluator
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
@@ -71,7 +71,7 @@ class Formulas:
                         a, b = ours(*xs), true(*xs)
                     except Undefined:
                         continue
-                    if digits_of(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
+                    if agreeing(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
                         return index
                     unseen.discard(index)
         return min(unseen) if unseen else None

@@ -11,8 +11,9 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.ladder import DIGITS
 from symgrad.reference.differences import differences
-from symgrad.reference.exact import DIGITS, Exact
+from symgrad.reference.exact import Exact
 from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.run import Run

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
 from symgrad.carriers import precise
 from symgrad.reference.heads import Undecided
 from symgrad.reference.oracle import Oracle
@@ -17,11 +18,10 @@ from symgrad.reference.recorder import Box, Recorder
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
-__all__ = ["AGREED", "DIGITS", "Entry", "Exact", "agreement", "shifted"]
+__all__ = ["Entry", "Exact", "agreement"]
 
-DIGITS = 65  # the working precision: fifty digits and a guard
-AGREED = 45  # how many equal digits two of the three ways must have
-MOST = 3000  # digits that are tried to distinguish two numbers
+SHOWN = 50.0  # digits that an agreement is said to have at most
+
 FULL = 8  # up to this many inputs every second derivative is compared at every point
 
 
@@ -77,7 +77,7 @@ class Exact:
         out: list[Any] = [(0, (), False, evaluation.value)]
         line = evaluation.along(self.direction, self.order)
         out += [(1, (i,), False, line[i][0]) for i in n]
-        with mpmath.workdps(digits):
+        with precise.working(digits):
             if self.full >= 2:
                 columns = {(i,): [row[1] for row in evaluation.along(_unit(self.count, i), 2)] for i in n}
                 out += [(2, (i, j), False, columns[i,][j]) for i in n for j in n]
@@ -144,73 +144,31 @@ def _numbers(boxes: Sequence[Box]) -> list[Any]:
     return [x for box in boxes for x in box.value.ravel().tolist()]
 
 
-def shifted(rng: np.random.Generator) -> Callable[[Any], Any]:
-    """A move of the inputs by up to one part in 10²⁰ each, up or down: how much a derivative follows is its condition.
-
-    An input that is 0 moves by as much as if it were 1.
-    """
-    def shift(values: Any) -> Any:
-        parts = precise.lift_value(np.asarray(rng.uniform(0.5, 1.0, values.shape) * rng.choice([-1, 1], values.shape)))
-        return values + parts * precise.context.mpf(10) ** -20 * precise.where(precise.eq(values, 0), 1, values)
-
-    return shift
-
-
 def agreement(exact: Exact) -> tuple[float, Entry | None]:
     """To how many digits the oracle and the rules agree at a point, and the worst entry if they do not.
 
-    A difference that shrinks with the working precision is rounding (two large terms that cancel, or a derivative that is zero); one
-    that stays, and is no smaller than the digits can show, is real. Raises Undefined where there is nothing to compare.
+    Raises Undefined where there is nothing to compare, and Undecided where more digits would be needed than there are.
     """
-    entries = exact.entries()
-    close = [digits_of(e.truth, e.rule) for e in entries]
-    digits = 2 * DIGITS
-    while min(close) < AGREED:
-        finer = exact.entries(digits)
-        wanted, culprit = digits, None
-        for k, (e, f) in enumerate(zip(entries, finer)):
-            if close[k] >= AGREED:
-                continue
-            close[k] = 50.0 if _shrank(e, f, digits) else digits_of(f.truth, f.rule)
-            if close[k] < AGREED:
-                needed = _needed(exact, f, digits)
-                wanted = max(wanted, needed)
-                if needed <= digits and (culprit is None or f.order < culprit.order):
-                    culprit = f
-        if culprit is not None:
-            return min(close), culprit
-        if min(close) < AGREED and not digits < wanted <= MOST:
-            raise Undecided(f"more than {MOST} digits")
-        entries, digits = finer, wanted
-    return min(close), None
+    before: list[Entry] | None = None
+    due, fewest = list(range(len(exact.entries()))), SHOWN
+    for digits in rungs():
+        entries = exact.entries(digits)
+        with precise.working(digits):
+            verdicts = {k: _compared(exact, entries[k], None if before is None else before[k], digits) for k in due}
+            fewest = min([fewest, *(agreeing(entries[k].rule, entries[k].truth) for k, verdict in verdicts.items() if verdict == DIFFERENT),
+                          *(d for k in due if verdicts[k] == SAME and (d := agreeing(entries[k].rule, entries[k].truth)) >= AGREED)])
+        wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
+        if wrong:
+            return fewest, min(wrong, key=lambda e: e.order)
+        due, before = [k for k in due if verdicts[k] == OPEN], entries
+        if not due:
+            return fewest, None
+    raise Undecided(f"more than {MOST} digits")
 
 
-def _shrank(e: Entry, f: Entry, digits: int) -> bool:
-    with mpmath.workdps(digits):
-        before, after = (abs(mpmath.mpf(x.truth) - mpmath.mpf(x.rule)) for x in (e, f))
-        return bool(mpmath.isfinite(after) and after <= before * mpmath.mpf(10) ** (-DIGITS // 2))
+def _compared(exact: Exact, e: Entry, earlier: Entry | None, digits: int) -> str:
+    """Whether the rule and the truth are the same; a difference counts if it is larger than the rounding of any term of the computation."""
+    def noise() -> Any:
+        return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
 
-
-def _needed(exact: Exact, e: Entry, digits: int) -> int:
-    """How many digits a difference needs to be seen beside the largest terms it may be left over from."""
-    with mpmath.workdps(digits):
-        difference = abs(mpmath.mpf(e.truth) - mpmath.mpf(e.rule))
-        if not mpmath.isfinite(difference):
-            return digits
-        return 15 + int(mpmath.ceil(mpmath.log10(exact.evaluation(digits).scale / difference)))
-
-
-def digits_of(a: Any, b: Any) -> float:
-    """How many decimal digits of two numbers are the same; 0 where one of them is not finite or not real."""
-    with mpmath.workdps(DIGITS):
-        try:
-            a, b = mpmath.mpf(a), mpmath.mpf(b)
-        except TypeError:
-            return 0.0
-        if not (mpmath.isfinite(a) and mpmath.isfinite(b)):
-            return 0.0
-        if a == b:
-            return 50.0
-        return max(0.0, min(50.0, float(-mpmath.log10(abs(a - b) / max(abs(a), abs(b))))))
-
-
+    return compared(e.rule, e.truth, None if earlier is None else (earlier.rule, earlier.truth), noise)

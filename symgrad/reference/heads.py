@@ -52,11 +52,10 @@ def _at_edge(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Values(Real):
-    """The values of a head; intermediate ones may be complex."""
+    """The values of a head, which note an argument at a kink."""
 
     table = Real.table | {sympy.Heaviside: _at_edge(lambda x, at_zero=0.5: mpmath.mpf(at_zero if x == 0 else x > 0)),
                           sympy.DiracDelta: _at_edge(lambda x, order=0: mpmath.mpf(0)), sympy.sign: _at_edge(mpmath.sign)}
-    real = False
 
 
 def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., Any]:
@@ -69,13 +68,13 @@ def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., A
     def call(*xs: Any) -> Any:
         nonlocal function
         try:
-            function = function or _Values(e, symbols)
+            function = function or _Values(e, symbols, complex=True)
         except Unknown as error:
             raise Undefined(str(error)) from None
         out = function(*xs)
-        if mpmath.isnan(out) or hasattr(out, "_mpc_") and out.imag != 0:
+        if mpmath.isnan(out):
             raise Undefined(str(e))
-        return mpmath.mp.make_mpf(out.real._mpf_)
+        return mpmath.mp.make_mpf(out._mpf_)
 
     return call
 

@@ -36,11 +36,11 @@ class _Steps(Evaluation):
         if value is None or not value or place < self.oracle.count:
             return value
         if self.seed is not None:
-            return value * (1 + float(self.kind.eps) * float(self.signs.choice((-1.0, 1.0))))
-        if abs(value) > float(self.kind.max):
+            return value * (1 + float(self.kind.epsilon) * float(self.signs.choice((-1.0, 1.0))))
+        if abs(value) > self.kind.largest:
             raise Undefined("overflow")
-        if abs(value) < float(self.kind.smallest_normal):
-            value = mpmath.nint(value / float(self.kind.smallest_subnormal)) * float(self.kind.smallest_subnormal)
+        if abs(value) < self.kind.tiny:
+            value = mpmath.nint(value / self.kind.least) * self.kind.least
             self.flushed |= not value
         return value
 
@@ -50,14 +50,21 @@ class _Floats(_Placed):
 
     def __init__(self, other: Any, kind: Any, seed: int | None):
         super().__init__(other, [step.what for step in other.steps[:other.count]])
-        self.kind, self.seed, self.flushed = kind, seed, False
+        self.kind, self.seed = kind, seed
 
     def evaluated(self, digits: int) -> Evaluation:
         """The values of all equations to the digits of the type."""
         with mpmath.workdps(digits):
             found = _Steps(self, digits, self.kind, self.seed)
-        self.flushed |= found.flushed
+        self.found = found
         return found
+
+    @property
+    def out_of_range(self) -> bool:
+        """Whether a factor of a derivative is beyond the range of the type."""
+        memos = zip(self.steps, self.found.memos)
+        factors = [abs(v) for step, memo in memos for head, v in memo.items() if v and head is not step.what]
+        return self.seed is None and any(v > self.kind.largest or v < self.kind.tiny for v in factors)
 
 
 class Rounded:
@@ -87,12 +94,14 @@ class Rounded:
         return bool(largest and 2 * largest >= scale)  # no digit is left, so that a denominator may be 0
 
     def _sampled(self, order: int) -> Any:
-        digits = max(1, mpmath.libmp.prec_to_dps(1 - int(np.log2(float(self.kind.eps)))))
+        digits = max(1, mpmath.libmp.prec_to_dps(1 - int(np.log2(float(self.kind.epsilon)))))
         for seed in (None, *range(SAMPLES)):
             steps = _Floats(self.truths.oracle, self.kind, seed)
             try:
                 rows = _Numbers(steps, order, min(self.truths.full, order), self.truths.direction).truths(digits)
             except Undefined:
-                yield None, steps.flushed
+                yield None, steps.found.flushed
             else:
-                yield {(k, index, directional): number for k, index, directional, number in rows}, steps.flushed
+                if steps.out_of_range:
+                    yield None, True
+                yield {(k, index, directional): number for k, index, directional, number in rows}, False

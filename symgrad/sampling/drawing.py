@@ -6,18 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import sympy
 
 from symgrad.sampling.numbers import HEAD, PAGE, PAGES, table
 from symgrad.types.domains import Domain
 
-__all__ = ["NORMAL", "drawn", "loci", "room_in", "special"]
+__all__ = ["NORMAL", "drawn", "room_in", "special"]
 
 SIZES = 1e-8, 1e3  # of random numbers where a domain has no end
 TAILS = (40.0, 1e3, 1e-8, 20.0, 100.0, 1e-5, 1e-3, 10.0, 700.0, 1e-300, 1e8, 1e5, 1e-16, 1e-100, 2.2250738585072014e-308, 5e-324)
 SPECIAL = (0.0, 1.0, -1.0, -0.0, *(s * t for t in TAILS for s in (1.0, -1.0)))
 NEAR = (2.0**-10, 2.0**-26)
-DEGREE = 2  # of a polynomial whose zeros are special points
 NORMAL = 2.2250738585072014e-308
 
 
@@ -68,49 +66,6 @@ def _one(base: np.ndarray, k: int, numbers: Sequence[float]) -> Iterator[np.ndar
 
 def _all(base: np.ndarray, own: Sequence[Sequence[float]], domains: Sequence[Domain]) -> Iterator[np.ndarray]:
     yield from (np.where([x in d for d in domains], x, base) for x in (float(base[0]), *own[0]))
-
-
-def loci(expressions: Sequence[sympy.Expr], names: Sequence[str], base: np.ndarray, limit: int = 12) -> list[tuple[int, float]]:
-    """Where the parts of a formula have kinks, poles and ends: coordinates with the numbers at, next to and near such a place.
-
-    Those are zeros of the arguments of abs, sign, log, roots and denominators, and where the two sides of a comparison, a Max or a Min
-    meet; each is sought in one coordinate with the others as in the base, where it is a polynomial of a degree up to two.
-
-    >>> x = sympy.Symbol("x", real=True)
-    >>> loci([sympy.log(x - 3)], ["x"], np.array([5.0]))[0]
-    (0, 3.0)
-    """
-    parts: dict[sympy.Expr, None] = {}
-    for e in expressions:
-        for part in sympy.preorder_traversal(e):
-            if isinstance(part, (sympy.Max, sympy.Min)):
-                parts |= {a - b: None for a, b in zip(part.args, part.args[1:])}
-            elif isinstance(part, (sympy.Abs, sympy.sign, sympy.log)) or part.is_Pow and not (part.exp.is_Integer and part.exp.is_positive):
-                parts[part.args[0]] = None
-            elif part.is_Relational:
-                parts[part.lhs - part.rhs] = None
-    symbols = [sympy.Symbol(name, real=True) for name in names]
-    values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
-    out: list[tuple[int, float]] = []
-    for part in parts:
-        for k, s in enumerate(symbols):
-            if s in part.free_symbols and len(out) < limit * len(symbols) and len(parts) <= 40:
-                out += [(k, x) for root in _roots(part.xreplace({o: v for o, v in values.items() if o != s}), s) for x in _around(root)]
-    return out
-
-
-def _roots(e: sympy.Expr, s: sympy.Symbol) -> list[float]:
-    if not e.is_polynomial(s):
-        return []
-    coefficients = [float(c) for c in sympy.Poly(e, s).all_coeffs()]
-    if len(coefficients) - 1 > DEGREE or not all(map(math.isfinite, coefficients)):
-        return []
-    return [float(r.real) for r in np.roots(coefficients) if r.imag == 0]
-
-
-def _around(x: float) -> list[float]:
-    size = abs(x) or 1.0
-    return [x, float(np.nextafter(x, math.inf)), float(np.nextafter(x, -math.inf)), *(x + s * step * size for step in NEAR for s in (1.0, -1.0))]
 
 
 def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.types.domains import Domain, Interval
 from symgrad.types.dtypes import numpy_dtype
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["Floats"]
 
@@ -42,6 +43,7 @@ class Floats:
             int(limits.nmant), float(limits.max), float(limits.smallest_normal), float(limits.smallest_subnormal))
         self.whole = np.dtype(f"i{self.dtype.itemsize}")
         self.top = int(self.rank(self.largest))
+        self.ulp = ulp_of(self.dtype.name, subnormals)
 
     def rank(self, x: Any) -> np.ndarray:
         """The ranks of floats, in their order; both zeros have 0."""
@@ -109,23 +111,8 @@ class Floats:
         steps[:1] = 1
         return self.at(int(self.rank(x)) + np.sign(reach) * np.minimum(steps, abs(reach)))
 
-    def _spacing(self, nearest: np.ndarray) -> np.ndarray:
-        """The unit in the last place at some numbers."""
-        with np.errstate(all="ignore"):
-            unit = np.spacing(np.minimum(np.abs(nearest), self.largest).astype(self.dtype)).astype(np.float64)
-        return unit if self.subnormals else np.where(np.abs(nearest) < self.normal, self.normal, unit)
-
-    def close(self, values: np.ndarray, truth: Any, ulps: float) -> np.ndarray:
-        """Which floats are within so many ULP of numbers of many digits, rounded to floats."""
-        nearest = np.array([float(t) for t in truth])
-        with np.errstate(all="ignore"):
-            return np.abs(values - nearest) <= ulps * self._spacing(nearest)
-
     def ulps(self, values: np.ndarray, truth: Any) -> np.ndarray:
-        """How far floats are from true values, in units of the last place of these: infinite for NaN, 0 for an overflow of both.
-
-        A true value below all floats has the smallest of them for its unit; where subnormal numbers are taken for zero, one below all others
-        has the smallest normal number.
+        """How far floats are from true values, in units in the last place of these (see `symgrad.types.ulp`).
 
         >>> import mpmath
         >>> Floats("float64").ulps(np.array([1.0, 1.0, np.inf, np.nan]), [1.0, 1 + 2.0**-52, mpmath.mpf("1e400"), 1.0])
@@ -133,15 +120,4 @@ class Floats:
         >>> Floats("float64", subnormals=False).ulps(np.array([0.0]), [1e-310]) <= 1
         array([ True])
         """
-        units = self._spacing(np.array([float(t) for t in truth]))
-        largest = self.largest
-        out = np.empty(len(values))
-        for k, (value, t, unit) in enumerate(zip(np.asarray(values, np.float64).tolist(), truth, units.tolist())):
-            if abs(t) > largest:
-                over = value == (largest if t > 0 else -largest) or value == (np.inf if t > 0 else -np.inf)
-                out[k] = 0.0 if over else np.inf
-            elif not np.isfinite(value):
-                out[k] = np.inf
-            else:
-                out[k] = min(float(abs(value - t) / unit), np.finfo(np.float64).max)
-        return out
+        return np.array(list(map(self.ulp.error, np.asarray(values, np.float64).tolist(), truth)))

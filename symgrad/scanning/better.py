@@ -13,11 +13,12 @@ from symgrad.engine.recording import core
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.graph.op import REGISTRY
 from symgrad.proofs.proof import OutOfTime, limited
-from symgrad.reference.accuracy import ALL, BOUNDS
+from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better
 from symgrad.scanning.subject import Index, Subject
 from symgrad.types.domains import Domain
+from symgrad.types.ulp import ALL
 
 __all__ = ["better_forms", "function_of", "with_assumptions"]
 

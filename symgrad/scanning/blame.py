@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
+from symgrad.algebra.ladder import rungs
 from symgrad.autograd.anomaly import set_detect_anomaly
 from symgrad.autograd.causes import Local, record_of
 from symgrad.autograd.modes import enable_grad
@@ -26,7 +27,7 @@ from symgrad.reports.numbers import ulp_text
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Loss, Worst
 from symgrad.scanning.subject import Index, Subject
-from symgrad.scanning.truth import LEVELS
+from symgrad.scanning.truth import FIRST, LAST
 
 __all__ = ["Blame"]
 
@@ -74,7 +75,7 @@ class Blame:
 
     def _exact(self, root: Node, truth: Any) -> dict[Node, Any] | None:
         """The graph with so many digits that its result is the true one; None if there are not as many."""
-        for digits in LEVELS:
+        for digits in rungs(FIRST, LAST):
             with precise.working(digits):
                 values = replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value)
                 found = values[root].item()
@@ -84,7 +85,7 @@ class Blame:
 
     def _path(self, root: Node, exact: dict[Node, Any]) -> list[Stage]:
         """From the result down to where its error came from."""
-        with precise.working(LEVELS[-1]):
+        with precise.working(LAST):
             path: list[Stage] = []
             node: Node | None = root
             place: tuple[int, ...] = ()

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.reference.accuracy import ALL, BOUNDS
+from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import bounds
+from symgrad.types.ulp import ALL
 
 __all__ = ["plot"]
 

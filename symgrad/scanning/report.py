@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symgrad.reference.accuracy import ALL, BOUNDS
+from symgrad.reference.accuracy import BOUNDS
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import ulp_text
 from symgrad.reports.parts import Formula, Line, Part, Table
 from symgrad.scanning.plotting import plot
+from symgrad.types.ulp import ALL
 
 __all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst"]
 

@@ -14,7 +14,7 @@ from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
-from symgrad.scanning.truth import LEVELS, Exact, Truth, condition
+from symgrad.scanning.truth import LAST, Exact, Truth, condition
 from symgrad.types.domains import Domain
 
 __all__ = ["Scanner"]
@@ -282,7 +282,7 @@ class Scanner:
             raise ValueError(f"accuracy: {self.subject.name} has no real value anywhere in {self._where()}; choose a domain where it has one")
         report.undecided = self.truth.undecided
         if report.undecided:
-            report.notes.append(f"{report.undecided} numbers were left out: {LEVELS[-1]} digits do not tell what they are")
+            report.notes.append(f"{report.undecided} numbers were left out: {LAST} digits do not tell what they are")
         if self.subject.failure is not None:
             error, point = self.subject.failure
             report.notes.append(f"{self.subject.name} raises {type(error).__name__} at {self._at(point)}: {error}")

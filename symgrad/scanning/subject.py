@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.ladder import shifted
 from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
@@ -22,7 +23,6 @@ from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
-from symgrad.reference.exact import shifted
 from symgrad.reference.recorder import Recorder
 from symgrad.types.domains import REAL, Domain
 

@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 __all__ = ["Claims", "claims_of", "op"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__symgrad_op__"
+ULP = {"float64": 1000.0, "float32": 256.0, "float16": 32.0, "bfloat16": 32.0, "complex128": 1000.0, "complex64": 256.0}  # allowed by default
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,18 @@ class Claims:
     output: int | None = None
     name: str | None = None
     without: Mapping[str, str] = field(default_factory=dict)
+
+    def allowed(self, dtype: Any, order: int) -> float:
+        """The largest error of a derivative of an order in units in the last place, times the condition: as claimed for the dtype, else the default.
+
+        >>> Claims().allowed("float64", 1), Claims(ulp=8).allowed("float64", 2), Claims(ulp={"float64": (8, 8, 64, 512)}).allowed("float64", 3)
+        (1000.0, 8.0, 512.0)
+        """
+        name = np.dtype(dtype).name
+        found: Any = self.ulp.get(name) if isinstance(self.ulp, Mapping) else self.ulp
+        if found is None:
+            return ULP[name]
+        return float(found[min(order, len(found) - 1)]) if isinstance(found, (tuple, list)) else float(found)
 
     def but(self, **changes: Any) -> Claims:
         """The claims with some replaced. Raises TypeError for an unknown name, and for a value of another form."""

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from symgrad.checks.cross_reading import expressions_of
-from symgrad.sampling.drawing import loci
+from symgrad.sampling.conditions import asked
 from symgrad.sampling.numbers import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 from symgrad.testing.claimed import ClaimedOp, special_points
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
@@ -24,6 +24,7 @@ __all__ = ["edge_drafts"]
 OWN = 90, 40, 30  # the number of edges of an argument, for one, two or more arguments
 COMBINED = 70  # combinations of edges
 TIED = 16
+BESIDE = 7  # numbers at and next to a place of the formula
 MOST_BEYOND = 24
 TAMES = 1e-5, 1e3  # the sizes of numbers that do not cause overflow or underflow
 BROADCAST = (((2, 1), (3,), ()), ((3,), (2, 3), (1,)), ((), (2,), (2,)), ((1, 1), (2, 3), (3,)), ((2, 3), (), (1, 3)), ((0,), (1,), ()),
@@ -152,7 +153,7 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
     formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
     try:
         expressions = expressions_of(formula, {name: () for name in attack.names}, {})[0]
-        return out + loci(expressions[:4], attack.names, base)
+        return out + asked(expressions[:4], attack.names, base, BESIDE)
     except (ValueError, TypeError):  # the formula does not fit the op; the checks report it
         return out
 

@@ -29,13 +29,15 @@ class Ulp:
         self.least = smallest if subnormals else self.tiny
 
     def unit(self, size: Any) -> Any:
-        """The unit at a number of any sign.
+        """The unit at a number of any sign, also beyond all floats.
 
-        >>> float(Ulp("float64").unit(1.5)), float(Ulp("float32").unit(0)), float(Ulp("float16").unit(mpmath.inf))
-        (2.220446049250313e-16, 1.401298464324817e-45, 32.0)
+        >>> float(Ulp("float64").unit(1.5)), float(Ulp("float32").unit(0)), float(Ulp("float16").unit(-1e6)), Ulp("float64").unit(mpmath.inf)
+        (2.220446049250313e-16, 1.401298464324817e-45, 512.0, mpf('+inf'))
         """
-        size = min(abs(mpmath.mpmathify(size)), self.largest)
-        return max(mpmath.ldexp(self.epsilon, int(mpmath.mag(size)) - 1), self.least) if size else self.least
+        size = abs(mpmath.mpmathify(size))
+        if not size or not mpmath.isfinite(size):
+            return size or self.least
+        return max(mpmath.ldexp(self.epsilon, int(mpmath.mag(size)) - 1), self.least)
 
     def error(self, value: float, truth: Any, size: Any = 0) -> float:
         """The distance of a float from the truth in units at the truth, or at a larger `size`.

@@ -5,8 +5,8 @@ import importlib.util
 import numpy as np
 import pytest
 
-from symgrad.reference.accuracy import ALL
 from symgrad.scanning import accuracy
+from symgrad.types.ulp import ALL
 
 if importlib.util.find_spec("matplotlib"):
     from matplotlib.figure import Figure

@@ -15,7 +15,7 @@ from symgrad.carriers import numeric, precise
 from symgrad.diagnose.kinks.cells import Again, Clarke, subdifferential
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
 from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
-from symgrad.diagnose.kinks.switches import COMPARISONS, Place, Switch, convention, switches, under
+from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.problem import NotCheckable, Problem, _scalar, silence
@@ -26,6 +26,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 from symgrad.reports.numbers import number
+from symgrad.sampling.conditions import COMPARISONS
 from symgrad.sampling.points import as_point, flat
 
 __all__ = ["of_function", "of_run", "of_tensor"]

@@ -14,17 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
-from sympy.core.relational import Relational
 
 from symgrad.carriers import precise, symbolic
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
+from symgrad.sampling.conditions import COMPARISONS, switching
 
-__all__ = ["COMPARISONS", "CONVENTIONS", "EXTREMES", "PICKED", "ROUND", "Switch", "convention", "switches", "under"]
+__all__ = ["CONVENTIONS", "EXTREMES", "PICKED", "ROUND", "Switch", "convention", "switches", "under"]
 
 Place = tuple[int, ...]
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
 PICKED = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
 LENGTHS = ("vector_norm", "std", "std_of_both")
@@ -118,20 +117,7 @@ def _forms(op: Op, parameters: tuple[Any, ...]) -> tuple[_Form, ...]:
         e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact, parameters)).item())
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers has no formula
         return ()
-    found: dict[tuple[bool, Any], str] = {}
-    for f in sympy.preorder_traversal(e):
-        if isinstance(f, (sympy.Abs, sympy.sign, sympy.Heaviside)):
-            found.setdefault((False, f.args[0]), "kink")
-        elif isinstance(f, (sympy.Max, sympy.Min)):
-            for a, b in itertools.combinations(f.args, 2):
-                found.setdefault((False, a - b), "kink")
-        elif isinstance(f, (sympy.floor, sympy.ceiling, sympy.frac)):
-            found.setdefault((True, f.args[0]), "kink")
-        elif isinstance(f, sympy.Mod):
-            found.setdefault((True, f.args[0] / f.args[1]), "kink")
-        elif isinstance(f, Relational):
-            found.setdefault((False, f.lhs - f.rhs), "kink")
-    return tuple(_form(kind, lattice, u, symbols) for (lattice, u), kind in found.items()
+    return tuple(_form("kink", lattice, u, symbols) for u, lattice in switching(e)
                  if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
 
 

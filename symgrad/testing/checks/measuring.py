@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
-from symgrad.testing.tolerances import finfo
+from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["compare"]
 
@@ -42,24 +42,24 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
             if true[at] is not None and true[at] != int(got[at]):
                 raise Wrong(f"{what} is wrong", got[at], true[at], index=at, **told)
         return
-    kind, bar = finfo(got.dtype), attack.ulp(got.dtype, order)
+    kind, bar = ulp_of(got.dtype.name), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
     largest = (lambda: of.largest(xs, cotangent, *tangents)) if i is not None and hasattr(of, "largest") else None
     for at in (tuple(map(int, row)) for row in np.argwhere(~_close(numbers, true, kind, bar))):
         value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
-        if truth is None or len(point) > 1 and any(0 < abs(x) < float(kind.smallest_normal) for x in point):
+        if truth is None or len(point) > 1 and any(0 < abs(x) < kind.tiny for x in point):
             continue  # no reference; or several arguments, one of them subnormal and so with few digits
         condition: Any = functools.partial(of.condition, xs, at, i, cotangent, *tangents)
         nearby = functools.partial(of.nearby, xs, at, i, cotangent, *tangents) if order and point and hasattr(of, "nearby") else None
-        measure = _Measure(attack, got.dtype, order, bar, point, condition, largest, nearby)
+        measure = _Measure(attack, kind, got.dtype, order, bar, point, condition, largest, nearby)
         error = measure(value, truth)
         if not error <= bar:
             truth = of.certain(xs, at, i, cotangent, *tangents)
             error = 0.0 if truth is None else measure(value, truth)
         if order > 1 and len(point) > 1 and not np.isfinite(value) and not error <= bar:
             whole = of.value(xs)[at]
-            error = 0.0 if whole is not None and abs(whole) > float(kind.max) else error  # the derivative is computed from the value, which overflows
-        if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.eps))):
+            error = 0.0 if whole is not None and abs(whole) > kind.largest else error  # the derivative is computed from the value, which overflows
+        if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.epsilon))):
             raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
 
 
@@ -67,8 +67,8 @@ def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.n
     """The elements that are clearly right; the others are compared with all digits."""
     plain = np.array([np.nan if t is None else float(t) for t in true.ravel().tolist()]).reshape(true.shape)
     size = np.abs(plain)
-    unit = float(kind.eps) * np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
-    return np.asarray((np.abs(numbers - plain) <= (bar - 1) * unit) & (size >= float(kind.smallest_normal)) & (size <= float(kind.max))
+    unit = float(kind.epsilon) * np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
+    return np.asarray((np.abs(numbers - plain) <= (bar - 1) * unit) & (size >= float(kind.tiny)) & (size <= float(kind.largest))
                       | (numbers == 0) & (plain == 0) & (true == 0))
 
 
@@ -87,17 +87,15 @@ class _Measure:
     derivative passes through zero next to the point.
     """
 
-    def __init__(self, attack: Attack, dtype: Any, order: int, bar: float, point: Sequence[float], condition: Callable[[], Any],
+    def __init__(self, attack: Attack, kind: Ulp, dtype: Any, order: int, bar: float, point: Sequence[float], condition: Callable[[], Any],
                  largest_of_all: Callable[[], Any] | None = None, nearby: Callable[[], Any] | None = None):
         self.attack, self.order, self.bar, self.point, self.condition = attack, order, bar, point, condition
         self.largest_of_all, self.nearby = largest_of_all, nearby
-        self.name, kind = np.dtype(dtype).name, finfo(dtype)
-        self.epsilon, self.tiny, self.largest, self.smallest = (
-            mpmath.mpf(float(x)) for x in (kind.eps, kind.smallest_normal, kind.max, kind.smallest_subnormal))
+        self.kind, self.name = kind, np.dtype(dtype).name
 
     def __call__(self, value: float, true: Any) -> float:
         """The error of a value."""
-        order, point, tiny, largest = self.order, self.point, self.tiny, self.largest
+        order, point, tiny, largest = self.order, self.point, self.kind.tiny, self.kind.largest
         in_range = all(1 / largest < abs(mpmath.mpf(x)) ** order < largest for x in point if x)
         if order > 1 and not in_range and (len(point) > 1 or not np.isfinite(value) and not self._is_claimed()):
             return 0.0  # a higher derivative is a product of powers that overflow or underflow
@@ -107,7 +105,7 @@ class _Measure:
             away = not abs(value) < largest / MARGIN and not (order == 0 and value * mpmath.sign(true) < 0)
             return 0.0 if away else np.inf
         if 0 < abs(true) < tiny:
-            if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.smallest:
+            if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.kind.least:
                 return np.inf  # a subnormal number is flushed to zero
             return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
         if not np.isfinite(value):
@@ -128,7 +126,7 @@ class _Measure:
             return self._ulps(error, max(abs(true), moved)) if mpmath.isfinite(moved) and (moved or true) else plain
 
     def _ulps(self, error: Any, size: Any) -> float:
-        return float(abs(error) / mpmath.ldexp(self.epsilon, int(mpmath.mag(max(abs(size), self.tiny))) - 1))
+        return float(abs(error) / self.kind.unit(max(abs(size), self.kind.tiny)))
 
     def _is_claimed(self) -> bool:
         claimed = self.attack.claims.ulp
